@@ -1,0 +1,46 @@
+# Every target sets up what it needs by itself: a virtual environment in .venv with the versions
+# pinned in constraints.txt. Nothing is installed twice.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+
+.PHONY: help setup demo test lint types check format bench clean
+
+help:  ## Show this list
+	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 10
+
+setup: $(READY)  ## Make the virtual environment
+
+$(READY): pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo "symsets needs Python 3.11 or newer; try: make PYTHON=python3.12"; exit 1; }
+	@echo "Setting up $(VENV) (a minute or two, once) ..."
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[dev]"
+	@touch $(READY)
+
+demo: $(READY)  ## Run the main job: why early aggregation matters, in one table and one picture
+	@$(BIN)/symsets run orbits --out runs/demo
+
+test: lint types check  ## Lint, format check, types and the whole test suite
+
+lint: $(READY)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: $(READY)
+	$(BIN)/mypy
+
+check: $(READY)
+	$(BIN)/python -m pytest -n 2 --dist worksteal --cov --cov-report=term:skip-covered --cov-fail-under=95
+
+format: $(READY)  ## Format the code and sort the imports
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench: $(READY)  ## Measure what the layers cost
+	$(BIN)/python benchmarks/layer_cost.py
+
+clean:  ## Remove the virtual environment and caches
+	rm -rf $(VENV) .mypy_cache .ruff_cache .coverage build dist

@@ -1,0 +1,47 @@
+"""Deep learning on sets whose elements have symmetries of their own.
+
+A batch of sets is a tensor ``(B, N, C, *E)``, or :class:`RaggedSets` when sizes differ. Any module
+for single elements becomes a layer for sets, ``DSS(nn.Conv2d(3, 64, 3))``; any network for single
+elements becomes a network for sets, ``lift(resnet)``.
+"""
+
+from symsets import groups, nn, sets, testing
+from symsets._version import __version__
+from symsets.lift import lift
+from symsets.nn import (
+    DSS,
+    ConcatPool,
+    RemoveMean,
+    Sequential,
+    SetAttention,
+    Siamese,
+    Wreath,
+    register_scheme,
+    schemes,
+    select_loss,
+    set_layer,
+)
+from symsets.sets import RaggedSets, collate, pool
+
+__all__ = [
+    "DSS",
+    "Siamese",
+    "ConcatPool",
+    "RemoveMean",
+    "SetAttention",
+    "Wreath",
+    "Sequential",
+    "RaggedSets",
+    "pool",
+    "collate",
+    "lift",
+    "set_layer",
+    "register_scheme",
+    "schemes",
+    "select_loss",
+    "groups",
+    "nn",
+    "sets",
+    "testing",
+    "__version__",
+]

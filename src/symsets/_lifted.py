@@ -1,0 +1,147 @@
+"""How a layer inside a network for single elements comes to hear from the whole set.
+
+A lifted layer keeps its class, its parameters and their names; a subclass made on the fly adds a
+message to what it returns. Inside the network all elements are rows of one batch. The layer learns
+which rows form a set from the binding that it shares with the network it belongs to.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+from symsets.nn.base import AdditiveSetLayer, add_message
+from symsets.sets import RaggedSets
+
+__all__ = ["Binding", "Bound", "Rebind", "add_hearing"]
+
+if TYPE_CHECKING:
+    _Layer = nn.Module
+else:
+    _Layer = object
+
+
+class Bound(NamedTuple):
+    """The batch of sets that a lifted network is working on."""
+
+    total: int
+    unfold: Callable[[Any], Any]
+
+
+class Binding:
+    """What connects the layers of one lifted network to the sets it is working on.
+
+    Each thread has its own. When activations are recomputed during the backward pass, the forward
+    call is long over: :class:`Rebind` binds its sets anew before any of its layers runs.
+    """
+
+    def __init__(self) -> None:
+        self._local = threading.local()
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Binding:
+        return Binding()
+
+    def __reduce__(self) -> tuple[type[Binding], tuple[()]]:
+        return Binding, ()
+
+    @contextmanager
+    def active(self, bound: Bound) -> Iterator[None]:
+        """Bind ``bound`` while the network runs; the bindings of nested calls pile up."""
+        before = getattr(self._local, "bound", None)
+        self._local.bound = bound
+        try:
+            yield
+        finally:
+            self._local.bound = before
+
+    def rebind(self, bound: Bound) -> None:
+        """Bind ``bound`` for what the running backward pass recomputes from now on."""
+        self._local.recomputed = bound
+
+    @property
+    def current(self) -> Bound | None:
+        """The sets that the network works on in this thread."""
+        bound: Bound | None = getattr(self._local, "bound", None)
+        if bound is None and torch._C._current_graph_task_id() != -1:
+            bound = getattr(self._local, "recomputed", None)
+        return bound
+
+
+class Rebind(torch.autograd.Function):
+    """The identity on the network's output, whose backward binds the sets again.
+
+    The backward pass visits it before everything inside the network, and finishes one call before
+    it comes to an earlier one, so recomputed layers always see the sets of their own call.
+    """
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, binding: Binding, bound: Bound) -> Tensor:
+        """Return ``x``."""
+        ctx.binding, ctx.bound = binding, bound
+        return x.view_as(x)
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Any) -> Any:
+        """Bind, and pass the gradient on."""
+        ctx.binding.rebind(ctx.bound)
+        return grads[0], None, None
+
+
+class _Hearing(_Layer):
+    """Mixed into the class of a layer: adds the message of the set to what the layer returns."""
+
+    message: AdditiveSetLayer
+    _binding: Binding
+    _name: str
+
+    def forward(self, x: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+        """Apply the layer to all rows and add what their sets have to say."""
+        own = super().forward(x, *args, **kwargs)
+        bound = self._binding.current
+        if bound is None:
+            raise RuntimeError(
+                f"layer {self._name!r} belongs to a lifted network: call the network, not the layer"
+            )
+        if x.shape[0] != bound.total:
+            raise ValueError(
+                f"layer {self._name!r} must get one row per element, {bound.total}, got "
+                f"{x.shape[0]} (windows or tokens folded into the batch?): leave it out with where="
+            )
+        # Layers that can be lifted take at most one argument beside x, so its name can go.
+        message = self.message.message(bound.unfold(x), *args, *kwargs.values())
+        heard = add_message(bound.unfold(own), message)
+        return heard.elements if isinstance(heard, RaggedSets) else heard.flatten(0, 1)
+
+    def extra_repr(self) -> str:
+        """Show the formula."""
+        inner = self.message.formula.removeprefix("element(x_i) + ")
+        return f"{super().extra_repr()}, + {inner}"
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        return _restore, (type(self).__mro__[2],), self.__dict__
+
+
+_CLASSES: dict[type, type[nn.Module]] = {}
+
+
+def _hearing_class(base: type) -> type[nn.Module]:
+    if base not in _CLASSES:
+        _CLASSES[base] = type(f"Lifted{base.__name__}", (_Hearing, base), {})
+    return _CLASSES[base]
+
+
+def _restore(base: type) -> nn.Module:
+    cls = _hearing_class(base)
+    return cls.__new__(cls)
+
+
+def add_hearing(module: nn.Module, name: str, message: AdditiveSetLayer, binding: Binding) -> None:
+    """Lift ``module`` in place."""
+    module.__class__ = _hearing_class(type(module))
+    module.message = message
+    module.__dict__.update(_binding=binding, _name=name)

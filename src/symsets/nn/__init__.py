@@ -1,0 +1,49 @@
+"""Set layers, heads, and maps for single elements."""
+
+from symsets.nn.adjacency import AdjacencyLinear
+from symsets.nn.aggregate import ConcatPool, RemoveMean
+from symsets.nn.attention import SetAttention
+from symsets.nn.base import AdditiveSetLayer, SetLayer, SetModule
+from symsets.nn.circular import CircularConv1d, CircularConv2d
+from symsets.nn.dss import DSS, Siamese
+from symsets.nn.equivariant import EquivariantLinear
+from symsets.nn.exchangeable import Exchangeable
+from symsets.nn.graph import Graph, GraphBatch, GraphConv
+from symsets.nn.heads import Classify, Merge, Select
+from symsets.nn.loss import select_loss
+from symsets.nn.pyg import PyGConv
+from symsets.nn.registry import register_scheme, schemes, set_layer
+from symsets.nn.sequential import Sequential
+from symsets.nn.wreath import Wreath
+
+__all__ = [
+    # set layers
+    "Siamese",
+    "DSS",
+    "ConcatPool",
+    "RemoveMean",
+    "SetAttention",
+    "Wreath",
+    "Sequential",
+    "SetModule",
+    "SetLayer",
+    "AdditiveSetLayer",
+    "set_layer",
+    "register_scheme",
+    "schemes",
+    # maps for single elements
+    "CircularConv1d",
+    "CircularConv2d",
+    "Exchangeable",
+    "Graph",
+    "GraphBatch",
+    "GraphConv",
+    "AdjacencyLinear",
+    "EquivariantLinear",
+    "PyGConv",
+    # heads
+    "Classify",
+    "Select",
+    "Merge",
+    "select_loss",
+]

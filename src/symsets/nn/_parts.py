@@ -1,0 +1,121 @@
+"""What set layers do with the modules they are made of: twins, calls, channels."""
+
+from __future__ import annotations
+
+import copy
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn.parameter import UninitializedParameter
+
+from symsets.nn.pyg import PyGConv, is_pyg
+from symsets.sets import Sets, membership
+
+__all__ = ["as_element", "channels", "context_args", "takes_extra", "twin", "without_bias"]
+
+
+def as_element(module: nn.Module, name: str = "element") -> nn.Module:
+    """Check that ``module`` can be an element map; adapt a graph convolution to our layout."""
+    if not isinstance(module, nn.Module):
+        raise TypeError(f"{name} must be a module, got {type(module).__name__}")
+    return PyGConv(module) if is_pyg(module) else module
+
+
+def twin(module: nn.Module, *, bias: bool = True) -> nn.Module:
+    """Return a freshly initialised copy of ``module``.
+
+    Every part is copied and its ``reset_parameters`` called. A part that has none, or whose
+    weights come out unchanged (as with weight normalisation), is named in the error.
+
+    Example:
+        >>> a = nn.Conv1d(1, 2, 3)
+        >>> b = twin(a, bias=False)
+        >>> torch.equal(a.weight, b.weight), b.bias
+        (False, None)
+    """
+    copied = copy.deepcopy(module)
+    for part in copied.modules():
+        reset: Callable[[], None] | None = getattr(part, "reset_parameters", None)
+        if reset is not None:
+            reset()
+    for (name, part), fresh in zip(module.named_modules(), copied.modules(), strict=True):
+        if not _is_fresh(part, fresh):
+            where = f"its part {name!r} ({type(part).__name__})" if name else "it"
+            raise ValueError(
+                f"element must be made of parts that can be re-initialised, but {where} in "
+                f"{type(module).__name__} cannot: pass context= yourself"
+            )
+    return copied if bias else without_bias(copied)
+
+
+def _is_fresh(part: nn.Module, fresh: nn.Module) -> bool:
+    own = list(part.named_parameters(recurse=False))
+    if own and not hasattr(part, "reset_parameters"):
+        return False
+    return not any(_unchanged(value, getattr(fresh, name)) for name, value in own)
+
+
+def _unchanged(before: Tensor, after: Tensor) -> bool:
+    """Whether random-looking weights survived a reset (constants such as zeros are fine)."""
+    if isinstance(before, UninitializedParameter) or before.is_meta or before.numel() < 2:
+        return False
+    constant = bool((before == before.flatten()[0]).all())
+    return not constant and torch.equal(before, after)
+
+
+def without_bias(module: nn.Module) -> nn.Module:
+    """Remove the bias of a single map, in place; a map made of several keeps its own."""
+    carrier = module
+    while "bias" not in carrier._parameters and isinstance(
+        inner := getattr(carrier, "element", getattr(carrier, "conv", None)), nn.Module
+    ):
+        carrier = inner
+    if "bias" in carrier._parameters:
+        carrier.register_parameter("bias", None)
+    return module
+
+
+def zeroed(module: nn.Module) -> nn.Module:
+    """Set all parameters of a linear map to zero, in place."""
+    with torch.no_grad():
+        for parameter in module.parameters():
+            parameter.zero_()
+    return module
+
+
+def context_args(x: Sets, args: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Turn the arguments of the element map into those of the context map.
+
+    What differs from element to element, such as a graph for each, has a method ``over_sets``
+    that returns its mean over each set; all else is shared.
+    """
+    if not any(hasattr(arg, "over_sets") for arg in args):
+        return args
+    index, sizes = membership(x)
+    return tuple(arg.over_sets(index, sizes) if hasattr(arg, "over_sets") else arg for arg in args)
+
+
+def takes_extra(module: nn.Module) -> bool:
+    """Whether ``module`` takes arguments beside its input, such as a graph."""
+    inner = getattr(module, "element", None)
+    if isinstance(inner, nn.Module):
+        return takes_extra(inner)
+    if isinstance(module, nn.Sequential):
+        return any(takes_extra(part) for part in module)
+    kinds = [p.kind for p in inspect.signature(module.forward).parameters.values()]
+    positional = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    return inspect.Parameter.VAR_POSITIONAL in kinds or sum(k in positional for k in kinds) > 1
+
+
+def channels(module: nn.Module, which: str) -> int | None:
+    """Return the number of ``"in"`` or ``"out"`` channels of a map, if it can be read off."""
+    parts = list(module.modules())
+    for part in parts if which == "in" else [parts[0], *reversed(parts[1:])]:
+        for word in ("channels", "features"):
+            value = getattr(part, f"{which}_{word}", None)
+            if isinstance(value, int):
+                return value
+    return None

@@ -1,0 +1,99 @@
+"""Schemes that aggregate the mapped elements: concatenated maxima, removed means."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import nn
+
+from symsets.nn.base import SetLayer
+from symsets.sets import RaggedSets, Sets, check_pool, map_elements, pool, pool_symbol, spread
+from symsets.sets.ragged import common_rows
+
+__all__ = ["ConcatPool", "RemoveMean"]
+
+
+class ConcatPool(SetLayer):
+    r"""Give every mapped element the maximum over its set as further channels.
+
+    .. math:: L(X)_i = \bigl[L(x_i), \operatorname{pool}_j L(x_j)\bigr]
+
+    Args:
+        element: :math:`L`; the output has twice its channels.
+        pool: How the set is summarised (see :func:`symsets.pool`).
+
+    Shape:
+        - x: ``(B, N, *E)`` or ragged.
+        - output: ``(B, N, 2 C', *F)``, where ``element`` maps ``(B, *E)`` to ``(B, C', *F)``.
+
+    Symmetry:
+        Equivariant to :math:`S_N \times H`.
+
+    Example:
+        >>> ConcatPool(nn.Linear(3, 8))(torch.randn(2, 5, 3)).shape
+        torch.Size([2, 5, 16])
+
+    Reference:
+        Aittala, Durand: Burst Image Deblurring Using Permutation Invariant Convolutional Neural
+        Networks. ECCV 2018.
+    """
+
+    def __init__(self, element: nn.Module, *, pool: str = "max") -> None:
+        super().__init__(element)
+        check_pool(pool)
+        self.pool = pool
+
+    @property
+    def formula(self) -> str:
+        """What the layer computes for element i."""
+        return f"[element(x_i), {pool_symbol(self.pool).replace('x_j', 'element(x_j)')}]"
+
+    def forward(self, x: Sets, *args: Any) -> Any:
+        """Apply the layer."""
+        y = map_elements(x, self.element, *args)
+        summary = spread(pool(y, self.pool), y)
+        if isinstance(y, RaggedSets):
+            return y.with_elements(torch.cat([common_rows(y), summary], dim=1))
+        shape = [y.shape[0], y.shape[1], *summary.shape[2:]]
+        return torch.cat([y, summary.expand(shape)], dim=2)
+
+
+class RemoveMean(SetLayer):
+    r"""Map every element and subtract the mean over the set.
+
+    .. math:: L(X)_i = L(x_i) - \frac{1}{N} \sum_j L(x_j)
+
+    What all elements have in common is removed: useful where differences matter, and fatal where
+    the common part is the signal.
+
+    Args:
+        element: :math:`L`.
+
+    Shape:
+        - x: ``(B, N, *E)`` or ragged.
+        - output: ``(B, N, *F)``, where ``element`` maps ``(B, *E)`` to ``(B, *F)``.
+
+    Symmetry:
+        Equivariant to :math:`S_N \times H`.
+
+    Example:
+        >>> y = RemoveMean(nn.Linear(3, 8))(torch.randn(2, 5, 3))
+        >>> bool(y.mean(1).abs().max() < 1e-6)
+        True
+
+    Reference:
+        Sridhar, Rempe, Valentin, Bouaziz, Guibas: Multiview Aggregation for Learning
+        Category-Specific Shape Reconstruction. NeurIPS 2019.
+    """
+
+    @property
+    def formula(self) -> str:
+        """What the layer computes for element i."""
+        return "element(x_i) - mean_j element(x_j)"
+
+    def forward(self, x: Sets, *args: Any) -> Any:
+        """Apply the layer."""
+        y = map_elements(x, self.element, *args)
+        mean = spread(pool(y, "mean"), y)
+        return y.with_elements(common_rows(y) - mean) if isinstance(y, RaggedSets) else y - mean

@@ -1,0 +1,131 @@
+"""Attention between the elements of a set that keeps the symmetry of the elements."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from symsets.nn._parts import as_element, twin
+from symsets.nn.base import AdditiveSetLayer
+from symsets.sets import RaggedSets, Sets, map_elements
+from symsets.sets.ragged import common_rows
+
+__all__ = ["SetAttention"]
+
+COMPARISONS = ("element", "summary")
+
+
+class SetAttention(AdditiveSetLayer):
+    r"""Let every element choose what it takes from the others.
+
+    .. math:: L(X)_i = L_1(x_i) + \sum_j \alpha_{ij}\, h(x_j), \qquad
+        \alpha_{ij} = \operatorname{softmax}_j
+        \frac{\langle q(x_i), k(x_j) \rangle}{\sqrt{D}}
+
+    Elements may have any shape. Queries and keys are compared by the inner product over the whole
+    element, or of their means over all axes but the channels; both are unchanged when :math:`H`
+    permutes the entries of all elements alike, so the symmetry is exact. :math:`D` is the number
+    of entries compared.
+
+    Args:
+        element: :math:`L_1`.
+        value: :math:`h`; a freshly initialised twin of ``element`` without bias if left out.
+        query: :math:`q`; a twin of ``element`` if left out.
+        key: :math:`k`; a twin of ``element`` if left out.
+        heads: The channels of queries, keys and values are split into this many groups, each with
+            its own weights.
+        compare: ``"element"``, or ``"summary"`` for the means.
+
+    Shape:
+        - x: ``(B, N, *E)`` or ragged.
+        - output: ``(B, N, *F)``, where ``element`` maps ``(B, *E)`` to ``(B, *F)``.
+
+    Symmetry:
+        Equivariant to :math:`S_N \times H`; with ``compare="summary"`` the weights (not the
+        values) are unchanged even when elements move on their own.
+
+    Example:
+        >>> layer, x = SetAttention(nn.Linear(3, 8), heads=2), torch.randn(2, 5, 3)
+        >>> perm = torch.randperm(5)
+        >>> torch.allclose(layer(x[:, perm]), layer(x)[:, perm], atol=1e-5)
+        True
+    """
+
+    def __init__(
+        self,
+        element: nn.Module,
+        value: nn.Module | None = None,
+        query: nn.Module | None = None,
+        key: nn.Module | None = None,
+        *,
+        heads: int = 1,
+        compare: str = "element",
+    ) -> None:
+        super().__init__(element)
+        if compare not in COMPARISONS:
+            raise ValueError(f"compare must be one of {list(COMPARISONS)}, got {compare!r}")
+        if heads < 1:
+            raise ValueError(f"heads must be at least 1, got {heads}")
+        self.value = as_element(value, "value") if value else twin(self.element, bias=False)
+        self.query = as_element(query, "query") if query else twin(self.element)
+        self.key = as_element(key, "key") if key else twin(self.element)
+        self.heads = heads
+        self.compare = compare
+
+    @property
+    def formula(self) -> str:
+        """What the layer computes for element i."""
+        inner = "⟨query(x_i), key(x_j)⟩"
+        if self.compare == "summary":
+            inner = "⟨mean query(x_i), mean key(x_j)⟩"
+        heads = f", {self.heads} heads" if self.heads > 1 else ""
+        return f"element(x_i) + Σ_j softmax_j {inner} value(x_j){heads}"
+
+    def message(self, x: Sets, *args: Any) -> Tensor:
+        """Return what every element takes from its set."""
+        query, key, value = (
+            map_elements(x, part, *args) for part in (self.query, self.key, self.value)
+        )
+        if isinstance(x, RaggedSets):
+            return self._attend_ragged(query, key, value)
+        return self._attend(query, key, value)
+
+    def _split(self, x: Tensor, name: str) -> Tensor:
+        """Split the channels into heads: ``(B, N, C, *E)`` to ``(B, h, N, C / h, *E)``."""
+        if x.shape[2] % self.heads:
+            raise ValueError(
+                f"heads must divide the channels of {name}, {x.shape[2]}, got {self.heads}"
+            )
+        return x.unflatten(2, (self.heads, -1)).transpose(1, 2)
+
+    def _attend(self, query: Tensor, key: Tensor, value: Tensor) -> Tensor:
+        q, k = self._split(query, "query"), self._split(key, "key")
+        if self.compare == "summary":
+            q, k = (
+                q.flatten(4).mean(4) if q.ndim > 4 else q,
+                k.flatten(4).mean(4) if k.ndim > 4 else k,
+            )
+        q, k = q.flatten(3), k.flatten(3)  # (B, h, N, D)
+        scores = q @ k.transpose(-1, -2) / math.sqrt(max(q.shape[-1], 1))  # (B, h, N, N)
+        v = self._split(value, "value")  # (B, h, N, C / h, *F)
+        mixed = scores.softmax(-1).to(v.dtype) @ v.flatten(3)
+        return mixed.unflatten(3, v.shape[3:]).transpose(1, 2).flatten(2, 3)
+
+    def _attend_ragged(self, *parts: RaggedSets) -> Tensor:
+        """Attend inside the sets of each size as one dense batch, then put rows back in order."""
+        partition = parts[0].partition
+        rows = [common_rows(part) for part in parts]
+        if partition.common_size is not None:
+            shape = (len(partition), partition.common_size)
+            return self._attend(*(r.unflatten(0, shape) for r in rows)).flatten(0, 1)
+        order, mixed = [], []
+        for _, which in partition.buckets:
+            dense = [r.index_select(0, which.flatten()).unflatten(0, which.shape) for r in rows]
+            mixed.append(self._attend(*dense).flatten(0, 1))
+            order.append(which.flatten())
+        if not order:
+            return rows[2]
+        return torch.cat(mixed).index_select(0, torch.cat(order).argsort())

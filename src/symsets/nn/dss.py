@@ -1,0 +1,136 @@
+"""The layer of the theory, and the one without any exchange between elements."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from symsets.nn._parts import as_element, context_args, twin
+from symsets.nn.base import AdditiveSetLayer, SetLayer
+from symsets.sets import Sets, check_pool, map_elements, pool, pool_symbol, power_degree, spread
+
+__all__ = ["DSS", "Siamese"]
+
+
+class Siamese(SetLayer):
+    r"""Apply one map to every element on its own.
+
+    .. math:: L(X)_i = L(x_i)
+
+    Args:
+        element: :math:`L`.
+
+    Shape:
+        - x: ``(B, N, *E)`` or ragged.
+        - output: ``(B, N, *F)``, where ``element`` maps ``(B, *E)`` to ``(B, *F)``.
+
+    Symmetry:
+        Equivariant to the wreath product :math:`H \wr S_N`: each element may move on its own, so
+        how elements lie relative to each other is invisible to it.
+
+    Example:
+        >>> layer, x = Siamese(nn.Linear(3, 8)), torch.randn(2, 5, 3)
+        >>> torch.allclose(layer(x)[:, 2:3], layer(x[:, 2:3]), atol=1e-6)
+        True
+    """
+
+    @property
+    def formula(self) -> str:
+        """What the layer computes for element i."""
+        return "element(x_i)"
+
+    def forward(self, x: Sets, *args: Any) -> Any:
+        """Apply the layer."""
+        return map_elements(x, self.element, *args)
+
+
+class DSS(AdditiveSetLayer):
+    r"""Mix every element of a set with a summary of the whole set.
+
+    .. math:: L(X)_i = L_1(x_i) + L_2\Bigl(\operatorname{pool}_{j=1}^{N} x_j\Bigr)
+
+    Reordering the set reorders the output. A symmetry :math:`H` of single elements (say, shifts
+    of an image) is kept whenever :math:`L_1` and :math:`L_2` keep it, for :math:`H` that permutes
+    the entries of an element. For linear maps and ``pool="sum"`` nothing is lost: every linear map
+    with both symmetries has this form (Maron et al., 2020, Theorem 1).
+
+    The context is computed once per set, so the layer costs :math:`1 + 1/N` of a Siamese one.
+
+    Args:
+        element: :math:`L_1`, applied to each element on its own.
+        context: :math:`L_2`, applied once per set; a freshly initialised twin of ``element``
+            without its bias if left out. With power sums the twin has one part per power.
+        pool: How the set is summarised (see :func:`symsets.pool`).
+        size: A constant that ``pool="sum"`` divides by. With the set size of training the layer
+            starts at unit scale and stays linear; 1 is the textbook form.
+
+    Shape:
+        - x: ``(B, N, *E)``, or a ragged batch of sets.
+        - output: ``(B, N, *F)``, where ``element`` maps ``(B, *E)`` to ``(B, *F)``.
+
+    Symmetry:
+        Equivariant to :math:`S_N \times H`.
+
+    Example:
+        >>> layer = DSS(nn.Conv1d(3, 8, kernel_size=5, padding=2, padding_mode="circular"))
+        >>> x, perm = torch.randn(2, 6, 3, 32), torch.randperm(6)
+        >>> moved = x[:, perm].roll(7, dims=-1)
+        >>> torch.allclose(layer(moved), layer(x)[:, perm].roll(7, dims=-1), atol=1e-4)
+        True
+        >>> DSS(nn.Linear(2, 8), pool="max")
+        DSS(
+          element(x_i) + context(max_j x_j)
+          (element): Linear(in_features=2, out_features=8, bias=True)
+          (context): Linear(in_features=2, out_features=8, bias=False)
+        )
+
+    Reference:
+        Maron, Litany, Chechik, Fetaya: On Learning Sets of Symmetric Elements. ICML 2020.
+    """
+
+    def __init__(
+        self,
+        element: nn.Module,
+        context: nn.Module | None = None,
+        *,
+        pool: str = "sum",
+        size: float = 1.0,
+    ) -> None:
+        super().__init__(element)
+        check_pool(pool)
+        if not size > 0:
+            raise ValueError(f"size must be positive, got {size}")
+        self.pool = pool
+        self.size = size
+        degree = power_degree(pool)
+        if context is not None:
+            self.context = as_element(context, "context")
+        elif degree is None:
+            self.context = twin(self.element, bias=False)
+        else:
+            self.context = SumOfParts(twin(self.element, bias=False) for _ in range(degree))
+
+    @property
+    def formula(self) -> str:
+        """What the layer computes for element i."""
+        return f"element(x_i) + context({pool_symbol(self.pool, self.size)})"
+
+    def message(self, x: Sets, *args: Any) -> Tensor:
+        """Return the context of every set, ready to be added to its elements."""
+        summary = pool(x, self.pool, size=self.size)
+        return spread(self.context(summary, *context_args(x, args)), x)
+
+
+class SumOfParts(nn.ModuleList):
+    """Map equal parts of the channels by one map each, and add the results.
+
+    For linear maps this is one linear map of all channels together.
+    """
+
+    def forward(self, x: Tensor, *args: Any) -> Tensor:
+        """Split the channels of ``x (B, k C, *E)`` and add what the parts become."""
+        chunks = x.chunk(len(self), dim=1)
+        parts = [part(chunk, *args) for part, chunk in zip(self, chunks, strict=True)]
+        return torch.stack(parts).sum(0)

@@ -1,0 +1,197 @@
+"""What comes last: one label per set, one score per element, or one new element per set."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from symsets.nn._parts import as_element, context_args
+from symsets.nn.base import SetModule
+from symsets.nn.dss import DSS
+from symsets.nn.sequential import Sequential
+from symsets.sets import Sets, check_pool, check_sets, map_elements, pool, pool_symbol
+
+__all__ = ["Classify", "Merge", "Select"]
+
+REDUCTIONS: dict[str, Callable[..., Tensor]] = {
+    "sum": torch.sum,
+    "mean": torch.mean,
+    "max": torch.amax,
+}
+
+
+class _InvariantHead(SetModule):
+    """Take the entries of every element together, then look at sets of feature vectors."""
+
+    def __init__(self, pool: str, entries: str, size: float) -> None:
+        super().__init__()
+        check_pool(pool)
+        if entries not in REDUCTIONS:
+            raise ValueError(f"entries must be one of {sorted(REDUCTIONS)}, got {entries!r}")
+        self.pool = pool
+        self.entries = entries
+        self.size = size
+
+    def _features(self, x: Sets) -> Sets:
+        """Reduce every element ``(C, *E)`` to its channels ``(C,)``, the H-invariant part."""
+        check_sets(x, rank=3)
+        reduce = REDUCTIONS[self.entries]
+        return map_elements(
+            x, lambda rows: reduce(rows, tuple(range(2, rows.ndim))) if rows.ndim > 2 else rows
+        )
+
+
+class Classify(_InvariantHead):
+    r"""Map every set to a vector, such as the scores of classes.
+
+    .. math:: L(X) = m\Bigl(\operatorname{pool}_j \sum_k x_{jk}\Bigr)
+
+    With ``hidden=()`` this is every linear map with the symmetry :math:`S_N \times H` from sets to
+    vectors, for transitive :math:`H` (Maron et al., 2020, supplement); otherwise :math:`m` is the
+    MLP of an invariant network.
+
+    Args:
+        in_channels: Channels of an element.
+        num_classes: Length of the output vector.
+        hidden: Widths of the hidden layers of :math:`m`.
+        pool: How the set is summarised (see :func:`symsets.pool`).
+        entries: How the entries of an element are: ``"sum"``, ``"mean"`` or ``"max"``.
+        size: A constant that ``pool="sum"`` divides by.
+
+    Shape:
+        - x: ``(B, N, C, *E)`` or ragged.
+        - output: ``(B, num_classes)``.
+
+    Symmetry:
+        Invariant to :math:`S_N` and to every permutation of the entries of an element.
+
+    Example:
+        >>> Classify(8, 3, hidden=(16,))(torch.randn(2, 5, 8, 32)).shape
+        torch.Size([2, 3])
+    """
+
+    def __init__(
+        self,
+        in_channels: int,
+        num_classes: int,
+        *,
+        hidden: Sequence[int] = (),
+        pool: str = "sum",
+        entries: str = "mean",
+        size: float = 1.0,
+    ) -> None:
+        super().__init__(pool, entries, size)
+        self.mlp = _mlp([in_channels, *hidden, num_classes])
+
+    def extra_repr(self) -> str:
+        """Show the formula."""
+        inner = pool_symbol(self.pool, self.size).replace("x_j", f"{self.entries}_k x_jk")
+        return f"mlp({inner})"
+
+    def forward(self, x: Sets) -> Tensor:
+        """Return one vector per set."""
+        return self.mlp(pool(self._features(x), self.pool, size=self.size))
+
+
+class Select(_InvariantHead):
+    r"""Map every element to a score, in the light of its set.
+
+    .. math:: L(X)_i = L_1\Bigl(\sum_k x_{ik}\Bigr)
+        + L_2\Bigl(\operatorname{pool}_j \sum_k x_{jk}\Bigr)
+
+    With ``hidden=()`` this is every linear map with the symmetry :math:`S_N \times H` from sets to
+    one number per element, for transitive :math:`H`; otherwise a DeepSets block with ReLU.
+
+    Args:
+        in_channels: Channels of an element.
+        hidden: Widths of the hidden DeepSets layers.
+        pool: How the set is summarised (see :func:`symsets.pool`).
+        entries: How the entries of an element are: ``"sum"``, ``"mean"`` or ``"max"``.
+        size: A constant that ``pool="sum"`` divides by.
+
+    Shape:
+        - x: ``(B, N, C, *E)`` or ragged.
+        - output: scores ``(B, N)``, or ragged with elements ``(T,)``.
+
+    Symmetry:
+        Equivariant to :math:`S_N`, invariant to every permutation of the entries of an element.
+
+    Example:
+        >>> Select(8, hidden=(256, 128), pool="max")(torch.randn(2, 5, 8, 32)).shape
+        torch.Size([2, 5])
+    """
+
+    def __init__(
+        self,
+        in_channels: int,
+        *,
+        hidden: Sequence[int] = (),
+        pool: str = "sum",
+        entries: str = "mean",
+        size: float = 1.0,
+    ) -> None:
+        super().__init__(pool, entries, size)
+        layers: list[nn.Module] = []
+        for i, o in pairwise([in_channels, *hidden, 1]):
+            layers += [DSS(nn.Linear(i, o), pool=pool, size=size), nn.ReLU()]
+        self.deepsets = Sequential(*layers[:-1])
+
+    def extra_repr(self) -> str:
+        """Show the formula."""
+        return f"deepsets({self.entries}_k x_ik)"
+
+    def forward(self, x: Sets) -> Sets:
+        """Return one score per element."""
+        return map_elements(self.deepsets(self._features(x)), lambda rows: rows.squeeze(1))
+
+
+class Merge(SetModule):
+    r"""Merge every set into one new element.
+
+    .. math:: L(X) = L\Bigl(\operatorname{pool}_j x_j\Bigr)
+
+    With a linear ``element`` and ``pool="sum"`` this is every linear map with the symmetry
+    :math:`S_N \times H` from sets to elements (Maron et al., 2020, supplement).
+
+    Args:
+        element: :math:`L`, applied once per set.
+        pool: How the set is summarised (see :func:`symsets.pool`).
+        size: A constant that ``pool="sum"`` divides by.
+
+    Shape:
+        - x: ``(B, N, *E)`` or ragged.
+        - output: ``(B, *F)``, where ``element`` maps ``(B, *E)`` to ``(B, *F)``.
+
+    Symmetry:
+        Invariant to :math:`S_N`; equivariant to :math:`H` whenever ``element`` is.
+
+    Example:
+        >>> Merge(nn.Conv2d(8, 3, 3, padding=1), pool="max")(torch.randn(2, 5, 8, 16, 16)).shape
+        torch.Size([2, 3, 16, 16])
+    """
+
+    def __init__(self, element: nn.Module, *, pool: str = "sum", size: float = 1.0) -> None:
+        super().__init__()
+        check_pool(pool)
+        self.element = as_element(element)
+        self.pool = pool
+        self.size = size
+
+    def extra_repr(self) -> str:
+        """Show the formula."""
+        return f"element({pool_symbol(self.pool, self.size)})"
+
+    def forward(self, x: Sets, *args: Any) -> Tensor:
+        """Return one element per set."""
+        return self.element(pool(x, self.pool, size=self.size), *context_args(x, args))
+
+
+def _mlp(widths: Sequence[int]) -> nn.Sequential:
+    layers: list[nn.Module] = []
+    for i, o in pairwise(widths):
+        layers += [nn.Linear(i, o), nn.ReLU()]
+    return nn.Sequential(*layers[:-1])

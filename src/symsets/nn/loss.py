@@ -1,0 +1,70 @@
+"""Losses whose targets are elements of a set."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from symsets.sets import RaggedSets, Sets, pool, spread
+from symsets.sets.ragged import common_rows
+
+__all__ = ["select_loss"]
+
+REDUCTIONS = ("mean", "sum", "none")
+
+
+def select_loss(scores: Sets, target: Tensor, *, reduction: str = "mean") -> Tensor:
+    r"""Return the cross entropy of selecting the right element of every set.
+
+    .. math:: -\log \frac{\exp s_t}{\sum_j \exp s_j}
+
+    Args:
+        scores: One score per element, as :class:`symsets.nn.Select` returns them.
+        target: The index of the right element inside its set.
+        reduction: ``"mean"`` over the batch, ``"sum"``, or ``"none"``.
+
+    Shape:
+        - scores: ``(B, N)``, or ragged with elements ``(T,)``; no set may be empty.
+        - target: ``(B,)`` integers.
+        - output: a number, or ``(B,)`` for ``reduction="none"``.
+
+    Example:
+        >>> loss = select_loss(RaggedSets(torch.zeros(6), [2, 4]), torch.tensor([1, 3]))
+        >>> torch.isclose(loss.exp(), torch.tensor(8.0).sqrt())
+        tensor(True)
+    """
+    if reduction not in REDUCTIONS:
+        raise ValueError(f"reduction must be one of {list(REDUCTIONS)}, got {reduction!r}")
+    rank = common_rows(scores).ndim + 1 if isinstance(scores, RaggedSets) else scores.ndim
+    if rank != 2:
+        raise ValueError("scores must be (B, N), or ragged with one number per element")
+    if target.shape != (len(scores),) or target.is_floating_point():
+        raise ValueError(
+            f"target must be {len(scores)} integers, one per set, "
+            f"got {target.dtype} of shape {tuple(target.shape)}"
+        )
+    if isinstance(scores, Tensor):
+        return functional.cross_entropy(scores, target, reduction=reduction)
+    losses = _ragged_losses(scores, target)
+    return losses if reduction == "none" else getattr(losses, reduction)()
+
+
+def _ragged_losses(scores: RaggedSets, target: Tensor) -> Tensor:
+    if 0 in scores.partition.counts:
+        raise ValueError("scores must not hold empty sets: there is nothing to select")
+    # On a device the check would make the host wait; there a wrong index fails in the gather.
+    if target.device.type == "cpu" and bool(((target < 0) | (target >= scores.sizes)).any()):
+        raise ValueError(
+            f"target must index into its set, got {target.tolist()} for sizes "
+            f"{list(scores.partition.counts)}"
+        )
+    rows = common_rows(scores)
+    chosen = rows[scores.partition.offsets[:-1] + target]
+    return _logsumexp(scores) - chosen
+
+
+def _logsumexp(scores: RaggedSets) -> Tensor:
+    top = pool(scores, "max").detach()
+    shifted = scores.with_elements(torch.exp(common_rows(scores) - spread(top, scores)))
+    return top + pool(shifted, "sum").log()

@@ -1,0 +1,147 @@
+"""Schemes by name: how the elements of a set talk to each other, given a map for one element."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Protocol
+
+from torch import nn
+
+from symsets.nn._parts import without_bias
+from symsets.nn.aggregate import ConcatPool, RemoveMean
+from symsets.nn.attention import SetAttention
+from symsets.nn.base import SetModule
+from symsets.nn.dss import DSS, Siamese
+from symsets.nn.wreath import Wreath
+from symsets.sets import power_degree
+
+__all__ = ["Make", "SchemeBuilder", "register_scheme", "schemes", "set_layer"]
+
+Make = Callable[[int, int], nn.Module]
+"""Makes a map for one element, given its numbers of input and output channels."""
+
+
+class SchemeBuilder(Protocol):
+    """Makes a set layer of ``out_channels`` channels out of maps for single elements."""
+
+    def __call__(
+        self, make: Make, in_channels: int, out_channels: int, *, size: float
+    ) -> SetModule:
+        """Make the layer; sums over a set are to be divided by ``size``."""
+        ...
+
+
+_SCHEMES: dict[str, SchemeBuilder] = {}
+
+
+def set_layer(
+    scheme: str, make: Make, in_channels: int, out_channels: int, *, size: float = 1.0
+) -> SetModule:
+    """Make the set layer of a scheme; it always returns ``out_channels`` channels.
+
+    Args:
+        scheme: A name from :func:`schemes`, or ``dss-power2``, ``dss-power3``, …
+        make: Makes a map for one element, given its numbers of input and output channels; called
+            as often as the scheme needs maps, with the channels it needs.
+        in_channels: Channels of an element.
+        out_channels: Channels of an element of the output.
+        size: A constant that sums over a set are divided by, such as the set size of training.
+
+    Example:
+        >>> layer = set_layer("dss-sum", lambda i, o: nn.Conv2d(i, o, 3, padding=1), 3, 64)
+        >>> sorted(schemes())[:3]
+        ['aittala', 'attention', 'dss-max']
+    """
+    builder = _SCHEMES.get(scheme) or _power_scheme(scheme)
+    if builder is None:
+        raise ValueError(f"scheme must be one of {schemes()}, got {scheme!r}")
+    return builder(make, in_channels, out_channels, size=size)
+
+
+def register_scheme(name: str) -> Callable[[SchemeBuilder], SchemeBuilder]:
+    """Make a scheme of your own known to :func:`set_layer` and to every model.
+
+    Args:
+        name: What users will type.
+
+    Example:
+        >>> @register_scheme("my-scheme")
+        ... def build(make, in_channels, out_channels, *, size):
+        ...     return DSS(make(in_channels, out_channels), pool="mean")
+        >>> set_layer("my-scheme", nn.Linear, 3, 8).pool
+        'mean'
+        >>> unregister_scheme("my-scheme")
+    """
+    if not re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", name):
+        raise ValueError(f"name must be lower-case words joined by '-', got {name!r}")
+    if name in _SCHEMES or _power_scheme(name):
+        raise ValueError(f"name must be new, but there is a scheme {name!r} already")
+
+    def register(builder: SchemeBuilder) -> SchemeBuilder:
+        _SCHEMES[name] = builder
+        return builder
+
+    return register
+
+
+def unregister_scheme(name: str) -> None:
+    """Forget a registered scheme."""
+    if _SCHEMES.pop(name, None) is None:
+        raise ValueError(f"name must be a registered scheme, one of {schemes()}, got {name!r}")
+
+
+def schemes() -> list[str]:
+    """Return the names of all registered schemes."""
+    return sorted(_SCHEMES)
+
+
+def _dss(pool: str) -> SchemeBuilder:
+    degree = power_degree(pool) or 1
+
+    def build(make: Make, in_channels: int, out_channels: int, *, size: float) -> DSS:
+        context = without_bias(make(degree * in_channels, out_channels))
+        return DSS(make(in_channels, out_channels), context, pool=pool, size=size)
+
+    return build
+
+
+def _power_scheme(scheme: str) -> SchemeBuilder | None:
+    pool = str(scheme).removeprefix("dss-")
+    return _dss(pool) if pool != scheme and power_degree(pool) else None
+
+
+for _pool in ("sum", "mean", "max", "median"):
+    register_scheme(f"dss-{_pool}")(_dss(_pool))
+
+
+@register_scheme("siamese")
+def _siamese(make: Make, in_channels: int, out_channels: int, *, size: float) -> Siamese:
+    return Siamese(make(in_channels, out_channels))
+
+
+@register_scheme("aittala")
+def _aittala(make: Make, in_channels: int, out_channels: int, *, size: float) -> ConcatPool:
+    if out_channels % 2:
+        raise ValueError(
+            f"out_channels must be even for 'aittala', which concatenates two halves, "
+            f"got {out_channels}"
+        )
+    return ConcatPool(make(in_channels, out_channels // 2))
+
+
+@register_scheme("sridhar")
+def _sridhar(make: Make, in_channels: int, out_channels: int, *, size: float) -> RemoveMean:
+    return RemoveMean(make(in_channels, out_channels))
+
+
+@register_scheme("attention")
+def _attention(make: Make, in_channels: int, out_channels: int, *, size: float) -> SetAttention:
+    element, value, query, key = (make(in_channels, out_channels) for _ in range(4))
+    return SetAttention(element, without_bias(value), query, key)
+
+
+@register_scheme("wreath")
+def _wreath(make: Make, in_channels: int, out_channels: int, *, size: float) -> Wreath:
+    element = make(in_channels, out_channels)
+    return Wreath(element, in_channels=in_channels, out_channels=out_channels, size=size)

@@ -1,0 +1,101 @@
+"""The layer for sets whose elements move independently of each other."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from symsets.nn._parts import channels
+from symsets.nn.base import AdditiveSetLayer
+from symsets.sets import RaggedSets, Sets, map_elements, pool, spread
+
+__all__ = ["Wreath"]
+
+
+class Wreath(AdditiveSetLayer):
+    r"""Mix every element with one number per channel, the mean of all entries of the set.
+
+    .. math:: L(X)_i = L(x_i) + \beta \sum_{j} \sum_{k} x_{jk}
+
+    This is all that is left when each element moves by its own :math:`h_i \in H` (Maron et al.,
+    2020, supplement: :math:`E(H) + 1` dimensions for transitive :math:`H`). The sum over the
+    entries :math:`k` of an element is divided by their number and the sum over elements by
+    ``size``, so that :math:`\beta` keeps its scale at any resolution; for elements of one size
+    both are constants. Elements may have different numbers of entries.
+
+    Args:
+        element: :math:`L`.
+        in_channels: Channels of an element; read off ``element`` if left out.
+        out_channels: Channels that ``element`` returns; read off it if left out.
+        size: A constant that the sum over elements is divided by.
+        channel_axis: Which axis of ``(B, *E)`` holds the channels.
+
+    Shape:
+        - x: ``(B, N, C, *E)`` or ragged, also with elements of different sizes.
+        - output: ``(B, N, C', *F)``, where ``element`` maps ``(B, C, *E)`` to ``(B, C', *F)``.
+
+    Symmetry:
+        Equivariant to :math:`H \wr S_N`, for :math:`H` that permutes the entries of an element.
+
+    Example:
+        >>> layer = Wreath(nn.Conv1d(1, 4, 3, padding=1, padding_mode="circular"))
+        >>> x = torch.randn(1, 2, 1, 8)
+        >>> moved = torch.stack([x[:, 0].roll(3, -1), x[:, 1].roll(5, -1)], dim=1)
+        >>> torch.allclose(layer(moved)[:, 1], layer(x)[:, 1].roll(5, -1), atol=1e-5)
+        True
+    """
+
+    def __init__(
+        self,
+        element: nn.Module,
+        *,
+        in_channels: int | None = None,
+        out_channels: int | None = None,
+        size: float = 1.0,
+        channel_axis: int = 1,
+    ) -> None:
+        super().__init__(element)
+        in_channels = in_channels or channels(element, "in")
+        out_channels = out_channels or channels(element, "out")
+        if in_channels is None or out_channels is None:
+            raise ValueError(
+                f"in_channels and out_channels must be given where {type(element).__name__} "
+                "does not show them"
+            )
+        if not size > 0:
+            raise ValueError(f"size must be positive, got {size}")
+        self.size = size
+        self.channel_axis = channel_axis
+        self.beta = nn.Parameter(torch.empty(out_channels, in_channels))
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Draw β anew."""
+        bound = 1 / math.sqrt(self.beta.shape[1])
+        nn.init.uniform_(self.beta, -bound, bound)
+
+    @property
+    def formula(self) -> str:
+        """What the layer computes for element i."""
+        over = "" if self.size == 1 else f" / {self.size:g}"
+        return f"element(x_i) + β Σ_j mean_k x_jk{over}"
+
+    def message(self, x: Sets, *args: Any) -> Tensor:
+        """Return the same constant for every entry of every element of a set."""
+        summary = pool(map_elements(x, self._mean_of_entries), "sum", size=self.size)
+        message = nn.functional.linear(summary, self.beta)  # (B, C')
+        if isinstance(x, RaggedSets) and isinstance(x.elements, RaggedSets):
+            return spread(message, x)
+        ndim = x.elements.ndim if isinstance(x, RaggedSets) else x.ndim - 1
+        axis = self.channel_axis % ndim
+        shape = [len(message), *(-1 if k == axis else 1 for k in range(1, ndim))]
+        return spread(message.reshape(shape), x)
+
+    def _mean_of_entries(self, rows: Tensor | RaggedSets) -> Tensor:
+        if isinstance(rows, RaggedSets):
+            return pool(rows, "mean")
+        rest = [k for k in range(1, rows.ndim) if k != self.channel_axis % rows.ndim]
+        return rows.mean(rest) if rest else rows

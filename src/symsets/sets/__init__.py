@@ -1,0 +1,28 @@
+"""Batches of sets: dense tensors ``(B, N, *E)``, or :class:`RaggedSets` when set sizes differ.
+
+Everything that looks *across* the elements of a set is here: folding sets into rows and back,
+pooling, the softmax over a set. Every function takes either kind of batch, and none of them pads.
+"""
+
+from symsets.sets.collating import collate
+from symsets.sets.folding import Sets, check_sets, fold, map_elements, membership, spread
+from symsets.sets.pooling import check_pool, pool, pool_symbol, power_degree, power_sums, softmax
+from symsets.sets.ragged import Partition, RaggedSets
+
+__all__ = [
+    "RaggedSets",
+    "Partition",
+    "Sets",
+    "fold",
+    "map_elements",
+    "spread",
+    "membership",
+    "pool",
+    "power_sums",
+    "softmax",
+    "collate",
+    "check_sets",
+    "check_pool",
+    "pool_symbol",
+    "power_degree",
+]

@@ -1,0 +1,40 @@
+"""Make batches of sets out of single samples, for a ``DataLoader``."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from torch import Tensor
+from torch.utils.data._utils.collate import collate as torch_collate
+from torch.utils.data._utils.collate import default_collate_fn_map
+
+from symsets.sets.ragged import RaggedSets
+
+__all__ = ["collate"]
+
+
+def collate(samples: Sequence[Any]) -> Any:
+    """Collate samples as PyTorch does, but let sets differ in size.
+
+    Tensors of one shape are stacked. Tensors that differ in their first axis become
+    :class:`RaggedSets`, without padding. Tuples, dictionaries, numbers and strings are treated
+    as PyTorch's own collate function treats them.
+
+    Example:
+        >>> import torch
+        >>> samples = [(torch.zeros(2, 3), 0), (torch.zeros(5, 3), 1)]
+        >>> collate(samples)
+        [RaggedSets(2 sets of 2–5 elements (3,)), tensor([0, 1])]
+    """
+    return torch_collate(list(samples), collate_fn_map=_COLLATE)
+
+
+def _collate_tensors(batch: Sequence[Tensor], *, collate_fn_map: Any = None) -> Tensor | RaggedSets:
+    if len({x.shape for x in batch}) > 1:
+        return RaggedSets.from_list(list(batch))
+    stacked: Tensor = default_collate_fn_map[Tensor](batch, collate_fn_map=collate_fn_map)
+    return stacked
+
+
+_COLLATE = {**default_collate_fn_map, Tensor: _collate_tensors}

@@ -1,0 +1,86 @@
+"""Fold sets into rows and back: the one way in which layers meet dense and ragged batches."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any, TypeAlias, Union
+
+import torch
+from torch import Tensor
+
+from symsets.sets.ragged import Partition, RaggedSets, check_rows
+
+__all__ = ["Sets", "check_sets", "fold", "map_elements", "membership", "spread"]
+
+Sets: TypeAlias = Union[Tensor, RaggedSets]  # noqa: UP007 (mypy wants a plain alias here)
+
+
+def check_sets(x: Any, rank: int = 2) -> None:
+    """Raise one sentence unless ``x`` is a batch of sets, with ``rank`` axes or more."""
+    if isinstance(x, RaggedSets):
+        return
+    if not isinstance(x, Tensor):
+        raise TypeError(f"x must be a tensor or RaggedSets, got {type(x).__name__}")
+    if x.ndim < rank:
+        axes = ", ".join(["batch", "set", "channels"][:rank])
+        raise ValueError(
+            f"x must have at least {rank} axes, ({axes}, …), got shape {tuple(x.shape)}"
+        )
+
+
+def fold(x: Sets) -> tuple[Any, Callable[[Any], Any]]:
+    """Return all elements as rows ``(T, *E)``, and the function that makes sets of such rows.
+
+    Example:
+        >>> rows, unfold = fold(torch.zeros(2, 5, 3))
+        >>> rows.shape, unfold(rows).shape
+        (torch.Size([10, 3]), torch.Size([2, 5, 3]))
+    """
+    check_sets(x)
+    if isinstance(x, RaggedSets):
+        return x.elements, x.with_elements
+    return x.flatten(0, 1), partial(_unfold_dense, shape=(x.shape[0], x.shape[1]))
+
+
+def _unfold_dense(rows: Tensor, shape: tuple[int, int]) -> Tensor:
+    check_rows(rows, shape[0] * shape[1])
+    return rows.unflatten(0, shape)
+
+
+def map_elements(x: Sets, fn: Callable[..., Any], *args: Any) -> Any:
+    """Apply ``fn`` to every element of every set, as one batch of rows.
+
+    Example:
+        >>> map_elements(torch.zeros(2, 5, 3), torch.nn.Linear(3, 8)).shape
+        torch.Size([2, 5, 8])
+    """
+    rows, unfold = fold(x)
+    return unfold(fn(rows, *args))
+
+
+def spread(summary: Tensor, x: Sets) -> Tensor:
+    """Give every element the summary ``(B, *F)`` of its set, ready to meet the elements of ``x``.
+
+    For a dense batch this is a view ``(B, 1, *F)`` that broadcasts; for a ragged one, rows
+    ``(T, *F)``.
+    """
+    if isinstance(x, RaggedSets):
+        return _repeat(summary, x.partition)
+    return summary.unsqueeze(1)
+
+
+def _repeat(summary: Tensor, partition: Partition) -> Tensor:
+    n = partition.common_size
+    if n is None:
+        return summary.index_select(0, partition.index)
+    return summary.unsqueeze(1).expand(-1, n, *summary.shape[1:]).flatten(0, 1)
+
+
+def membership(x: Sets) -> tuple[Tensor, Tensor]:
+    """Return the set of each element ``(T,)`` and the size of each set ``(B,)``."""
+    if isinstance(x, RaggedSets):
+        return x.partition.index, x.partition.sizes
+    batch, size = x.shape[:2]
+    which = torch.arange(batch, device=x.device)
+    return which.repeat_interleave(size), torch.full_like(which, size)

@@ -1,0 +1,313 @@
+"""A batch of sets of different sizes, without padding."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cached_property
+from itertools import accumulate
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.utils import _pytree as pytree
+
+__all__ = ["Partition", "RaggedSets"]
+
+
+class Partition:
+    """How the rows of a ragged batch are divided into sets.
+
+    One object is shared by all layers that a batch passes through, so what is derived from the
+    sizes is computed once per batch. The sizes are also known to the host: no layer ever waits
+    for the device to learn them.
+
+    Args:
+        counts: The number of elements of each set.
+        device: Where the derived tensors live.
+    """
+
+    def __init__(self, counts: Iterable[int], device: torch.device | str | None = None) -> None:
+        self.counts = tuple(int(n) for n in counts)
+        self.device = torch.device(device) if device is not None else torch.device("cpu")
+
+    def __len__(self) -> int:
+        return len(self.counts)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Partition) and self.counts == other.counts
+
+    def __hash__(self) -> int:
+        return hash(self.counts)
+
+    def to(self, device: torch.device | str) -> Partition:
+        """Return the same partition on another device."""
+        device = torch.device(device)
+        return self if device == self.device else Partition(self.counts, device)
+
+    def _tensor(self, values: Sequence[Any]) -> Tensor:
+        return torch.tensor(values, dtype=torch.int64, device=self.device)
+
+    @cached_property
+    def total(self) -> int:
+        """Number of elements of all sets together."""
+        return sum(self.counts)
+
+    @cached_property
+    def common_size(self) -> int | None:
+        """The size that all sets share, or None."""
+        return self.counts[0] if len(set(self.counts)) == 1 else None
+
+    @cached_property
+    def sizes(self) -> Tensor:
+        """Number of elements of each set, ``(B,)``."""
+        return self._tensor(self.counts)
+
+    @cached_property
+    def starts(self) -> tuple[int, ...]:
+        """Row at which each set starts, and the end."""
+        return tuple(accumulate(self.counts, initial=0))
+
+    @cached_property
+    def offsets(self) -> Tensor:
+        """Row at which each set starts, and the end: ``(B + 1,)``."""
+        return self._tensor(self.starts)
+
+    @cached_property
+    def index(self) -> Tensor:
+        """The set that each row belongs to, ``(T,)``."""
+        which = torch.arange(len(self), device=self.device)
+        return which.repeat_interleave(self.sizes, output_size=self.total)
+
+    @cached_property
+    def buckets(self) -> list[tuple[Tensor, Tensor]]:
+        """Sets grouped by their size: (which sets ``(b,)``, their rows ``(b, n)``) per size."""
+        groups: dict[int, list[int]] = {}
+        for i, n in enumerate(self.counts):
+            groups.setdefault(n, []).append(i)
+        groups.pop(0, None)
+        return [
+            (
+                self._tensor(which),
+                self._tensor([[self.starts[i] + k for k in range(n)] for i in which]),
+            )
+            for n, which in sorted(groups.items())
+        ]
+
+
+class RaggedSets:
+    """A batch of sets of different sizes: all elements end to end, plus the size of each set.
+
+    Nothing is padded, so nothing can leak from padding, and no work is spent on it. Empty sets
+    are allowed. Elements may themselves be a ragged batch (sets of clouds with different numbers
+    of points); there only schemes without a common index set exist (``siamese``, ``wreath``).
+
+    It is a pytree node, moves with ``.to`` and ``.pin_memory``, and survives a ``DataLoader``.
+
+    Args:
+        elements: The elements of the first set, then those of the second, and so on.
+        sizes: Number of elements of each set; they must add up to the number of elements.
+
+    Shape:
+        - elements: ``(T, *E)``.
+        - sizes: ``(B,)``.
+
+    Example:
+        >>> sets = RaggedSets(torch.randn(5, 3, 32, 32), sizes=[2, 0, 3])
+        >>> sets
+        RaggedSets(3 sets of 0–3 elements (3, 32, 32))
+        >>> sets[2].shape
+        torch.Size([3, 3, 32, 32])
+    """
+
+    def __init__(self, elements: Tensor | RaggedSets, sizes: Tensor | Sequence[int]) -> None:
+        self.elements: Any = elements
+        self.partition = Partition(_checked_sizes(elements, sizes), elements.device)
+
+    @classmethod
+    def _make(cls, elements: Any, partition: Partition) -> RaggedSets:
+        sets = cls.__new__(cls)
+        sets.elements, sets.partition = elements, partition
+        return sets
+
+    @classmethod
+    def from_list(cls, sets: Sequence[Any]) -> RaggedSets:
+        """Join sets given one by one: tensors ``(N_i, *E)``, or lists of clouds ``(P_ij, *E)``.
+
+        Example:
+            >>> RaggedSets.from_list([torch.zeros(2, 3), torch.zeros(4, 3)]).sizes
+            tensor([2, 4])
+        """
+        if not sets:
+            raise ValueError("sets must hold at least one set, got none")
+        counts = [len(s) for s in sets]
+        if isinstance(sets[0], Tensor):
+            shapes = {tuple(s.shape[1:]) for s in sets}
+            if len(shapes) > 1:
+                raise ValueError(
+                    f"sets must have elements of one shape, got {sorted(shapes)}; "
+                    "give lists of elements for elements of different sizes"
+                )
+            return cls(torch.cat(list(sets)), counts)
+        return cls(cls.from_list([cloud for s in sets for cloud in s]), counts)
+
+    @classmethod
+    def from_padded(cls, x: Tensor, mask: Tensor) -> RaggedSets:
+        """Keep the elements of ``x (B, N, *E)`` where ``mask (B, N)`` is true.
+
+        Example:
+            >>> x = torch.arange(6.0).reshape(2, 3, 1)
+            >>> RaggedSets.from_padded(x, torch.tensor([[True, False, True], [True, True, True]]))
+            RaggedSets(2 sets of 2–3 elements (1,))
+        """
+        if mask.dtype != torch.bool or mask.shape != x.shape[:2]:
+            raise ValueError(
+                f"mask must be boolean of shape {tuple(x.shape[:2])}, "
+                f"got {mask.dtype} of shape {tuple(mask.shape)}"
+            )
+        return cls(x[mask], mask.sum(1))
+
+    def to_padded(self, value: float = 0.0) -> tuple[Tensor, Tensor]:
+        """Return ``x (B, N, *E)``, filled up with ``value``, and ``mask (B, N)``."""
+        rows = common_rows(self)
+        longest = max(self.partition.counts, default=0)
+        steps = torch.arange(longest, device=rows.device)
+        mask = steps < self.sizes[:, None]  # (B, N)
+        x = rows.new_full((len(self), longest, *rows.shape[1:]), value)
+        return x.masked_scatter(expand_as(mask, x), rows), mask
+
+    def to_list(self) -> list[Any]:
+        """Return the sets one by one."""
+        return list(self)
+
+    @property
+    def sizes(self) -> Tensor:
+        """Number of elements of each set, ``(B,)``."""
+        return self.partition.sizes
+
+    @property
+    def device(self) -> torch.device:
+        """Where the elements are."""
+        return self.elements.device
+
+    @property
+    def dtype(self) -> torch.dtype:
+        """Type of the entries."""
+        return self.elements.dtype
+
+    def map(self, fn: Callable[..., Any], *args: Any) -> RaggedSets:
+        """Apply ``fn`` to all elements at once; it must keep one row per element.
+
+        Example:
+            >>> RaggedSets(torch.ones(3, 2), [1, 2]).map(torch.nn.Linear(2, 8))
+            RaggedSets(2 sets of 1–2 elements (8,))
+        """
+        return self.with_elements(fn(self.elements, *args))
+
+    def with_elements(self, elements: Any) -> RaggedSets:
+        """Return the same sets made of other elements, one for one."""
+        check_rows(elements, self.partition.total)
+        return RaggedSets._make(elements, self.partition)
+
+    def _like(self, elements: Any) -> RaggedSets:
+        return RaggedSets._make(elements, self.partition.to(elements.device))
+
+    def to(self, *args: Any, **kwargs: Any) -> RaggedSets:
+        """Move or cast the elements as ``Tensor.to`` does."""
+        return self._like(self.elements.to(*args, **kwargs))
+
+    def pin_memory(self, device: Any = None) -> RaggedSets:
+        """Copy the elements to page-locked memory."""
+        return self._like(self.elements.pin_memory())
+
+    def __len__(self) -> int:
+        return len(self.partition)
+
+    def __getitem__(self, which: int | slice) -> Any:
+        """Return one set ``(N_i, *E)``, or a batch of some of the sets."""
+        if isinstance(which, slice):
+            if which.step not in (None, 1):
+                raise ValueError(f"slice must have step 1, got {which.step}")
+            start, stop, _ = which.indices(len(self))
+            stop = max(start, stop)
+            rows = slice(self.partition.starts[start], self.partition.starts[stop])
+            return RaggedSets(self.elements[rows], self.partition.counts[start:stop])
+        if not -len(self) <= which < len(self):
+            raise IndexError(f"index must be in -{len(self)}..{len(self) - 1}, got {which}")
+        which %= len(self)
+        return self.elements[self.partition.starts[which] : self.partition.starts[which + 1]]
+
+    def __iter__(self) -> Iterator[Any]:
+        return (self[i] for i in range(len(self)))
+
+    def __add__(self, other: RaggedSets) -> RaggedSets:
+        """Add two batches of the same sizes element by element (for residual connections)."""
+        if not isinstance(other, RaggedSets):
+            return NotImplemented
+        if self.partition != other.partition:
+            raise ValueError(
+                "sets must have the same sizes to be added, "
+                f"got {self.partition.counts} and {other.partition.counts}"
+            )
+        return self.with_elements(self.elements + other.elements)
+
+    def __repr__(self) -> str:
+        counts = self.partition.counts
+        low, high = min(counts, default=0), max(counts, default=0)
+        span = str(low) if low == high else f"{low}–{high}"
+        if isinstance(self.elements, RaggedSets):
+            inner = repr(self.elements)[len("RaggedSets(") : -1]
+            return f"RaggedSets({len(self)} sets of {span} from [{inner}])"
+        return f"RaggedSets({len(self)} sets of {span} elements {tuple(self.elements.shape[1:])})"
+
+
+pytree.register_pytree_node(
+    RaggedSets,
+    lambda sets: ([sets.elements], sets.partition),
+    lambda children, partition: RaggedSets._make(next(iter(children)), partition),
+    serialized_type_name="symsets.RaggedSets",
+)
+
+
+def _checked_sizes(elements: Tensor | RaggedSets, sizes: Tensor | Sequence[int]) -> list[int]:
+    if isinstance(sizes, Tensor):
+        if sizes.ndim != 1 or sizes.is_floating_point() or sizes.dtype == torch.bool:
+            raise ValueError(
+                f"sizes must be a vector of integers, got {sizes.dtype} of shape "
+                f"{tuple(sizes.shape)}"
+            )
+        counts = sizes.tolist()
+    else:
+        counts = [int(n) for n in sizes]
+    if any(n < 0 for n in counts):
+        raise ValueError(f"sizes must not be negative, got {counts}")
+    if sum(counts) != len(elements):
+        raise ValueError(
+            f"sizes must add up to the number of elements, {len(elements)}, "
+            f"got {counts} (sum {sum(counts)})"
+        )
+    return counts
+
+
+def check_rows(rows: Any, total: int) -> None:
+    """Raise one sentence unless ``rows`` are one per element."""
+    if not isinstance(rows, Tensor | RaggedSets):
+        raise TypeError(f"element must return one tensor, got {type(rows).__name__}")
+    got = rows.shape[0] if isinstance(rows, Tensor) and rows.ndim else len(rows)
+    if got != total:
+        raise ValueError(f"element must return one row per element, {total}, got {got}")
+
+
+def common_rows(sets: RaggedSets) -> Tensor:
+    """Return the elements as one tensor; one sentence where they have no common index set."""
+    if isinstance(sets.elements, RaggedSets):
+        raise ValueError(
+            "elements must share an index set to be compared entry by entry, got elements of "
+            "different sizes: their symmetry is the wreath product, so use 'siamese' or 'wreath', "
+            "or pool each element first"
+        )
+    return sets.elements
+
+
+def expand_as(values: Tensor, x: Tensor) -> Tensor:
+    """Append axes to ``values`` until it broadcasts against ``x``."""
+    return values.reshape(*values.shape, *(1,) * (x.ndim - values.ndim))

@@ -290,7 +290,7 @@ def _checked_sizes(elements: Tensor | RaggedSets, sizes: Tensor | Sequence[int])
 
 def check_rows(rows: Any, total: int) -> None:
     """Raise one sentence unless ``rows`` are one per element."""
-    if not isinstance(rows, Tensor | RaggedSets):
+    if not isinstance(rows, (Tensor, RaggedSets)):
         raise TypeError(f"element must return one tensor, got {type(rows).__name__}")
     got = rows.shape[0] if isinstance(rows, Tensor) and rows.ndim else len(rows)
     if got != total:

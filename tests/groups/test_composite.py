@@ -1,0 +1,108 @@
+import numpy as np
+import pytest
+
+from symsets.groups import (
+    Cyclic,
+    PermutationGroup,
+    Symmetric,
+    Translations,
+    Trivial,
+    basis,
+    dimension,
+    tensor_power,
+    trace_dimension,
+    wreath,
+)
+from symsets.groups._arrays import components
+from symsets.groups.pairs import pair_components
+
+SWAP = PermutationGroup([[1, 0, 2]])
+BASES = [Cyclic(3), Symmetric(3), Trivial(2), SWAP, Translations(2, 2), tensor_power(Cyclic(2), 2)]
+
+
+@pytest.mark.parametrize("H", BASES, ids=str)
+@pytest.mark.parametrize("n", [1, 2, 3])
+def test_wreath_closed_forms_agree_with_connected_components(H, n):
+    G = wreath(H, n)
+    searched = pair_components(G, G)
+    np.testing.assert_array_equal(basis(G), searched)
+    np.testing.assert_array_equal(G.orbits, components(G.degree, G.generators))
+    assert dimension(G) == searched.max() + 1
+
+
+@pytest.mark.parametrize("H", BASES, ids=str)
+def test_wreath_adds_one_map_per_pair_of_orbits(H):
+    assert dimension(wreath(H, 5)) == dimension(H) + H.num_orbits**2
+
+
+def test_wreath_of_a_transitive_group_adds_one_map():
+    assert dimension(wreath(Cyclic(4), 5)) == 5
+
+
+@pytest.mark.parametrize("H", BASES, ids=str)
+def test_wreath_agrees_with_the_trace_formula_and_its_order(H):
+    G = wreath(H, 2)
+    assert dimension(G) == trace_dimension(G)
+    assert G.order == len(G.elements())
+
+
+def test_random_wreath_elements_reach_the_whole_group_and_nothing_else():
+    G, rng = wreath(Cyclic(2), 2), np.random.default_rng(0)
+    assert {tuple(G.random_element(rng)) for _ in range(200)} == {tuple(g) for g in G.elements()}
+
+
+def test_wreath_maps_to_elements_and_to_a_point():
+    G = wreath(Cyclic(4), 3)
+    assert G.on(0).shape == (3,)
+    assert dimension(G, G.on(0)) == 2  # the sum of the element, and of all others
+    assert dimension(G, G.on()) == 1
+    assert dimension(wreath(Trivial(2), 3), wreath(Trivial(2), 3).on(0)) == 4
+
+
+def test_wreath_keeps_the_axes_of_its_elements():
+    assert repr(wreath(Translations(3, 2), 4)) == "(C3 × C2) wr S4 acting on 4×3×2"
+    with pytest.raises(ValueError, match="copies must be at least 1, got 0"):
+        wreath(Cyclic(3), 0)
+
+
+@pytest.mark.parametrize("k", [4, 5, 6])
+def test_graphs_have_the_bell_numbers_of_equivariant_maps(k):
+    G = tensor_power(Symmetric(k), 2)
+    assert dimension(G) == 15
+    assert dimension(G, G.on(0)) == dimension(G.on(0), G) == 5
+    assert dimension(G, G.on()) == 2
+
+
+@pytest.mark.parametrize(("k", "counts"), [(2, (8, 4, 2)), (3, (14, 5, 2)), (4, (15, 5, 2))])
+def test_small_graphs_agree_with_the_trace_formula(k, counts):
+    G = tensor_power(Symmetric(k), 2)
+    targets = (G, G.on(0), G.on())
+    assert tuple(dimension(G, target) for target in targets) == counts
+    assert tuple(trace_dimension(G, target) for target in targets) == counts
+
+
+def test_tensor_powers_are_actions_of_the_group_itself():
+    G = tensor_power(Symmetric(4), 3)
+    assert G.shape == (4, 4, 4)
+    assert G.order == 24
+    assert G.on(1) == Symmetric(4)
+    assert G.on(0, 2) == tensor_power(Symmetric(4), 2)
+    assert dimension(G, Symmetric(4)) == 15
+    assert tensor_power(tensor_power(Cyclic(3), 2), 2) == tensor_power(Cyclic(3), 4)
+    assert tensor_power(Cyclic(3), 1) == Cyclic(3)
+
+
+def test_tensor_powers_move_every_index_alike():
+    G, rng = tensor_power(Symmetric(4), 2), np.random.default_rng(0)
+    g = G.group.random_element(rng)
+    x = rng.normal(size=(4, 4))
+    np.testing.assert_array_equal(G.move(x, g)[np.ix_(g, g)], x)
+
+
+def test_tensor_powers_of_products_can_keep_parts_of_an_index():
+    G = tensor_power(Symmetric(3) * Cyclic(2), 2)
+    assert G.shape == (3, 2, 3, 2)
+    assert G.on(0, 1) == Symmetric(3) * Cyclic(2)
+    half = G.on(0, 3)
+    assert half.shape == (3, 2)
+    assert dimension(G, half) == trace_dimension(G, half)

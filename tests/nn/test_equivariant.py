@@ -1,0 +1,145 @@
+import copy
+
+import numpy as np
+import pytest
+import torch
+
+from symsets import groups
+from symsets.nn.equivariant import EquivariantLinear
+
+SWAP = groups.PermutationGroup([[1, 0, 2]])
+GROUPS = [
+    groups.Symmetric(5),
+    groups.Cyclic(4),
+    groups.Trivial(3),
+    SWAP,
+    groups.parse("S5 x C4"),
+    groups.parse("S3 x I2 x D4"),
+    groups.parse("C4 wr S3"),
+    groups.parse("S4^2"),
+    groups.parse("S2 x S3^2"),
+    SWAP * groups.Symmetric(2) * SWAP,
+]
+
+
+def actions(G):
+    return {action.shape: action for action in (G, G.on(0), G.on())}.values()
+
+
+PAIRS = [(source, target) for G in GROUPS for source in actions(G) for target in actions(G)]
+
+
+def name(action):
+    return repr(action).replace(" acting on ", ":").replace("×", "x").replace("⟨(0 1)⟩", "swap")
+
+
+def make(source, target, in_channels=2, out_channels=3, **options):
+    torch.manual_seed(0)
+    layer = EquivariantLinear(source, in_channels, out_channels, target=target, **options).double()
+    if layer.bias is not None:
+        torch.nn.init.normal_(layer.bias)
+    return layer, torch.randn(2, in_channels, *source.shape, dtype=torch.float64)
+
+
+@pytest.mark.parametrize(("source", "target"), PAIRS, ids=name)
+def test_commutes_with_every_group_element(source, target):
+    layer, x = make(source, target)
+    rng = np.random.default_rng(0)
+    for _ in range(3):
+        g = source.group.random_element(rng)
+        moved = layer(source.move(x, g))
+        torch.testing.assert_close(moved, target.move(layer(x), g), atol=1e-9, rtol=1e-9)
+
+
+@pytest.mark.parametrize("out_channels", [1, 40])  # as a matrix, and basis map by basis map
+@pytest.mark.parametrize(("source", "target"), PAIRS, ids=name)
+def test_agrees_with_the_dense_matrix_in_value_and_gradient(source, target, out_channels):
+    layer, x = make(source, target, out_channels=out_channels)
+    labels = torch.from_numpy(groups.basis(source, target))
+    bias = layer.bias[torch.from_numpy(target.orbits.copy())]  # (T, out)
+    flat = x.reshape(2, 2, source.degree)
+    dense = torch.einsum("tsoc,bcs->bot", layer.weight[labels], flat) + bias.T
+    dense = dense.reshape(2, out_channels, *target.shape)
+    torch.testing.assert_close(layer(x), dense, atol=1e-9, rtol=1e-9)
+    direction, parameters = torch.randn_like(dense), [layer.weight, layer.bias]
+    ours = torch.autograd.grad((layer(x) * direction).sum(), parameters)
+    theirs = torch.autograd.grad((dense * direction).sum(), parameters)
+    torch.testing.assert_close(ours, theirs, atol=1e-9, rtol=1e-9)
+
+
+@pytest.mark.parametrize("out_channels", [1, 9])
+def test_gradients_are_right(out_channels):
+    layer, x = make(groups.parse("S3 x C2"), None, out_channels=out_channels)
+    assert torch.autograd.gradcheck(layer, x[:1].requires_grad_())
+
+
+@pytest.mark.parametrize(("source", "target"), PAIRS, ids=name)
+def test_has_one_weight_matrix_per_orbit_of_pairs_and_one_bias_per_orbit(source, target):
+    layer, _ = make(source, target)
+    assert layer.weight.shape == (groups.dimension(source, target), 3, 2)
+    assert layer.bias.shape == (target.num_orbits, 3)
+    assert set(layer.state_dict()) == {"weight", "bias"}
+
+
+@pytest.mark.parametrize(("source", "target"), PAIRS, ids=name)
+def test_starts_at_unit_scale_at_every_output_point(source, target):
+    torch.manual_seed(0)
+    layer = EquivariantLinear(source, 4, 128, target=target)
+    power = 0
+    for _ in range(20):
+        layer.reset_parameters()
+        power = power + layer(torch.randn(4, 4, *source.shape)).square().mean((0, 1)) / 20
+    # The input is drawn 20 × 4 × 4 times, so its own power is only known to about 8 %.
+    torch.testing.assert_close(power, torch.ones(target.shape), atol=0.45, rtol=0)
+
+
+def test_a_set_of_signals_is_mapped_in_bounded_memory():
+    G = groups.Symmetric(25) * groups.Cyclic(100)
+    layer = EquivariantLinear(G, 4, 4)
+    assert sum(b.numel() for b in layer.buffers()) < 50_000  # the dense scheme has 6,250,000
+    x = torch.randn(2, 4, 25, 100)
+    with torch.profiler.profile(profile_memory=True) as profile:
+        y = layer(x)
+    assert y.shape == x.shape
+    assert max(event.cpu_memory_usage for event in profile.events()) < 10_000_000
+
+
+def test_sets_without_bias_and_of_any_batch_size():
+    layer, x = make(groups.parse("S5 x C4"), None, bias=False)
+    assert layer.bias is None
+    assert layer(x[:1]).shape == (1, 3, 5, 4)
+    assert layer(x[:0]).shape == (0, 3, 5, 4)
+    assert not layer(torch.zeros_like(x)).any()
+
+
+def test_copies_and_saved_weights_give_the_same_layer():
+    layer, x = make(groups.parse("S2 x S3^2"), None)
+    twin = copy.deepcopy(layer)
+    torch.testing.assert_close(twin(x), layer(x))
+    twin.reset_parameters()
+    assert not torch.allclose(twin(x), layer(x))
+    twin.load_state_dict(layer.state_dict())
+    torch.testing.assert_close(twin(x), layer(x))
+
+
+def test_wrong_shapes_are_named():
+    layer = EquivariantLinear(groups.parse("S5 x C4"), 3, 8)
+    for shape in [(2, 3, 4, 5), (3, 5, 4), (2, 3, 20), (2, 1, 5, 4)]:
+        with pytest.raises(ValueError, match=r"x must have shape \(B, 3, 5, 4\), got \("):
+            layer(torch.zeros(shape))
+
+
+def test_wrong_arguments_are_named():
+    with pytest.raises(ValueError, match="in_channels must be at least 1, got 0"):
+        EquivariantLinear(groups.Cyclic(3), 0, 1)
+    with pytest.raises(ValueError, match="target must be an action of the same group"):
+        EquivariantLinear(groups.Cyclic(3), 1, 1, target=groups.Cyclic(4))
+
+
+def test_printing_shows_the_signature():
+    G = groups.parse("S5 x C4")
+    layer = EquivariantLinear(G, 3, 8, target=G.on(0), bias=False)
+    assert (
+        repr(layer) == "EquivariantLinear(S5 × C4: 3 × (5×4) → 8 × (5), 2 basis maps, bias=False)"
+    )
+    assert "3 × (5×4) → 1 × (1), 1 basis map, " in repr(EquivariantLinear(G, 3, 1, target=G.on()))

@@ -1,0 +1,147 @@
+import pytest
+import torch
+from torch.autograd import gradcheck
+
+from symsets import RaggedSets, pool
+from symsets.sets import softmax
+
+HOW = ["sum", "mean", "max", "median", "power3"]
+COUNTS = [3, 0, 1, 6, 2, 0]
+
+
+def reference(sets, how):
+    """Pool set by set with numpy-like code that shares nothing with the library."""
+    out = []
+    for s in sets:
+        if how.startswith("power"):
+            out.append(torch.cat([(s**k).sum(0) for k in range(1, 4)]))
+        elif len(s) == 0:
+            out.append(torch.zeros(s.shape[1:], dtype=s.dtype))
+        elif how == "median":
+            out.append(s.quantile(0.5, dim=0))
+        elif how == "max":
+            out.append(s.max(0).values)
+        else:
+            out.append(getattr(s, how)(0))
+    return torch.stack(out)
+
+
+@pytest.fixture
+def ragged():
+    torch.manual_seed(0)
+    return RaggedSets(torch.randn(sum(COUNTS), 4, 3, dtype=torch.float64), COUNTS)
+
+
+@pytest.mark.parametrize("how", HOW)
+def test_ragged_pooling_agrees_with_a_loop_over_sets(ragged, how):
+    torch.testing.assert_close(pool(ragged, how), reference(ragged, how))
+
+
+@pytest.mark.parametrize("how", HOW)
+@pytest.mark.parametrize("n", [1, 2, 5])
+def test_dense_and_equal_ragged_sets_agree_with_a_loop(how, n):
+    x = torch.randn(3, n, 4, 2, dtype=torch.float64)
+    torch.testing.assert_close(pool(x, how), reference(x, how))
+    torch.testing.assert_close(pool(RaggedSets(x.flatten(0, 1), [n] * 3), how), pool(x, how))
+
+
+@pytest.mark.parametrize("how", HOW)
+def test_gradients_are_those_of_the_value(ragged, how):
+    rows = ragged.elements[:, :2, :1].clone().requires_grad_()
+    assert gradcheck(lambda r: pool(RaggedSets(r, COUNTS), how), rows)
+    dense = torch.randn(2, 3, 2, dtype=torch.float64, requires_grad=True)
+    assert gradcheck(lambda x: pool(x, how), dense)
+
+
+@pytest.mark.parametrize("how", HOW)
+def test_empty_sets_pool_to_zero(how):
+    assert (pool(torch.zeros(2, 0, 3), how) == 0).all()
+    assert (pool(RaggedSets(torch.zeros(0, 3), [0, 0]), how) == 0).all()
+    assert (pool(RaggedSets(torch.ones(2, 3), [0, 2]), how)[0] == 0).all()
+
+
+@pytest.mark.parametrize("how", HOW)
+def test_nan_stays_in_its_set(ragged, how):
+    clean = pool(ragged, how)
+    rows = ragged.elements.clone()
+    rows[4] = torch.nan  # one of the six elements of set 3
+    dirty = pool(ragged.with_elements(rows), how)
+    others = [0, 1, 2, 4, 5]
+    assert torch.equal(dirty[others], clean[others])
+
+
+@pytest.mark.parametrize("how", ["sum", "mean", "max"])
+def test_nan_is_not_hidden(ragged, how):
+    rows = ragged.elements.clone()
+    rows[4] = torch.nan
+    assert pool(ragged.with_elements(rows), how)[3].isnan().all()
+
+
+def test_ties_share_the_gradient_of_the_maximum():
+    for make in (lambda r: r[None], lambda r: RaggedSets(r, [3, 0])):
+        rows = torch.zeros(3, 1, requires_grad=True)
+        pool(make(rows), "max").sum().backward()
+        torch.testing.assert_close(rows.grad, torch.full((3, 1), 1 / 3))
+
+
+def test_size_divides_sums_only():
+    x = torch.randn(2, 5, 3)
+    torch.testing.assert_close(pool(x, "sum", size=5), pool(x, "mean"))
+    assert torch.equal(pool(x, "max", size=5), pool(x, "max"))
+
+
+def test_channels_last_images_keep_their_layout():
+    x = torch.randn(2, 3, 4, 5, 6).permute(0, 1, 4, 2, 3)  # (B, N, C, H, W) stored as NHWC
+    for how in ("sum", "mean", "max", "median"):
+        torch.testing.assert_close(pool(x, how), pool(x.contiguous(), how))
+    assert pool(x, "sum").is_contiguous(memory_format=torch.channels_last)
+
+
+def test_half_precision_sums_do_not_drift():
+    rows = torch.full((4096 + 1, 1), 0.001, dtype=torch.bfloat16)
+    total = pool(RaggedSets(rows, [4096, 1]), "sum")[0]
+    torch.testing.assert_close(total, rows[:4096].float().sum(0).bfloat16())
+
+
+def test_softmax_agrees_with_a_loop_over_sets(ragged):
+    expected = torch.cat([s.softmax(0) for s in ragged])
+    torch.testing.assert_close(softmax(ragged).elements, expected)
+    x = torch.randn(2, 3, 4)
+    torch.testing.assert_close(softmax(x), x.softmax(1))
+    torch.testing.assert_close(
+        softmax(RaggedSets(x.flatten(0, 1), [3, 3])).elements.unflatten(0, (2, 3)), x.softmax(1)
+    )
+
+
+def test_softmax_of_large_scores_is_finite_and_differentiable():
+    rows = (1000 * torch.randn(5, dtype=torch.float64)).requires_grad_()
+    assert softmax(RaggedSets(rows, [2, 3])).elements.isfinite().all()
+    small = torch.randn(5, dtype=torch.float64, requires_grad=True)
+    assert gradcheck(lambda r: softmax(RaggedSets(r, [2, 3])).elements, small)
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "message"),
+    [
+        (
+            lambda: pool(torch.zeros(2, 3), "medain"),
+            ValueError,
+            r"pool must be one of \['max', 'mean', 'median', 'power2', 'power3', 'sum'\].*got 'medain'",
+        ),
+        (
+            lambda: pool(torch.zeros(2)),
+            ValueError,
+            r"at least 2 axes, \(batch, set, …\), got shape \(2,\)",
+        ),
+        (lambda: pool(torch.zeros(2, 3), "power2"), ValueError, "at least 3 axes"),
+        (lambda: pool([1, 2]), TypeError, "x must be a tensor or RaggedSets, got list"),
+        (
+            lambda: pool(RaggedSets.from_list([[torch.zeros(2, 1), torch.zeros(3, 1)]])),
+            ValueError,
+            "wreath product",
+        ),
+    ],
+)
+def test_bad_input_gets_a_sentence(call, error, message):
+    with pytest.raises(error, match=message):
+        call()

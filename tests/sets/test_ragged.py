@@ -1,0 +1,139 @@
+import pickle
+
+import pytest
+import torch
+from torch.utils import _pytree as pytree
+from torch.utils.data import DataLoader
+
+from symsets import RaggedSets, collate
+from symsets.sets import Partition
+
+
+@pytest.fixture
+def sets():
+    return RaggedSets(torch.arange(12.0).reshape(6, 2), [2, 0, 3, 1])
+
+
+def test_sets_come_back_one_by_one(sets):
+    parts = sets.to_list()
+    assert [len(p) for p in parts] == [2, 0, 3, 1]
+    assert torch.equal(torch.cat(parts), sets.elements)
+    assert torch.equal(sets[-1], sets[3])
+    assert len(sets) == 4
+
+
+def test_slices_are_batches(sets):
+    some = sets[1:3]
+    assert isinstance(some, RaggedSets)
+    assert some.partition.counts == (0, 3)
+    assert torch.equal(some[1], sets[2])
+    assert len(sets[3:1]) == 0
+
+
+def test_partition_is_derived_once_and_shared(sets):
+    mapped = sets.map(torch.neg)
+    assert mapped.partition is sets.partition
+    assert mapped.partition.index is sets.partition.index
+    assert sets.partition.index.tolist() == [0, 0, 2, 2, 2, 3]
+    assert sets.partition.offsets.tolist() == [0, 2, 2, 5, 6]
+    assert sets.partition.common_size is None
+    assert Partition([3, 3]).common_size == 3
+
+
+def test_buckets_hold_every_row_once(sets):
+    rows = torch.cat([rows.flatten() for _, rows in sets.partition.buckets])
+    assert rows.sort().values.tolist() == list(range(6))
+    for which, rows in sets.partition.buckets:
+        assert torch.equal(sets.partition.index[rows], which[:, None].expand_as(rows))
+
+
+def test_padded_and_back():
+    x = torch.randn(3, 4, 2)
+    mask = torch.tensor([[1, 1, 0, 0], [0, 0, 0, 0], [1, 0, 1, 1]], dtype=torch.bool)
+    sets = RaggedSets.from_padded(x, mask)
+    assert sets.sizes.tolist() == [2, 0, 3]
+    padded, mask2 = sets.to_padded(value=7.0)
+    assert padded.shape == (3, 3, 2)
+    assert (padded[~mask2] == 7).all()
+    again = RaggedSets.from_padded(padded, mask2)
+    assert torch.equal(again.elements, sets.elements)
+
+
+def test_it_is_a_pytree_node(sets):
+    doubled = pytree.tree_map(lambda t: t * 2, {"a": sets})["a"]
+    assert torch.equal(doubled.elements, sets.elements * 2)
+    assert doubled.partition == sets.partition
+
+
+def test_to_casts_elements_and_keeps_sizes(sets):
+    cast = sets.to(torch.float64)
+    assert cast.dtype == torch.float64
+    assert cast.sizes.dtype == torch.int64
+    assert sets.to("meta").device.type == "meta"
+    assert sets.to("meta").sizes.device.type == "meta"
+
+
+def test_it_pickles(sets):
+    again = pickle.loads(pickle.dumps(sets))
+    assert torch.equal(again.elements, sets.elements)
+    assert again.partition == sets.partition
+
+
+def test_residual_sums(sets):
+    assert torch.equal((sets + sets).elements, 2 * sets.elements)
+    with pytest.raises(ValueError, match="same sizes"):
+        sets + RaggedSets(sets.elements, [6])
+    with pytest.raises(TypeError):
+        sets + 1
+
+
+def test_clouds_of_different_sizes_nest():
+    clouds = [[torch.randn(4, 3), torch.randn(2, 3)], [torch.randn(5, 3)]]
+    sets = RaggedSets.from_list(clouds)
+    assert repr(sets) == "RaggedSets(2 sets of 1–2 from [3 sets of 2–5 elements (3,)])"
+    assert torch.equal(sets[0][1], clouds[0][1])
+    assert sets.to(torch.float64).elements.dtype == torch.float64
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda x: RaggedSets(x, [2, 3]), r"sizes must add up .* 6, got \[2, 3\] \(sum 5\)"),
+        (lambda x: RaggedSets(x, [7, -1]), "sizes must not be negative"),
+        (lambda x: RaggedSets(x, torch.tensor([2.0, 4.0])), "sizes must be a vector of integers"),
+        (lambda x: RaggedSets(x, torch.tensor([[6]])), "sizes must be a vector of integers"),
+        (lambda x: RaggedSets(x, [6]).map(lambda t: t[:2]), "one row per element, 6, got 2"),
+        (lambda x: RaggedSets.from_list([]), "at least one set"),
+        (lambda x: RaggedSets.from_list([x, x.T]), "elements of one shape"),
+        (lambda x: RaggedSets.from_padded(x[None], torch.ones(1, 5) > 0), "mask must be boolean"),
+        (lambda x: RaggedSets(x, [6])[0:1:2], "step 1"),
+    ],
+)
+def test_bad_input_gets_a_sentence(make, message):
+    with pytest.raises(ValueError, match=message):
+        make(torch.zeros(6, 2))
+
+
+def test_more_bad_input_gets_a_sentence(sets):
+    with pytest.raises(IndexError, match=r"index must be in -4\.\.3, got 4"):
+        sets[4]
+    with pytest.raises(TypeError, match="element must return one tensor, got tuple"):
+        sets.map(lambda t: (t, t))
+
+
+def test_collate_lets_sets_differ_in_size():
+    samples = [{"x": torch.randn(n, 3), "y": n} for n in (2, 5, 5)]
+    batch = next(iter(DataLoader(samples, batch_size=3, collate_fn=collate)))
+    assert isinstance(batch["x"], RaggedSets)
+    assert batch["x"].partition.counts == (2, 5, 5)
+    assert batch["y"].tolist() == [2, 5, 5]
+    equal = collate([s["x"] for s in samples[1:]])
+    assert isinstance(equal, torch.Tensor)
+    assert equal.shape == (2, 5, 3)
+
+
+def test_a_loader_with_workers_delivers_sets():
+    samples = [(torch.randn(n, 3), n) for n in (2, 5, 1, 4)]
+    loader = DataLoader(samples, batch_size=2, collate_fn=collate, num_workers=1)
+    got = [batch[0].partition.counts for batch in loader]
+    assert got == [(2, 5), (1, 4)]

@@ -126,7 +126,7 @@ def test_softmax_of_large_scores_is_finite_and_differentiable():
         (
             lambda: pool(torch.zeros(2, 3), "medain"),
             ValueError,
-            r"pool must be one of \['max', 'mean', 'median', 'power2', 'power3', 'sum'\].*got 'medain'",
+            r"pool must be one of \['max', 'mean', 'median', .*'sum'\].*got 'medain'",
         ),
         (
             lambda: pool(torch.zeros(2)),

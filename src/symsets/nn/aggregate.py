@@ -47,7 +47,7 @@ class ConcatPool(SetLayer):
     @property
     def formula(self) -> str:
         """What the layer computes for element i."""
-        return f"[element(x_i), {pool_symbol(self.pool).replace('x_j', 'element(x_j)')}]"
+        return f"[element(x_i), {pool_symbol(self.pool, of='element(x_j)')}]"
 
     def forward(self, x: Sets, *args: Any) -> Any:
         """Apply the layer."""

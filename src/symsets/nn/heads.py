@@ -89,8 +89,7 @@ class Classify(_InvariantHead):
 
     def extra_repr(self) -> str:
         """Show the formula."""
-        inner = pool_symbol(self.pool, self.size).replace("x_j", f"{self.entries}_k x_jk")
-        return f"mlp({inner})"
+        return f"mlp({pool_symbol(self.pool, self.size, of=f'{self.entries}_k x_jk')})"
 
     def forward(self, x: Sets) -> Tensor:
         """Return one vector per set."""

@@ -108,15 +108,15 @@ def power_degree(how: str) -> int | None:
     return int(match.group(1)) if match else None
 
 
-def pool_symbol(how: str, size: float = 1.0) -> str:
+def pool_symbol(how: str, size: float = 1.0, of: str = "x_j") -> str:
     """Return how a pooling reads in a formula, such as ``Σ_j x_j / 25``."""
     degree = power_degree(how)
     over = "" if size == 1 else f" / {size:g}"
     if how == "sum":
-        return f"Σ_j x_j{over}"
+        return f"Σ_j {of}{over}"
     if degree is not None:
-        return "[" + ", ".join(f"Σ_j x_j^{k}{over}" for k in range(1, degree + 1)) + "]"
-    return f"{how}_j x_j"
+        return "[" + ", ".join(f"Σ_j {of}^{k}{over}" for k in range(1, degree + 1)) + "]"
+    return f"{how}_j {of}"
 
 
 def _as_dense(x: Sets) -> Tensor | None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import cached_property
 from itertools import accumulate
 from typing import Any
 
@@ -24,11 +23,27 @@ class Partition:
     Args:
         counts: The number of elements of each set.
         device: Where the derived tensors live.
+
+    Attributes:
+        starts: Row at which each set starts, and the end, B + 1 numbers.
+        total: Number of elements of all sets together.
+        common_size: The size that all sets share, or None.
+        sizes: ``counts`` on the device, ``(B,)``.
+        offsets: ``starts`` on the device, ``(B + 1,)``.
+        index: The set that each row belongs to, ``(T,)``.
     """
 
-    def __init__(self, counts: Iterable[int], device: torch.device | str | None = None) -> None:
+    def __init__(self, counts: Iterable[int], device: torch.device | str = "cpu") -> None:
         self.counts = tuple(int(n) for n in counts)
-        self.device = torch.device(device) if device is not None else torch.device("cpu")
+        self.starts = tuple(accumulate(self.counts, initial=0))
+        self.total = self.starts[-1]
+        self.common_size = self.counts[0] if len(set(self.counts)) == 1 else None
+        self.device = torch.device(device)
+        self.sizes = self._tensor(self.counts)
+        self.offsets = self._tensor(self.starts)
+        which = torch.arange(len(self), device=self.device)
+        self.index = which.repeat_interleave(self.sizes, output_size=self.total)
+        self._buckets: list[tuple[Tensor, Tensor]] | None = None
 
     def __len__(self) -> int:
         return len(self.counts)
@@ -47,51 +62,22 @@ class Partition:
     def _tensor(self, values: Sequence[Any]) -> Tensor:
         return torch.tensor(values, dtype=torch.int64, device=self.device)
 
-    @cached_property
-    def total(self) -> int:
-        """Number of elements of all sets together."""
-        return sum(self.counts)
-
-    @cached_property
-    def common_size(self) -> int | None:
-        """The size that all sets share, or None."""
-        return self.counts[0] if len(set(self.counts)) == 1 else None
-
-    @cached_property
-    def sizes(self) -> Tensor:
-        """Number of elements of each set, ``(B,)``."""
-        return self._tensor(self.counts)
-
-    @cached_property
-    def starts(self) -> tuple[int, ...]:
-        """Row at which each set starts, and the end."""
-        return tuple(accumulate(self.counts, initial=0))
-
-    @cached_property
-    def offsets(self) -> Tensor:
-        """Row at which each set starts, and the end: ``(B + 1,)``."""
-        return self._tensor(self.starts)
-
-    @cached_property
-    def index(self) -> Tensor:
-        """The set that each row belongs to, ``(T,)``."""
-        which = torch.arange(len(self), device=self.device)
-        return which.repeat_interleave(self.sizes, output_size=self.total)
-
-    @cached_property
+    @property
     def buckets(self) -> list[tuple[Tensor, Tensor]]:
         """Sets grouped by their size: (which sets ``(b,)``, their rows ``(b, n)``) per size."""
-        groups: dict[int, list[int]] = {}
-        for i, n in enumerate(self.counts):
-            groups.setdefault(n, []).append(i)
-        groups.pop(0, None)
-        return [
-            (
-                self._tensor(which),
-                self._tensor([[self.starts[i] + k for k in range(n)] for i in which]),
-            )
-            for n, which in sorted(groups.items())
-        ]
+        if self._buckets is None:
+            groups: dict[int, list[int]] = {}
+            for i, n in enumerate(self.counts):
+                groups.setdefault(n, []).append(i)
+            groups.pop(0, None)
+            self._buckets = [
+                (
+                    self._tensor(sets),
+                    self._tensor([[self.starts[i] + k for k in range(n)] for i in sets]),
+                )
+                for n, sets in sorted(groups.items())
+            ]
+        return self._buckets
 
 
 class RaggedSets:

@@ -1,0 +1,1 @@
+"""The experiments: data, models, recipe and published numbers of each."""

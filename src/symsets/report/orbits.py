@@ -1,0 +1,96 @@
+"""The table and the figure of the ``orbits`` experiment."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from pathlib import Path
+from statistics import mean
+from typing import Any
+
+import torch
+from rich.table import Table
+
+from symsets.experiments.orbits import HEIGHTS, MODELS, Outcome, make_sets
+from symsets.extras import require
+
+__all__ = ["figure", "table"]
+
+LABELS = {
+    "siamese": "Siamese",
+    "dss-sum": "DSS(sum), one layer",
+    "dss-power2": "DSS(powers), one layer",
+    "dss-sum-twice": "DSS(sum), two layers",
+}
+COLOURS = {"any-sum": "#2a6f97", "equal-sums": "#e07a3f"}
+
+
+def _accuracies(outcomes: Sequence[Outcome]) -> dict[tuple[str, str], float]:
+    values: dict[tuple[str, str], list[float]] = defaultdict(list)
+    for outcome in outcomes:
+        values[outcome.record.model, outcome.record.setting].append(outcome.record.value)
+    return {key: mean(value) for key, value in values.items()}
+
+
+def table(outcomes: Sequence[Outcome]) -> Table:
+    """Return the accuracies, and whether the two classes can be told apart at all."""
+    accuracy = _accuracies(outcomes)
+    seen: dict[tuple[str, str], float] = defaultdict(float)
+    for o in outcomes:
+        key = o.record.model, o.record.setting
+        seen[key] = max(seen[key], o.largest_difference)
+    made = Table(title="Are the elements of the set aligned? (test accuracy, chance 50 %)")
+    made.add_column("network")
+    made.add_column("any sum", justify="right")
+    made.add_column("equal sums", justify="right")
+    made.add_column("max |f(X)−f(moved X)|", justify="right")
+    for model in MODELS:
+        cells = [f"{100 * accuracy[model, s]:.1f} %" for s in HEIGHTS]
+        differences = "   ".join(f"{seen[model, s]:.0e}" for s in HEIGHTS)
+        made.add_row(LABELS[model], *cells, differences)
+    return made
+
+
+def figure(outcomes: Sequence[Outcome], path: Path) -> None:
+    """Draw the two kinds of sets, and what the networks make of them."""
+    plt = require("matplotlib.pyplot", "experiments")
+    fig, axes = plt.subplots(
+        1, 3, figsize=(11, 3.4), layout="constrained", width_ratios=[1, 1, 1.6]
+    )
+    x, moved = make_sets(1, "any-sum", torch.Generator().manual_seed(5))
+    for axis, sets, title in (
+        (axes[0], x, "aligned"),
+        (axes[1], moved, "two elements moved"),
+    ):
+        _draw_set(axis, sets[0, :, 0], title)
+    _draw_bars(axes[2], _accuracies(outcomes))
+    fig.savefig(path, dpi=150)
+    plt.close(fig)
+
+
+def _draw_set(axis: Any, elements: torch.Tensor, title: str) -> None:
+    for i, element in enumerate(elements):
+        colour = "#2a6f97" if i < 2 else "#e07a3f"
+        axis.step(range(len(element)), element + 3 * (3 - i), where="mid", color=colour)
+    axis.set(title=f"{title}: X" if title == "aligned" else f"{title}: X′", yticks=[], xticks=[])
+    axis.set_xlabel("time (periodic)")
+    axis.set_ylabel("elements of the set" if title == "aligned" else "")
+    axis.spines[["top", "right", "left"]].set_visible(False)
+
+
+def _draw_bars(axis: Any, accuracy: dict[tuple[str, str], float]) -> None:
+    height = 0.38
+    for k, (setting, colour) in enumerate(COLOURS.items()):
+        values = [100 * accuracy[model, setting] for model in MODELS]
+        positions = [row + (k - 0.5) * height for row in range(len(MODELS))]
+        axis.barh(positions, values, height, color=colour, label=setting.replace("-", " "))
+        for y, value in zip(positions, values, strict=True):
+            axis.text(value + 1, y, f"{value:.1f}", va="center", fontsize=8)
+    axis.axvline(50, color="grey", linewidth=1, linestyle=":")
+    axis.set_yticks(range(len(MODELS)), [LABELS[model] for model in MODELS])
+    axis.set(xlim=(0, 112), xlabel="accuracy at telling X from X′, % (chance: 50)")
+    axis.invert_yaxis()
+    axis.spines[["top", "right"]].set_visible(False)
+    axis.legend(
+        title="column sums", loc="lower left", bbox_to_anchor=(0, 1), ncols=2, frameon=False
+    )

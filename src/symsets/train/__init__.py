@@ -1,0 +1,1 @@
+"""Fitting networks, and what runs leave behind."""

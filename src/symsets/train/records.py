@@ -1,0 +1,114 @@
+"""What a finished run leaves behind: one record per metric, in ``results.json``."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from symsets._version import __version__
+
+__all__ = ["Record", "read_records", "write_json", "write_records"]
+
+SCHEMA = 1
+
+
+@cache
+def source_commit() -> str:
+    """Return the commit of the source tree that runs, or nothing outside of one."""
+    here = Path(__file__).parent
+    try:
+        run = subprocess.run(
+            ["git", "-C", str(here), "rev-parse", "--short=12", "HEAD"],
+            capture_output=True,
+            text=True,
+            timeout=10,
+            check=False,
+        )
+    except OSError:
+        return ""
+    return run.stdout.strip() if run.returncode == 0 else ""
+
+
+def command_line() -> str:
+    """Return the command that runs, as a person would type it."""
+    return " ".join([Path(sys.argv[0]).name, *sys.argv[1:]])
+
+
+def checked_device(device: str) -> torch.device:
+    """Return a device that is there, or say which are."""
+    there = ["cpu", *(f"cuda:{k}" for k in range(torch.cuda.device_count()))]
+    there += ["cuda"] if len(there) > 1 else []
+    if device not in there:
+        raise ValueError(f"device must be one of {there}, got {device!r}")
+    return torch.device(device)
+
+
+def device_name(device: torch.device | str) -> str:
+    """Return the name of a device, such as ``cpu`` or ``NVIDIA H200``."""
+    device = torch.device(device)
+    return torch.cuda.get_device_name(device) if device.type == "cuda" else device.type
+
+
+@dataclass(frozen=True)
+class Record:
+    """One number that a run measured, with all that is needed to make it again.
+
+    Attributes are the fields of ``results.json``; see ``docs/results.md``.
+    """
+
+    experiment: str
+    model: str
+    metric: str
+    value: float
+    scheme: str = ""
+    recipe: str = "ours"
+    setting: str = ""
+    data: str = ""
+    preset: str = ""
+    train_size: int = 0
+    epochs: int = 0
+    seed: int = 0
+    split: str = "test"
+    parameters: int = 0
+    seconds: float = 0.0
+    device: str = "cpu"
+    torch: str = field(default_factory=lambda: torch.__version__)
+    symsets: str = __version__
+    commit: str = field(default_factory=source_commit)
+    command: str = field(default_factory=command_line)
+
+
+def write_json(path: Path, content: Any) -> None:
+    """Write a file whole or not at all: a kill in the middle leaves the old one."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    part = path.with_name(f".{path.name}.{os.getpid()}.part")
+    try:
+        part.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
+        part.replace(path)
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def write_records(path: Path, records: Iterable[Record]) -> None:
+    """Write ``results.json``."""
+    write_json(path, {"schema": SCHEMA, "records": [asdict(record) for record in records]})
+
+
+def read_records(path: Path) -> list[Record]:
+    """Read ``results.json``; one sentence if it is none."""
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+        if content["schema"] != SCHEMA:
+            raise ValueError(f"schema {content['schema']} is not {SCHEMA}")
+        return [Record(**record) for record in content["records"]]
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise ValueError(f"{path} must be a results file of schema {SCHEMA}: {error}") from error

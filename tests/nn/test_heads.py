@@ -1,0 +1,125 @@
+import pytest
+import torch
+from test_set_layers import dimension_spanned, one_channel
+from torch import nn
+from torch.autograd import gradcheck
+
+from symsets import RaggedSets, groups, select_loss
+from symsets.nn import Classify, Merge, Select
+from symsets.testing import equivariance_error, roll
+
+N, D = 3, 4
+HEADS = {
+    "classify": lambda **kw: Classify(2, 3, hidden=(4,), **kw),
+    "select": lambda **kw: Select(2, hidden=(4,), **kw),
+    "merge": lambda **kw: Merge(nn.Conv1d(2, 3, 3, padding=1, padding_mode="circular"), **kw),
+}
+
+
+def without_bias(head):
+    for module in head.modules():
+        if isinstance(module, nn.Linear):
+            module.register_parameter("bias", None)
+    return head
+
+
+@pytest.mark.parametrize("H", [groups.Cyclic(D), groups.Symmetric(D)], ids=str)
+def test_heads_are_every_linear_map_of_their_kind(H):
+    G = groups.Symmetric(N) * H
+    kinds = {
+        "n×d → n": (lambda: without_bias(Select(1)), G.on(0), 2),
+        "n×d → d": (lambda: Merge(one_channel(H)), G.on(1), groups.dimension(H)),
+        "n×d → 1": (lambda: without_bias(Classify(1, 1)), G.on(), 1),
+    }
+    for make, target, expected in kinds.values():
+        spanned = dimension_spanned(make, (N, 1, D), groups.basis(G, target))
+        assert spanned == groups.dimension(G, target) == expected
+
+
+@pytest.mark.parametrize("pool", ["sum", "mean", "max", "median"])
+@pytest.mark.parametrize("task", HEADS)
+def test_heads_keep_the_symmetry(task, pool):
+    head = HEADS[task](pool=pool)
+    for x in (torch.randn(2, 5, 2, 6), RaggedSets(torch.randn(6, 2, 6), [1, 0, 5])):
+        assert equivariance_error(head, x, symmetry=roll(2), task=task) < 1e-9
+
+
+@pytest.mark.parametrize("entries", ["sum", "mean", "max"])
+def test_ragged_scores_equal_dense_ones(entries):
+    head = Select(2, hidden=(4,), entries=entries).double()
+    x = RaggedSets(torch.randn(6, 2, 5, dtype=torch.float64), [2, 4])
+    scores = head(x)
+    assert scores.elements.shape == (6,)
+    for one, sets in zip(scores, x, strict=True):
+        torch.testing.assert_close(one, head(sets[None])[0], rtol=1e-12, atol=1e-12)
+
+
+def test_heads_take_elements_without_further_axes():
+    assert Classify(4, 3)(torch.randn(2, 5, 4)).shape == (2, 3)
+    assert Select(4)(torch.randn(2, 5, 4)).shape == (2, 5)
+
+
+@pytest.mark.parametrize("task", HEADS)
+def test_gradients_are_those_of_the_value(task):
+    head = HEADS[task]().double()
+    x = torch.randn(2, 3, 2, 4, dtype=torch.float64, requires_grad=True)
+    assert gradcheck(head, x)
+
+
+def test_ragged_select_loss_equals_dense():
+    scores, target = torch.randn(3, 4, dtype=torch.float64), torch.tensor([0, 3, 2])
+    ragged = RaggedSets(scores.flatten(), [4, 4, 4])
+    for reduction in ("mean", "sum", "none"):
+        torch.testing.assert_close(
+            select_loss(ragged, target, reduction=reduction),
+            nn.functional.cross_entropy(scores, target, reduction=reduction),
+        )
+        torch.testing.assert_close(
+            select_loss(scores, target, reduction=reduction),
+            nn.functional.cross_entropy(scores, target, reduction=reduction),
+        )
+
+
+def test_select_loss_is_finite_and_differentiable_for_any_sizes():
+    target = torch.tensor([0, 2, 0])
+    rows = torch.randn(6, dtype=torch.float64, requires_grad=True)
+    assert gradcheck(lambda r: select_loss(RaggedSets(r, [2, 3, 1]), target), rows)
+    assert select_loss(RaggedSets(1e4 * rows.detach(), [2, 3, 1]), target).isfinite()
+
+
+def test_printing_a_head_reads_like_the_mathematics():
+    assert "mlp(Σ_j mean_k x_jk / 25)" in repr(Classify(2, 3, size=25))
+    assert "element(max_j x_j)" in repr(Merge(nn.Linear(2, 2), pool="max"))
+    assert "deepsets(max_k x_ik)" in repr(Select(2, entries="max"))
+
+
+SCORES = torch.zeros(2, 3)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: Classify(2, 3, pool="men"), "pool must be one of"),
+        (lambda: Select(2, entries="med"), r"entries must be one of \['max', 'mean', 'sum'\]"),
+        (lambda: Merge(nn.Linear(2, 2), pool="men"), "pool must be one of"),
+        (lambda: Classify(2, 3)(torch.zeros(4, 2)), "x must have at least 3 axes"),
+        (lambda: select_loss(SCORES, torch.tensor([0])), "target must be 2 integers, one per set"),
+        (lambda: select_loss(SCORES, torch.zeros(2)), "target must be 2 integers"),
+        (lambda: select_loss(SCORES[0], torch.tensor(0)), r"scores must be \(B, N\)"),
+        (
+            lambda: select_loss(SCORES, torch.tensor([0, 1]), reduction="avg"),
+            "reduction must be one of",
+        ),
+        (
+            lambda: select_loss(RaggedSets(torch.zeros(3), [1, 2]), torch.tensor([1, 0])),
+            r"target must index into its set, got \[1, 0\] for sizes \[1, 2\]",
+        ),
+        (
+            lambda: select_loss(RaggedSets(torch.zeros(3), [0, 3]), torch.tensor([0, 0])),
+            "must not hold empty sets",
+        ),
+    ],
+)
+def test_bad_input_gets_a_sentence(call, message):
+    with pytest.raises(ValueError, match=message):
+        call()

@@ -1,0 +1,352 @@
+"""Set layers one by one: agreement with the theory's matrices, twins, formulas, bad input."""
+
+import pytest
+import torch
+from elements import EDGES
+from torch import nn
+
+from symsets import (
+    DSS,
+    ConcatPool,
+    RaggedSets,
+    RemoveMean,
+    Sequential,
+    SetAttention,
+    Siamese,
+    Wreath,
+    groups,
+    register_scheme,
+    schemes,
+    set_layer,
+)
+from symsets.nn import EquivariantLinear, Exchangeable, Graph, GraphBatch, GraphConv, SetModule
+from symsets.nn.registry import unregister_scheme
+from symsets.testing import equivariance_error
+
+N, D = 3, 4
+
+
+def dense_matrix(layer, in_shape):
+    """The matrix of a linear layer on sets, found by applying it to unit vectors."""
+    size = torch.Size(in_shape).numel()
+    units = torch.eye(size, dtype=torch.float64).reshape(size, *in_shape)
+    with torch.no_grad():
+        return layer(units).reshape(size, -1).T
+
+
+def dimension_spanned(make, in_shape, labels, draws=60):
+    """Check that matrices are constant on orbits; return the dimension that they span."""
+    labels = torch.as_tensor(labels)
+    matrices = []
+    for _ in range(draws):
+        matrix = dense_matrix(make().double(), in_shape)
+        assert matrix.shape == labels.shape
+        for orbit in range(int(labels.max()) + 1):
+            values = matrix[labels == orbit]
+            torch.testing.assert_close(values, values[:1].expand_as(values), rtol=1e-9, atol=1e-9)
+        matrices.append(matrix.flatten())
+    return int(torch.linalg.matrix_rank(torch.stack(matrices), rtol=1e-8))
+
+
+def one_channel(group, **kwargs):
+    return EquivariantLinear(group, 1, 1, bias=False, **kwargs)
+
+
+GROUPS = [groups.Cyclic(D), groups.Symmetric(D), groups.Dihedral(D), groups.Trivial(D)]
+
+
+@pytest.mark.parametrize("H", GROUPS, ids=str)
+def test_dss_is_every_linear_layer_with_the_symmetry(H):
+    G = groups.Symmetric(N) * H
+    spanned = dimension_spanned(lambda: DSS(one_channel(H)), (N, 1, D), groups.basis(G))
+    assert spanned == groups.dimension(G) == 2 * groups.dimension(H)
+
+
+@pytest.mark.parametrize("H", GROUPS[:3], ids=str)
+def test_wreath_is_every_linear_layer_when_elements_move_alone(H):
+    G = groups.wreath(H, N)
+    spanned = dimension_spanned(lambda: Wreath(one_channel(H), size=N), (N, 1, D), groups.basis(G))
+    assert spanned == groups.dimension(G) == groups.dimension(H) + 1
+
+
+def test_dss_of_exchangeable_has_all_four_maps():
+    G = groups.Symmetric(N) * groups.Symmetric(D)
+    spanned = dimension_spanned(
+        lambda: DSS(Exchangeable(1, 1, bias=False)), (N, 1, D), groups.basis(G)
+    )
+    assert spanned == 4
+
+
+def test_layers_nest_on_sets_of_sets():
+    layer = DSS(DSS(nn.Conv1d(2, 3, 3, padding=1, padding_mode="circular")))
+    x = torch.randn(2, 5, 4, 2, 6)
+    assert layer(x).shape == (2, 5, 4, 3, 6)
+    assert equivariance_error(layer, x, symmetry=lambda rows: rows.roll(2, -1)) < 1e-9
+    inner = torch.randperm(4)
+    torch.testing.assert_close(layer(x[:, :, inner]), layer(x)[:, :, inner], rtol=1e-4, atol=1e-5)
+    assert layer.context.element.bias is None
+
+
+def test_context_runs_once_per_set():
+    seen = []
+    layer = DSS(nn.Linear(2, 2))
+    layer.context.register_forward_hook(lambda m, args, out: seen.append(args[0].shape))
+    layer(torch.randn(3, 7, 2))
+    layer(RaggedSets(torch.randn(6, 2), [1, 5]))
+    assert seen == [(3, 2), (2, 2)]
+
+
+@pytest.mark.parametrize("pool", ["sum", "mean", "max", "median"])
+def test_pooling_choices_follow_the_formula(pool):
+    layer = DSS(nn.Linear(2, 2), pool=pool, size=4)
+    x = torch.randn(3, 5, 2)
+    summary = {
+        "sum": x.sum(1) / 4,
+        "mean": x.mean(1),
+        "max": x.amax(1),
+        "median": x.median(1).values,
+    }[pool]
+    expected = layer.element(x) + layer.context(summary)[:, None]
+    torch.testing.assert_close(layer(x), expected)
+
+
+def test_mean_keeps_its_scale_at_any_set_size():
+    layer = DSS(nn.Linear(8, 8), pool="mean")
+    small, large = (layer(torch.ones(1, n, 8)) for n in (8, 200))
+    torch.testing.assert_close(small[:, :1], large[:, :1])
+
+
+class TestTwins:
+    def test_are_fresh_and_without_the_bias_that_the_element_has(self):
+        layer = DSS(nn.Conv2d(3, 4, 3))
+        assert layer.element.bias is not None
+        assert layer.context.bias is None
+        assert not torch.equal(layer.element.weight, layer.context.weight)
+
+    def test_keep_the_inner_biases_of_a_block(self):
+        block = nn.Sequential(nn.Linear(2, 4), nn.ReLU(), nn.Linear(4, 2))
+        layer = DSS(block)
+        assert layer.context[0].bias is not None
+        assert not torch.equal(layer.context[2].weight, block[2].weight)
+
+    def test_parts_that_cannot_be_reset_are_named(self):
+        class Scale(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.scale = nn.Parameter(torch.randn(3))
+
+            def forward(self, x):
+                return x * self.scale
+
+        with pytest.raises(ValueError, match=r"part '1' \(Scale\) .* pass context= yourself"):
+            DSS(nn.Sequential(nn.Linear(3, 3), Scale()))
+        DSS(Scale(), Scale())
+
+    def test_weights_that_a_reset_does_not_reach_are_noticed(self):
+        normed = nn.utils.parametrizations.weight_norm(nn.Linear(3, 3))
+        with pytest.raises(ValueError, match="cannot: pass context= yourself"):
+            DSS(normed)
+
+
+class TestSequential:
+    def test_plain_modules_run_per_element(self):
+        net = Sequential(DSS(nn.Conv2d(3, 4, 3)), nn.BatchNorm2d(4), nn.ReLU(), nn.Flatten())
+        assert net(torch.randn(2, 5, 3, 6, 6)).shape == (2, 5, 64)
+        out = net(RaggedSets(torch.randn(4, 3, 6, 6), [1, 3]))
+        assert out.elements.shape == (4, 64)
+
+    def test_a_plain_chain_with_set_layers_inside_becomes_one_for_sets(self):
+        inner = nn.Sequential(DSS(nn.Conv1d(2, 2, 1)), nn.BatchNorm1d(2))
+        net = Sequential(inner, nn.ReLU())
+        assert isinstance(net[0], Sequential)
+        assert net(torch.randn(2, 3, 2, 5)).shape == (2, 3, 2, 5)
+
+    def test_graphs_reach_the_layers_that_take_them(self):
+        graph = Graph(EDGES, 5)
+        net = Sequential(DSS(GraphConv(3, 4)), nn.ReLU(), DSS(nn.Conv1d(4, 2, 1)))
+        assert net(torch.randn(2, 3, 3, 5), graph).shape == (2, 3, 2, 5)
+        with pytest.raises(TypeError, match="none of the layers takes further arguments, got 1"):
+            Sequential(DSS(nn.Linear(2, 2)))(torch.randn(1, 2, 2), graph)
+
+
+class TestGraphs:
+    def test_the_context_uses_the_mean_of_the_graphs_of_a_set(self):
+        graphs = [Graph(EDGES[:, k : k + 6], 5) for k in range(4)]
+        layer = DSS(GraphConv(3, 2)).double()
+        x = torch.randn(2, 2, 3, 5, dtype=torch.float64)
+        batch = GraphBatch(graphs).to(dtype=torch.float64)
+        out = layer(x, batch)
+        for b in range(2):
+            mean = (graphs[2 * b].to_dense() + graphs[2 * b + 1].to_dense()) / 2
+            context = layer.context.weight @ x[b].sum(0) @ mean.T
+            for i in range(2):
+                own = layer.element(x[b, i : i + 1], graphs[2 * b + i].to(dtype=torch.float64))[0]
+                torch.testing.assert_close(out[b, i], own + context)
+
+    def test_pyg_convolutions_are_element_maps(self):
+        from torch_geometric.nn import GATConv, GCNConv
+
+        x = torch.randn(2, 3, 4, 5)
+        for conv in (GCNConv(4, 6), GATConv(4, 6)):
+            layer = DSS(conv)
+            out = layer(x, EDGES)
+            assert out.shape == (2, 3, 6, 5)
+            own = conv(x[1, 2].T, EDGES).T
+            context = layer.context(x[1].sum(0, keepdim=True), EDGES)[0]
+            torch.testing.assert_close(out[1, 2], own + context, rtol=1e-4, atol=1e-5)
+
+
+class TestDifferentSizes:
+    """Elements without a common index set: clouds with different numbers of points."""
+
+    clouds = ((4, 2), (5,), ())
+
+    def sets(self):
+        return RaggedSets.from_list(
+            [[torch.randn(p, 3) for p in sizes] for sizes in self.clouds[:2]]
+        )
+
+    def test_siamese_and_wreath_work(self):
+        for layer in (
+            Siamese(DSS(nn.Linear(3, 8), pool="max")),
+            Wreath(DSS(nn.Linear(3, 8), pool="max"), size=2),
+        ):
+            out = layer(self.sets())
+            assert [len(cloud) for one in out for cloud in one] == [4, 2, 5]
+            assert out[0][1].shape == (2, 8)
+
+    @pytest.mark.parametrize("layer", [DSS, ConcatPool, RemoveMean, SetAttention])
+    def test_the_others_say_why_not(self, layer):
+        with pytest.raises(ValueError, match="their symmetry is the wreath product"):
+            layer(Siamese(nn.Linear(3, 8)))(self.sets())
+
+
+class TestAttention:
+    def test_weights_follow_the_formula(self):
+        layer = SetAttention(nn.Conv1d(2, 4, 1), heads=2)
+        x = torch.randn(1, 3, 2, 5)
+        q, k, v = (
+            part(x[0]).unflatten(1, (2, 2)) for part in (layer.query, layer.key, layer.value)
+        )
+        scores = torch.einsum("ihcl,jhcl->hij", q, k) / 10**0.5
+        mixed = torch.einsum("hij,jhcl->ihcl", scores.softmax(-1), v).flatten(1, 2)
+        torch.testing.assert_close(layer(x)[0], layer.element(x[0]) + mixed)
+
+    def test_summaries_ignore_where_things_are(self):
+        conv = nn.Conv1d(2, 4, 3, padding=1, padding_mode="circular")
+        layer = SetAttention(conv, compare="summary")
+        x = torch.randn(1, 3, 2, 6)
+        shifted = x.clone()
+        shifted[:, 0] = x[:, 0].roll(2, -1)
+        value_of_last = layer(x)[:, 2] - layer(shifted)[:, 2]
+        assert value_of_last.mean().abs() < 1e-5
+
+    @pytest.mark.parametrize("compare", ["element", "summary"])
+    def test_both_comparisons_keep_the_symmetry(self, compare):
+        conv = nn.Conv2d(2, 4, 3, padding=1, padding_mode="circular")
+        layer = SetAttention(conv, compare=compare, heads=2)
+        error = equivariance_error(
+            layer, torch.randn(2, 3, 2, 4, 4), symmetry=lambda x: x.roll((1, 2), (-2, -1))
+        )
+        assert error < 1e-9
+
+    def test_a_batch_of_empty_sets_is_fine(self):
+        out = SetAttention(nn.Linear(2, 4))(RaggedSets(torch.zeros(0, 2), [0, 0]))
+        assert out.elements.shape == (0, 4)
+
+
+class TestRegistry:
+    def test_a_scheme_of_your_own(self):
+        @register_scheme("twice")
+        def build(make, in_channels, out_channels, *, size):
+            return Siamese(make(in_channels, out_channels))
+
+        try:
+            assert isinstance(set_layer("twice", nn.Linear, 2, 3), Siamese)
+            assert "twice" in schemes()
+            with pytest.raises(ValueError, match="there is a scheme 'twice' already"):
+                register_scheme("twice")
+        finally:
+            unregister_scheme("twice")
+        with pytest.raises(ValueError, match="registered scheme"):
+            unregister_scheme("twice")
+
+    def test_every_scheme_returns_the_channels_asked_for(self):
+        for scheme in schemes():
+            layer = set_layer(scheme, nn.Linear, 3, 8, size=5)
+            assert isinstance(layer, SetModule)
+            assert layer(torch.randn(2, 5, 3)).shape == (2, 5, 8)
+
+
+@pytest.mark.parametrize(
+    ("layer", "formula"),
+    [
+        (Siamese(nn.Linear(1, 1)), "element(x_i)"),
+        (DSS(nn.Linear(1, 1), size=25), "element(x_i) + context(Σ_j x_j / 25)"),
+        (DSS(nn.Linear(1, 1), pool="power2"), "context([Σ_j x_j^1, Σ_j x_j^2])"),
+        (ConcatPool(nn.Linear(1, 1)), "[element(x_i), max_j element(x_j)]"),
+        (RemoveMean(nn.Linear(1, 1)), "element(x_i) - mean_j element(x_j)"),
+        (SetAttention(nn.Linear(1, 1)), "softmax_j ⟨query(x_i), key(x_j)⟩ value(x_j)"),
+        (Wreath(nn.Linear(1, 1)), "element(x_i) + β Σ_j mean_k x_jk"),
+    ],
+)
+def test_printing_a_layer_reads_like_the_mathematics(layer, formula):
+    assert formula in repr(layer)
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "message"),
+    [
+        (
+            lambda: DSS(nn.Linear(2, 2), pool="medain"),
+            ValueError,
+            "pool must be one of .* 'medain'",
+        ),
+        (lambda: DSS(nn.Linear(2, 2), size=0), ValueError, "size must be positive, got 0"),
+        (lambda: DSS(lambda x: x), TypeError, "element must be a module, got function"),
+        (lambda: DSS(nn.Linear(2, 2), 3), TypeError, "context must be a module, got int"),
+        (
+            lambda: DSS(nn.Linear(2, 2), nn.Linear(2, 3))(torch.zeros(1, 4, 2)),
+            ValueError,
+            r"element and context must give outputs of one shape, got \(1, 4, 2\) and \(1, 1, 3\)",
+        ),
+        (
+            lambda: DSS(nn.Linear(2, 2))(torch.zeros(2)),
+            ValueError,
+            r"x must have at least 2 axes, .* got shape \(2,\)",
+        ),
+        (
+            lambda: Siamese(nn.Flatten(0))(torch.zeros(2, 3, 4)),
+            ValueError,
+            "element must return one row per element, 6, got 24",
+        ),
+        (
+            lambda: set_layer("dss-sun", nn.Linear, 2, 2),
+            ValueError,
+            r"scheme must be one of \['aittala', .*\], got 'dss-sun'",
+        ),
+        (
+            lambda: set_layer("aittala", nn.Linear, 2, 3),
+            ValueError,
+            "out_channels must be even for 'aittala', .* got 3",
+        ),
+        (lambda: register_scheme("My Scheme"), ValueError, "lower-case words"),
+        (lambda: register_scheme("dss-power4"), ValueError, "there is a scheme"),
+        (lambda: Wreath(nn.ReLU()), ValueError, "in_channels and out_channels must be given"),
+        (lambda: Wreath(nn.Linear(1, 1), size=-1), ValueError, "size must be positive, got -1"),
+        (
+            lambda: SetAttention(nn.Linear(1, 1), compare="dot"),
+            ValueError,
+            r"compare must be one of \['element', 'summary'\], got 'dot'",
+        ),
+        (lambda: SetAttention(nn.Linear(1, 1), heads=0), ValueError, "heads must be at least 1"),
+        (
+            lambda: SetAttention(nn.Linear(1, 3), heads=2)(torch.zeros(1, 2, 1)),
+            ValueError,
+            "heads must divide the channels of query, 3, got 2",
+        ),
+    ],
+)
+def test_bad_input_gets_a_sentence(call, error, message):
+    with pytest.raises(error, match=message):
+        call()

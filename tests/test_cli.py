@@ -1,0 +1,102 @@
+"""The command line as a person meets it."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+from typer.testing import CliRunner
+
+from symsets import __version__
+from symsets.cli import app
+from symsets.train.records import Record, read_records
+
+runner = CliRunner()
+
+
+def test_version_and_help():
+    assert __version__ in runner.invoke(app, ["--version"]).output
+    assert "orbits" in runner.invoke(app, ["run", "--help"]).output
+
+
+def test_group_prints_order_dimension_and_scheme(tmp_path):
+    picture = tmp_path / "scheme.png"
+    result = runner.invoke(app, ["group", "S5 x C4", "--figure", str(picture)])
+    assert result.exit_code == 0
+    assert "480" in result.output
+    assert "dimension  8" in result.output
+    assert "abcd│efgh" in result.output
+    assert picture.stat().st_size > 1000
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["group", "S5 y C4"], "text must name a group, got 'S5 y C4'"),
+        (["run", "orbits", "--device", "cude"], "device must be one of"),
+        (["group", "S3", "--figure", "no/such/folder/x.png"], "no/such/folder"),
+    ],
+)
+def test_mistakes_get_one_line_and_status_2(arguments, message):
+    result = runner.invoke(app, arguments)
+    assert result.exit_code == 2
+    assert message in result.stderr
+    assert len(result.stderr.strip().splitlines()) == 1
+
+
+def test_an_unknown_experiment_is_a_usage_error():
+    result = runner.invoke(app, ["run", "orbit"])
+    assert result.exit_code == 2
+    assert "orbit" in result.stderr
+
+
+def test_orbits_shows_what_siamese_cannot_see(tmp_path):
+    result = runner.invoke(app, ["run", "orbits", "--steps", "60", "--out", str(tmp_path)])
+    assert result.exit_code == 0, result.output
+    assert "Siamese" in result.output
+    records = read_records(tmp_path / "results.json")
+    value = {(r.model, r.setting): r.value for r in records}
+    assert value["siamese", "any-sum"] == value["siamese", "equal-sums"] == 0.5
+    assert value["dss-sum", "equal-sums"] == 0.5
+    assert value["dss-sum", "any-sum"] > 0.7
+    assert value["dss-power2", "equal-sums"] > 0.6
+    assert (tmp_path / "orbits.png").stat().st_size > 10_000
+
+
+def test_records_have_the_fields_of_the_schema(tmp_path):
+    from symsets.train.records import write_records
+
+    path = tmp_path / "results.json"
+    record = Record(experiment="orbits", model="siamese", metric="accuracy", value=0.5)
+    write_records(path, [record])
+    content = json.loads(path.read_text())
+    assert content["schema"] == 1
+    assert set(content["records"][0]) == set(
+        "experiment model scheme recipe setting data preset train_size epochs seed split metric "
+        "value parameters seconds device torch symsets commit command".split()
+    )
+    assert read_records(path) == [record]
+    path.write_text('{"schema": 2, "records": []}')
+    with pytest.raises(ValueError, match="must be a results file of schema 1"):
+        read_records(path)
+
+
+def test_importing_the_library_pulls_in_nothing_heavy():
+    code = (
+        "import sys, symsets; "
+        "heavy = {'lightning', 'matplotlib', 'typer', 'torch_geometric', 'rich', 'sympy'}; "
+        "import torch; "
+        "print(sorted(heavy & {m.partition('.')[0] for m in sys.modules}))"
+    )
+    plain = "import sys, torch; print('sympy' in sys.modules)"
+    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    bare = subprocess.run([sys.executable, "-c", plain], capture_output=True, text=True, check=True)
+    expected = ["sympy"] if bare.stdout.strip() == "True" else []
+    assert out.stdout.strip() == str(expected)
+
+
+def test_a_missing_extra_is_named():
+    from symsets.extras import MissingExtraError, require
+
+    with pytest.raises(MissingExtraError, match=r"pip install 'symsets\[graphs\]'"):
+        require("no_such_library.inside", "graphs")

@@ -72,8 +72,7 @@ def test_records_have_the_fields_of_the_schema(tmp_path):
     content = json.loads(path.read_text())
     assert content["schema"] == 1
     assert set(content["records"][0]) == set(
-        "experiment model scheme recipe setting data preset train_size epochs seed split metric "
-        "value parameters seconds device torch symsets commit command".split()
+        ["experiment", "model", "scheme", "recipe", "setting", "data", "preset", "train_size", "epochs", "seed", "split", "metric", "value", "parameters", "seconds", "device", "torch", "symsets", "commit", "command"]
     )
     assert read_records(path) == [record]
     path.write_text('{"schema": 2, "records": []}')

@@ -18,7 +18,7 @@ from torch import Tensor, nn
 from symsets.nn.base import AdditiveSetLayer, add_message
 from symsets.sets import RaggedSets
 
-__all__ = ["Binding", "Bound", "Rebind", "add_hearing"]
+__all__ = ["Binding", "Bound", "add_hearing", "hears", "message_names"]
 
 if TYPE_CHECKING:
     _Layer = nn.Module
@@ -37,7 +37,7 @@ class Binding:
     """What connects the layers of one lifted network to the sets it is working on.
 
     Each thread has its own. When activations are recomputed during the backward pass, the forward
-    call is long over: :class:`Rebind` binds its sets anew before any of its layers runs.
+    call is long over: :meth:`recall` has its sets bound anew before any of its layers runs.
     """
 
     def __init__(self) -> None:
@@ -59,8 +59,16 @@ class Binding:
         finally:
             self._local.bound = before
 
-    def rebind(self, bound: Bound) -> None:
-        """Bind ``bound`` for what the running backward pass recomputes from now on."""
+    def recall(self, output: Tensor, bound: Bound) -> None:
+        """Bind ``bound`` again as soon as the backward pass comes to ``output``.
+
+        The backward pass enters the network through its outputs, and finishes one call before it
+        comes to an earlier one, so recomputed layers always see the sets of their own call.
+        """
+        if not torch.compiler.is_compiling() and output.grad_fn is not None:
+            output.grad_fn.register_prehook(lambda grads: self._rebind(bound))
+
+    def _rebind(self, bound: Bound) -> None:
         self._local.recomputed = bound
 
     @property
@@ -72,26 +80,6 @@ class Binding:
         return bound
 
 
-class Rebind(torch.autograd.Function):
-    """The identity on the network's output, whose backward binds the sets again.
-
-    The backward pass visits it before everything inside the network, and finishes one call before
-    it comes to an earlier one, so recomputed layers always see the sets of their own call.
-    """
-
-    @staticmethod
-    def forward(ctx: Any, x: Tensor, binding: Binding, bound: Bound) -> Tensor:
-        """Return ``x``."""
-        ctx.binding, ctx.bound = binding, bound
-        return x.view_as(x)
-
-    @staticmethod
-    def backward(ctx: Any, *grads: Any) -> Any:
-        """Bind, and pass the gradient on."""
-        ctx.binding.rebind(ctx.bound)
-        return grads[0], None, None
-
-
 class _Hearing(_Layer):
     """Mixed into the class of a layer: adds the message of the set to what the layer returns."""
 
@@ -99,21 +87,22 @@ class _Hearing(_Layer):
     _binding: Binding
     _name: str
 
-    def forward(self, x: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+    def forward(self, *args: Any, **kwargs: Any) -> Tensor:
         """Apply the layer to all rows and add what their sets have to say."""
-        own = super().forward(x, *args, **kwargs)
+        own = super().forward(*args, **kwargs)
         bound = self._binding.current
         if bound is None:
             raise RuntimeError(
                 f"layer {self._name!r} belongs to a lifted network: call the network, not the layer"
             )
+        # Layers that can be lifted take at most one argument beside x, so names can go.
+        x, *extra = *args, *kwargs.values()
         if x.shape[0] != bound.total:
             raise ValueError(
                 f"layer {self._name!r} must get one row per element, {bound.total}, got "
                 f"{x.shape[0]} (windows or tokens folded into the batch?): leave it out with where="
             )
-        # Layers that can be lifted take at most one argument beside x, so its name can go.
-        message = self.message.message(bound.unfold(x), *args, *kwargs.values())
+        message = self.message.message(bound.unfold(x), *extra)
         heard = add_message(bound.unfold(own), message)
         return heard.elements if isinstance(heard, RaggedSets) else heard.flatten(0, 1)
 
@@ -145,3 +134,17 @@ def add_hearing(module: nn.Module, name: str, message: AdditiveSetLayer, binding
     module.__class__ = _hearing_class(type(module))
     module.message = message
     module.__dict__.update(_binding=binding, _name=name)
+
+
+def hears(module: nn.Module) -> bool:
+    """Whether ``module`` is lifted already."""
+    return isinstance(module, _Hearing)
+
+
+def message_names(model: nn.Module, binding: Binding) -> set[str]:
+    """Return the names of all state that lifting has added to ``model``."""
+    modules = model.named_modules(remove_duplicate=False)
+    lifted = [(n, m) for n, m in modules if isinstance(m, _Hearing) and m._binding is binding]
+    return {
+        key for n, m in lifted for key in m.message.state_dict(prefix=f"{n}.message.".lstrip("."))
+    }

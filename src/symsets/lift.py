@@ -6,12 +6,12 @@ import copy
 from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
-import torch
 from torch import Tensor, nn
 from torch.nn.modules.lazy import LazyModuleMixin
+from torch.nn.utils import parametrize
 from torch.utils import _pytree as pytree
 
-from symsets._lifted import Binding, Bound, Rebind, add_hearing
+from symsets._lifted import Binding, Bound, add_hearing, hears, message_names
 from symsets.nn._parts import zeroed
 from symsets.nn.attention import SetAttention
 from symsets.nn.base import AdditiveSetLayer, SetModule
@@ -34,6 +34,7 @@ LIFTABLE = (
     CircularConv1d,
     CircularConv2d,
 )
+CLOSED = (nn.MultiheadAttention, SetModule)  # they call their insides in their own way
 TRANSFORMER_LAYERS = (nn.TransformerEncoderLayer, nn.TransformerDecoderLayer)
 Where = Callable[[str, nn.Module], bool] | Collection[str] | None
 Messenger = Callable[[nn.Module], AdditiveSetLayer]
@@ -47,7 +48,8 @@ def lift(
     The copy that is returned runs the model's own code, with all elements folded into the batch
     axis; residual sums, concatenations and functional calls keep working. Its convolutions and
     linear maps learn to look at the whole set. What they take from it starts at zero, so at first
-    each element gets exactly what the original gave it.
+    each element gets exactly what the original gave it. They learn it also where the original is
+    frozen. Activation checkpointing, threads and ``torch.compile`` work as they do for the model.
 
     Args:
         model: Any network that treats the rows of its batch one by one. It is not changed.
@@ -58,6 +60,7 @@ def lift(
         size: A constant that sums over a set are divided by, such as the set size of training.
 
     Example:
+        >>> import torch
         >>> net = nn.Sequential(nn.Conv2d(3, 8, 3), nn.ReLU(), nn.Flatten(), nn.Linear(288, 5))
         >>> lifted = lift(net, scheme="dss-mean")
         >>> x = torch.randn(2, 6, 3, 8, 8)
@@ -66,19 +69,24 @@ def lift(
     """
     if not isinstance(model, nn.Module):
         raise TypeError(f"model must be a module, got {type(model).__name__}")
+    if not size > 0:
+        raise ValueError(f"size must be positive, got {size}")
     messenger = _messenger(scheme, size)
     copied = copy.deepcopy(model)
     binding = Binding()
+    if messenger is None:
+        return Lifted(copied, binding, scheme)
     for name, module in _chosen(copied, where).items():
-        if messenger is None:
-            break
         try:
             message = messenger(module)
         except ValueError as error:
+            cause = str(error).partition(": ")[0]
             raise ValueError(
-                f"layer {name!r} cannot be lifted ({error}): leave it out with where="
+                f"layer {name!r} cannot be lifted ({cause}): leave it out with where="
             ) from error
-        add_hearing(module, name, message.to(next(module.parameters()).device), binding)
+        like = next(module.parameters())
+        message.to(like.device, like.dtype).train(module.training).requires_grad_(True)
+        add_hearing(module, name, message, binding)
     return Lifted(copied, binding, scheme)
 
 
@@ -89,13 +97,15 @@ class Lifted(SetModule):
 
     Shape:
         - x: ``(B, N, *E)`` or ragged.
-        - output: that of the original, with ``(B, N)`` or ragged rows in place of its batch axis.
+        - output: that of the original, with ``(B, N)`` or ragged rows in place of its batch axis;
+          also inside tuples, lists and dictionaries.
     """
 
     def __init__(self, model: nn.Module, binding: Binding, scheme: str) -> None:
         super().__init__()
         self.model = model
         self.scheme = scheme
+        self.training = model.training
         self._binding = binding
 
     def extra_repr(self) -> str:
@@ -111,21 +121,25 @@ class Lifted(SetModule):
         return pytree.tree_map(lambda out: self._unfold(out, bound), output)
 
     def _unfold(self, output: Any, bound: Bound) -> Any:
-        if not isinstance(output, Tensor) or output.ndim == 0 or len(output) != bound.total:
+        if not isinstance(output, Tensor):
             return output
-        if output.requires_grad and not torch.compiler.is_compiling():
-            output = Rebind.apply(output, self._binding, bound)  # type: ignore[no-untyped-call]
-        return bound.unfold(output)
+        self._binding.recall(output, bound)
+        return bound.unfold(output) if output.shape[:1] == (bound.total,) else output
 
     def load_element_state_dict(self, state_dict: Mapping[str, Any]) -> None:
         """Load the weights of the original network, by the names they have there."""
-        missing, unexpected = self.model.load_state_dict(state_dict, strict=False)
-        missing = [name for name in missing if ".message." not in f".{name}"]
+        own = self.model.state_dict().keys() - message_names(self.model, self._binding)
+        unexpected, missing = sorted(state_dict.keys() - own), sorted(own - state_dict.keys())
         if missing or unexpected:
             raise ValueError(
                 "state_dict must hold the weights of the original network, "
-                f"got unexpected {unexpected} and missing {missing}"
+                f"got unexpected {_shortened(unexpected)} and missing {_shortened(missing)}"
             )
+        self.model.load_state_dict(state_dict, strict=False)
+
+
+def _shortened(names: list[str]) -> str:
+    return str(names) if len(names) < 4 else f"{str(names[:3])[:-1]}, … {len(names) - 3} more]"
 
 
 def _messenger(scheme: str, size: float) -> Messenger | None:
@@ -158,50 +172,76 @@ def _silent(layer: AdditiveSetLayer, voice: nn.Module | None = None) -> Additive
 
 def _chosen(model: nn.Module, where: Where) -> dict[str, nn.Module]:
     """Return the modules to lift by name; a module with several names appears once."""
-    modules = dict(model.named_modules())
-    if where is not None and not callable(where):
-        if unknown := [name for name in where if name not in modules]:
-            raise ValueError(f"where must name modules of the network, got {unknown}")
-        chosen = {name: modules[name] for name in where}
-    else:
-        closed = _insides(modules, (nn.MultiheadAttention, SetModule))
+    modules = dict(model.named_modules(remove_duplicate=False))
+    closed = _insides(modules, CLOSED)
+    chosen: dict[str, nn.Module]
+    if where is None or callable(where):
         chosen = {
             name: module
-            for name, module in modules.items()
+            for name, module in model.named_modules()
             if isinstance(module, LIFTABLE)
-            and name not in closed
+            and module not in closed
             and (where is None or where(name, module))
         }
+    else:
+        chosen = _named(modules, where)
     if not chosen:
         raise ValueError(
             "model must have a convolution or linear map that can be lifted, "
-            f"got {type(model).__name__} without one{' that where= picks' if where else ''}"
+            f"got {type(model).__name__} without one"
+            f"{'' if where is None else ' that where= picks'}"
         )
     for name, module in chosen.items():
-        if isinstance(module, LazyModuleMixin):
-            raise ValueError(f"layer {name!r} must know its shape: run the network once first")
-    _open_transformers(modules, chosen)
+        if problem := _problem(module, closed):
+            raise ValueError(f"layer {name!r} cannot be lifted: {problem}")
+    _open_transformers(modules, set(chosen.values()))
     return chosen
 
 
-def _insides(modules: dict[str, nn.Module], kinds: tuple[type, ...]) -> set[str]:
-    """Return the names of all modules inside modules of some kinds."""
-    outer = [name for name, module in modules.items() if isinstance(module, kinds)]
-    prefixes = tuple(f"{name}." if name else "" for name in outer)
-    return {name for name in modules if name not in outer and name.startswith(prefixes)}
+def _named(modules: dict[str, nn.Module], names: Collection[str]) -> dict[str, nn.Module]:
+    if isinstance(names, str):
+        raise TypeError(f"where must be a list of names or a function, got the string {names!r}")
+    if unknown := [name for name in names if name not in modules]:
+        raise ValueError(f"where must name modules of the network, got {unknown}")
+    first = {modules[name]: name for name in reversed(list(names))}
+    return {name: modules[name] for name in names if first[modules[name]] == name}
 
 
-def _open_transformers(modules: dict[str, nn.Module], chosen: dict[str, nn.Module]) -> None:
+def _insides(modules: dict[str, nn.Module], kinds: tuple[type, ...]) -> set[nn.Module]:
+    """Return all modules inside modules of some kinds, and these themselves."""
+    outer = [module for module in modules.values() if isinstance(module, kinds)]
+    return {inner for module in outer for inner in module.modules()}
+
+
+def _problem(module: nn.Module, closed: set[nn.Module]) -> str | None:
+    """Say why a module cannot be lifted, if so."""
+    if hears(module):
+        return "it is lifted already"
+    if module in closed:
+        return "it is, or is inside, a set module or nn.MultiheadAttention"
+    if isinstance(module, LazyModuleMixin) and module.has_uninitialized_params():
+        return "it must know its shape, so run the network once first"
+    if isinstance(module, nn.Sequential | nn.ModuleList | nn.ModuleDict):
+        return "it is a container, so name layers inside it"
+    if parametrize.is_parametrized(module):
+        return "it is parametrised (weight normalisation?), so leave it out with where="
+    if next(module.parameters(), None) is None:
+        return "it has no parameters, so there is nothing to learn"
+    return None
+
+
+def _open_transformers(modules: dict[str, nn.Module], chosen: set[nn.Module]) -> None:
     """Make torch's transformer layers call their linear maps, also in evaluation."""
     for name, module in modules.items():
-        if not isinstance(module, TRANSFORMER_LAYERS):
+        if chosen.isdisjoint(module.modules()):
             continue
-        if not any(picked.startswith(f"{name}." if name else "") for picked in chosen):
-            continue
-        if not module.self_attn.batch_first:
-            raise ValueError(
-                f"layer {name!r} must have batch_first=True, so that rows are elements; "
-                "or leave it out with where="
-            )
-        # A fused kernel would read the weights and pass the lifted layers by.
-        module.activation_relu_or_gelu = 0
+        if isinstance(module, TRANSFORMER_LAYERS):
+            if not module.self_attn.batch_first:
+                raise ValueError(
+                    f"layer {name!r} must have batch_first=True, so that rows are elements; "
+                    "or leave it out with where="
+                )
+            # A fused kernel would read the weights and pass the lifted layers by.
+            module.activation_relu_or_gelu = 0
+        if isinstance(module, nn.TransformerEncoder):
+            module.use_nested_tensor = False  # nested tensors are for that kernel only

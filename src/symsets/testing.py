@@ -17,6 +17,7 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.utils import _pytree as pytree
 
 from symsets.groups import PermutationGroup
 from symsets.sets import RaggedSets, Sets, fold
@@ -54,12 +55,13 @@ def equivariance_error(
     .. math:: \frac{\max |f(g X) - g f(X)|}{\max(|f(X)|, |X|)}
 
     The order of every set is drawn at random, and :math:`h` is applied to all elements alike. A
-    copy of the model runs in float64; put models with dropout in evaluation mode first.
+    copy of the model runs in float64; put models with dropout in evaluation mode first. An output
+    that is not finite counts as an infinite error.
 
     Args:
         model: What to test.
         x: A batch of sets.
-        args: Further arguments of the model, such as a graph.
+        args: Further arguments of the model that all elements share, such as a graph.
         symmetry: How :math:`h` acts on a batch of elements ``(T, C, *E)``: a function such as
             :func:`roll`, or a permutation group acting on the last axes, of which elements are
             drawn. None tests the order alone.
@@ -79,12 +81,8 @@ def equivariance_error(
         True
     """
     probe = _Probe.of(model, x, args, moved_args, task)
-    generator = torch.Generator().manual_seed(seed)
-    errors = [
-        probe.error(_Move.draw(probe.x, symmetry, output_symmetry, generator))
-        for _ in range(trials)
-    ]
-    return max(errors)
+    moves = _draw_moves(probe.x, symmetry, output_symmetry, trials, seed)
+    return max(probe.error(move) for move in moves)
 
 
 def assert_equivariant(
@@ -103,7 +101,9 @@ def assert_equivariant(
 
     The arguments are those of :func:`equivariance_error`. The message tells whether the order of
     the set or the symmetry of the elements breaks it, and names the first submodule, in the order
-    of execution, whose output does not move with its input.
+    of execution, whose output does not move with the input of the model. Where elements have the
+    size of neither the input nor the output, as between strides, :math:`h` is not known and not
+    checked.
 
     Args:
         model: What to test.
@@ -118,20 +118,31 @@ def assert_equivariant(
         tolerance: The largest relative error that passes.
     """
     probe = _Probe.of(model, x, args, moved_args, task)
-    generator = torch.Generator().manual_seed(seed)
-    for _ in range(trials):
-        move = _Move.draw(probe.x, symmetry, output_symmetry, generator)
+    for move in _draw_moves(probe.x, symmetry, output_symmetry, trials, seed):
         error = probe.error(move)
-        if error <= tolerance:
-            continue
-        reorder, moved = probe.error(move.reorder_only()), probe.error(move.element_only())
-        causes = ["the order of the set"] if not reorder <= tolerance else []
-        causes += ["the symmetry of the elements"] if not moved <= tolerance else []
-        message = f"equivariance error {error:.2g} is above {tolerance:.2g}: "
-        message += " and ".join(causes or ["both together"]) + " is not kept"
-        if broken := probe.first_break(move, tolerance):
-            message += f"; it first breaks in {broken}"
-        raise AssertionError(message)
+        if not error <= tolerance:
+            message = f"equivariance error {error:.2g} is above {tolerance:.2g}: "
+            raise AssertionError(message + _diagnosis(probe, move, tolerance))
+
+
+def _diagnosis(probe: _Probe, move: _Move, tolerance: float) -> str:
+    """Say which of the two symmetries breaks, and where first."""
+    if not probe.error(move.nothing()) <= tolerance:
+        return "the model does not repeat itself (dropout? a NaN?); use evaluation mode"
+    order = not probe.error(move.reorder_only()) <= tolerance
+    element = not probe.error(move.element_only()) <= tolerance
+    if order and element:
+        verdict = "neither the order of the set nor the symmetry of the elements is kept"
+    elif order or element:
+        verdict = (
+            f"{'the order of the set' if order else 'the symmetry of the elements'} is not kept"
+        )
+    else:
+        verdict = "order and symmetry are kept, but not both together"
+    if order != element:
+        move = move.reorder_only() if order else move.element_only()
+    broken = probe.first_break(move, tolerance)
+    return f"{verdict}; it first breaks in {broken}" if broken else verdict
 
 
 @dataclass(frozen=True)
@@ -166,6 +177,22 @@ class _Move:
 
     def element_only(self) -> _Move:
         return _Move(torch.arange(len(self.order)), self.act, self.act_out)
+
+    def nothing(self) -> _Move:
+        return self.reorder_only().element_only()
+
+
+def _draw_moves(
+    x: Sets,
+    symmetry: Action | PermutationGroup | None,
+    output_symmetry: Action | None,
+    trials: int,
+    seed: int,
+) -> list[_Move]:
+    if trials < 1:
+        raise ValueError(f"trials must be at least 1, got {trials}")
+    generator = torch.Generator().manual_seed(seed)
+    return [_Move.draw(x, symmetry, output_symmetry, generator) for _ in range(trials)]
 
 
 def _stay(x: Tensor) -> Tensor:
@@ -215,22 +242,18 @@ class _Probe:
         if isinstance(model, nn.Module):
             model = copy.deepcopy(model).double()
         moved = args if moved_args is None else moved_args
-        double = tuple(map(_to_double, args)), tuple(map(_to_double, moved))
-        return cls(model, x.to(torch.float64), *double, task)
+        x, args, moved = pytree.tree_map(_to_double, (x, tuple(args), tuple(moved)))
+        return cls(model, x, args, moved, task)
 
-    @torch.no_grad()
     def error(self, move: _Move) -> float:
-        plain = self.model(self.x, *self.args)
-        moved = self.model(self._moved(move), *self._args_for(move))
-        expected = self._act(plain, move)
-        difference = (_tensor(moved) - _tensor(expected)).abs()
-        scale = max(_largest(_tensor(plain)), _largest(fold(self.x)[0]), 1e-300)
-        error = _largest(difference) / scale
-        return float("inf") if error != error else error
+        with torch.no_grad(), _kept_randomness(self.x):
+            plain = self.model(self.x, *self.args)
+            moved = self.model(self._moved(move), *self._args_for(move))
+        return _distance(moved, self._act(plain, move), self.x)
 
     def _moved(self, move: _Move) -> Any:
         rows, unfold = fold(self.x)
-        return unfold(move.act(rows)[move.order])
+        return unfold(_reorder(move.act(rows), move.order))
 
     def _args_for(self, move: _Move) -> tuple[Any, ...]:
         return self.args if move.act is _stay else self.moved_args
@@ -241,22 +264,34 @@ class _Probe:
         if self.task == "merge":
             return move.act_out(out)
         rows, unfold = fold(out)
+        if len(rows) != len(move.order):
+            raise ValueError(
+                f"model must return one row per element, {len(move.order)}, for task "
+                f"{self.task!r}, got {len(rows)}: pass another task="
+            )
         act = move.act_out if self.task == "transform" else _stay
-        return unfold(act(rows)[move.order])
+        return unfold(_reorder(act(rows), move.order))
 
-    @torch.no_grad()
     def first_break(self, move: _Move, tolerance: float) -> str | None:
         """Name the first submodule whose output does not move with its input."""
         if not isinstance(self.model, nn.Module):
             return None
-        plain = self._record(self.x, self.args)
-        moved = self._record(self._moved(move), self._args_for(move))
+        with torch.no_grad(), _kept_randomness(self.x):
+            plain = self._record(self.x, self.args)
+            moved = self._record(self._moved(move), self._args_for(move))
+        known = {(), self._axes(_tensor(self.x)), self._axes(plain[-1][2])}
         for (name, kind, before), (_, _, after) in zip(plain, moved, strict=False):
-            if not any(
-                _close(after, candidate, tolerance) for candidate in self._images(before, move)
-            ):
+            if move.act is not _stay and self._axes(before) not in known:
+                continue
+            images = self._images(before, move)
+            if not any(_distance(after, image, self.x) <= tolerance for image in images):
                 return f"{name!r} ({kind})" if name else kind
         return None
+
+    def _axes(self, out: Tensor) -> tuple[int, ...]:
+        """Return the axes of elements after their channels, on which h acts."""
+        dense = isinstance(self.x, Tensor) and out.shape[:2] == self.x.shape[:2]
+        return tuple(out.shape[3 if dense else 2 :])
 
     def _record(self, x: Any, args: tuple[Any, ...]) -> list[tuple[str, str, Tensor]]:
         """Run the model and keep what every submodule returns, in the order of execution."""
@@ -283,9 +318,9 @@ class _Probe:
         total = len(move.order)
         reordered = [out]
         if out.ndim and out.shape[0] == total:
-            reordered.append(out[move.order])
+            reordered.append(_reorder(out, move.order))
         if out.ndim > 1 and out.shape[0] * out.shape[1] == total:
-            reordered.append(out.flatten(0, 1)[move.order].unflatten(0, out.shape[:2]))
+            reordered.append(_reorder(out.flatten(0, 1), move.order).unflatten(0, out.shape[:2]))
         images = []
         for candidate in reordered:
             for act in (_stay, move.act, move.act_out):
@@ -296,15 +331,31 @@ class _Probe:
         return images
 
 
+def _kept_randomness(x: Sets) -> Any:
+    """Return a context that leaves the global random numbers as it found them."""
+    return torch.random.fork_rng([x.device] if x.device.type == "cuda" else [])
+
+
 def _to_double(value: Any) -> Any:
-    if isinstance(value, Tensor) and not value.is_floating_point():
-        return value
-    return value.to(torch.float64) if hasattr(value, "to") else value
+    if isinstance(value, nn.Module):
+        return copy.deepcopy(value).double()
+    if isinstance(value, Tensor) and (value.is_floating_point() or value.is_complex()):
+        return value.to(torch.promote_types(value.dtype, torch.float64))
+    return value
+
+
+def _reorder(rows: Any, order: Tensor) -> Any:
+    if isinstance(rows, RaggedSets):
+        return RaggedSets.from_list([rows[i] for i in order.tolist()])
+    return rows[order.to(rows.device)]
 
 
 def _tensor(out: Any) -> Tensor:
-    rows = out.elements if isinstance(out, RaggedSets) else out
-    return _tensor(rows) if isinstance(rows, RaggedSets) else rows
+    if isinstance(out, RaggedSets):
+        return _tensor(out.elements)
+    if not isinstance(out, Tensor):
+        raise TypeError(f"model must return a tensor or RaggedSets, got {type(out).__name__}")
+    return out
 
 
 def _largest(x: Any) -> float:
@@ -312,5 +363,10 @@ def _largest(x: Any) -> float:
     return float(values.abs().max()) if values.numel() else 0.0
 
 
-def _close(a: Tensor, b: Tensor, tolerance: float) -> bool:
-    return a.shape == b.shape and _largest(a - b) <= tolerance * max(_largest(b), 1e-300)
+def _distance(a: Any, b: Any, x: Sets) -> float:
+    """Return the largest difference, relative to the larger of ``b`` and the input ``x``."""
+    first, second = _tensor(a), _tensor(b)
+    if first.shape != second.shape:
+        return float("inf")
+    distance = _largest(first - second) / max(_largest(second), _largest(x), 1e-300)
+    return distance if distance == distance else float("inf")

@@ -88,7 +88,7 @@ def test_tensor_powers_are_actions_of_the_group_itself():
     assert G.on(1) == Symmetric(4)
     assert G.on(0, 2) == tensor_power(Symmetric(4), 2)
     assert dimension(G, Symmetric(4)) == 15
-    assert tensor_power(tensor_power(Cyclic(3), 2), 2) == tensor_power(Cyclic(3), 4)
+    assert tensor_power(tensor_power(Cyclic(3), 2), 3) == tensor_power(Cyclic(3), 6)
     assert tensor_power(Cyclic(3), 1) == Cyclic(3)
 
 

@@ -10,7 +10,9 @@ from symsets.nn.graph import Graph, GraphBatch, GraphConv
 
 TOLERANCE = 1e-9
 V = 6
-devices = pytest.mark.parametrize("device", ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)])
+no_cuda = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
+cuda = pytest.param("cuda", marks=[pytest.mark.gpu, no_cuda])
+devices = pytest.mark.parametrize("device", ["cpu", cuda])
 
 
 def random_graph(seed=0, *, num_nodes=V, directed=True, **options):
@@ -59,8 +61,7 @@ def test_adjacency_is_normalised_by_the_formula(self_loops, directed):
 @pytest.mark.parametrize("directed", [False, True])
 def test_propagate_is_the_dense_product_in_value_and_gradient(directed, batch, device):
     graph = random_graph(directed=directed).to(device)
-    x, weight = values((batch, 3, V), requires_grad=True), values((batch, 3, V))
-    x, weight = x.detach().to(device).requires_grad_(), weight.to(device)
+    x, weight = values((batch, 3, V)).to(device).requires_grad_(), values((batch, 3, V)).to(device)
     y, expected = graph.propagate(x), x @ graph.to_dense().T
     assert torch.allclose(y, expected, atol=TOLERANCE)
     grads = [torch.autograd.grad((out * weight).sum(), x)[0] for out in (y, expected)]
@@ -201,6 +202,7 @@ def test_autocast(device, out_channels):
     graph, layer = random_graph().to(device), GraphConv(3, out_channels).to(device)
     x = torch.randn(2, 3, V, device=device, requires_grad=True)
     with torch.autocast(device, dtype=torch.bfloat16):
+        assert graph.propagate(x).dtype == torch.float32
         y = layer(x, graph)
     y.float().sum().backward()
     assert x.grad.dtype == torch.float32
@@ -293,6 +295,8 @@ def test_rounding_once_for_all_rounds_the_weights():
 
 
 @pytest.mark.gpu
+@no_cuda
+@pytest.mark.filterwarnings("ignore:Synchronization debug mode")  # says that it is a prototype
 def test_no_call_waits_for_the_device():
     graphs = [random_graph(seed).to("cuda") for seed in range(2)]
     layer, x = GraphConv(3, 4).to("cuda"), torch.randn(2, 3, V, device="cuda", requires_grad=True)
@@ -307,6 +311,26 @@ def test_no_call_waits_for_the_device():
 
 
 @pytest.mark.gpu
+@no_cuda
+def test_a_step_can_be_captured_in_a_cuda_graph():
+    graph, layer = random_graph().to("cuda"), GraphConv(3, 4).to("cuda")
+    x = torch.randn(2, 3, V, device="cuda", requires_grad=True)
+
+    def step():
+        y = layer(x, graph)
+        return y, *torch.autograd.grad(y.square().sum(), x)
+
+    expected = [result.detach() for result in step()]
+    torch.cuda.synchronize()
+    captured = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(captured):
+        results = step()
+    captured.replay()
+    assert all(torch.allclose(a, b) for a, b in zip(results, expected, strict=True))
+
+
+@pytest.mark.gpu
+@no_cuda
 def test_graphs_move_between_devices():
     graph = random_graph().pin_memory().to("cuda", non_blocking=True)
     assert graph.device.type == graph.edge_index.device.type == "cuda"

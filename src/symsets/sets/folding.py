@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any, TypeAlias, Union
 
 import torch
@@ -81,6 +81,10 @@ def membership(x: Sets) -> tuple[Tensor, Tensor]:
     """Return the set of each element ``(T,)`` and the size of each set ``(B,)``."""
     if isinstance(x, RaggedSets):
         return x.partition.index, x.partition.sizes
-    batch, size = x.shape[:2]
-    which = torch.arange(batch, device=x.device)
-    return which.repeat_interleave(size), torch.full_like(which, size)
+    partition = _dense_partition(x.shape[0], x.shape[1], x.device)
+    return partition.index, partition.sizes
+
+
+@lru_cache(maxsize=16)  # one object per shape lets what is derived from it be cached, too
+def _dense_partition(batch: int, size: int, device: torch.device) -> Partition:
+    return Partition([size] * batch, device)

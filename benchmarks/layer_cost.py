@@ -1,0 +1,161 @@
+"""What do the set layers cost? Every ratio of one run, on two CPU threads.
+
+Run ``python benchmarks/layer_cost.py [--out FILE]``. Times are medians of interleaved forward and
+backward passes, so that a busy machine slows down both sides of a ratio alike.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import shared_graph
+import torch
+from torch import Tensor, nn
+
+from symsets import DSS, RaggedSets, Siamese, __version__
+from symsets.nn import CircularConv1d, GraphConv
+from symsets.sets import map_elements
+
+ROUNDS = 15
+Step = Callable[[], object]
+
+
+def interleaved(steps: dict[str, Step], rounds: int) -> dict[str, float]:
+    """Run the steps in turn and return the median seconds of each."""
+    seconds: dict[str, list[float]] = {name: [] for name in steps}
+    for round_ in range(rounds + 2):
+        for name, step in steps.items():
+            start = time.perf_counter()
+            step()
+            if round_ >= 2:  # the first two warm up
+                seconds[name].append(time.perf_counter() - start)
+    return {name: statistics.median(times) for name, times in seconds.items()}
+
+
+def training_step(layer: nn.Module, x: Tensor | RaggedSets, *args: object) -> Step:
+    """A forward and backward pass with gradients for the input and all weights."""
+    rows = x.elements if isinstance(x, RaggedSets) else x
+    rows.requires_grad_()
+
+    def step() -> None:
+        out = layer(x, *args)
+        values = out.elements if isinstance(out, RaggedSets) else out
+        torch.autograd.grad(values.sum(), [rows, *layer.parameters()])
+
+    return step
+
+
+def dss_over_siamese(rounds: int) -> list[tuple[str, float, float]]:
+    """DSS(sum) over Siamese of the same width."""
+    graph = shared_graph.grid(45)
+    cases = {
+        "signals": ((16, 25, 160, 50), lambda: CircularConv1d(160, 160, 50, stride=2), (), 1.25),
+        "images": ((8, 8, 64, 32, 32), lambda: nn.Conv2d(64, 64, 3, padding=1), (), 0.0),
+        "clouds": ((4, 7, 128, 2000), lambda: nn.Conv1d(128, 128, 1), (), 0.0),
+        "graphs": ((4, 7, 64, graph.num_nodes), lambda: GraphConv(64, 64), (graph,), 0.0),
+    }
+    rows = []
+    for name, (shape, make, args, bound) in cases.items():
+        steps = {
+            "siamese": training_step(Siamese(make()), torch.randn(shape), *args),
+            "dss": training_step(DSS(make(), size=shape[1]), torch.randn(shape), *args),
+        }
+        median = interleaved(steps, rounds)
+        bound = bound or 1 + 1 / shape[1] + 0.15
+        rows.append((f"DSS(sum) / Siamese, {name}", median["dss"] / median["siamese"], bound))
+    return rows
+
+
+def spectral_over_direct(rounds: int) -> list[tuple[str, float, float]]:
+    """Direct over spectral circular convolution at full length."""
+    x = torch.randn(400, 160, 50)
+    steps = {
+        method: training_step(CircularConv1d(160, 160, 50, stride=2, method=method), x)
+        for method in ("direct", "spectral")
+    }
+    median = interleaved(steps, max(3, rounds // 3))
+    return [("direct / spectral convolution", median["direct"] / median["spectral"], 10.0)]
+
+
+def shared_graph_over_list() -> list[tuple[str, float, float]]:
+    """One graph object per element over one shared sparse product."""
+    steps = shared_graph.steps(shared_graph.grid(shared_graph.SIDE))
+    median = shared_graph.interleaved_medians(steps)
+    memory = {name: shared_graph.peak_bytes(step) for name, step in steps.items()}
+    time_ratio = median["one by one"] / median["shared graph"]
+    memory_ratio = memory["shared graph"] / memory["one by one"]
+    return [
+        ("list of graphs / shared graph, time", time_ratio, 6.0),
+        ("shared graph / list of graphs, memory", memory_ratio, 0.4),
+    ]
+
+
+class PaddedDSS(nn.Module):
+    """DSS(sum) on padded sets with a mask, as code without ragged batches does it."""
+
+    def __init__(self, layer: DSS, mask: Tensor) -> None:
+        super().__init__()
+        self.layer, self.mask = layer, mask[:, :, None, None, None]
+
+    def forward(self, x: Tensor) -> Tensor:
+        context = self.layer.context((x * self.mask).sum(1))[:, None]
+        return (map_elements(x, self.layer.element) + context) * self.mask
+
+
+def padded_over_packed(rounds: int) -> list[tuple[str, float, float]]:
+    """Padded over packed sets, at skewed and at equal sizes."""
+    rows = []
+    skewed = [64, 64, *(2 + k % 5 for k in range(30))]
+    for name, counts, bound in (("skewed", skewed, 4.0), ("equal", [8] * 16, 0.9)):
+        layer = DSS(nn.Conv2d(16, 16, 3, padding=1))
+        sets = RaggedSets(torch.randn(sum(counts), 16, 16, 16), counts)
+        x, mask = sets.to_padded()
+        steps = {
+            "packed": training_step(layer, sets),
+            "padded": training_step(PaddedDSS(layer, mask), x),
+        }
+        median = interleaved(steps, rounds)
+        rows.append(
+            (f"padded / packed sets, {name} sizes", median["padded"] / median["packed"], bound)
+        )
+    return rows
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rounds", type=int, default=ROUNDS)
+    parser.add_argument("--out", type=Path, help="also write the ratios here, as JSON")
+    options = parser.parse_args()
+    torch.set_num_threads(2)
+    torch.manual_seed(0)
+    rows = [
+        *dss_over_siamese(options.rounds),
+        *spectral_over_direct(options.rounds),
+        *shared_graph_over_list(),
+        *padded_over_packed(options.rounds),
+    ]
+    at_most = ("DSS(sum)", "shared graph / list")
+    for name, ratio, bound in rows:
+        sign = "≤" if name.startswith(at_most) else "≥"
+        met = ratio <= bound if sign == "≤" else ratio >= bound
+        print(f"{name:42} {ratio:6.2f}   target {sign} {bound:.2f}   {'met' if met else 'MISSED'}")
+    if options.out:
+        ratios = {name: {"ratio": round(ratio, 3), "target": bound} for name, ratio, bound in rows}
+        content = {
+            "command": "python benchmarks/layer_cost.py",
+            "torch": torch.__version__,
+            "symsets": __version__,
+            "threads": 2,
+            "ratios": ratios,
+        }
+        options.out.parent.mkdir(parents=True, exist_ok=True)
+        options.out.write_text(json.dumps(content, indent=1, ensure_ascii=False) + "\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,38 @@
+"""Permutation groups, their orbits, and the linear maps that commute with them.
+
+>>> from symsets import groups
+>>> G = groups.Symmetric(5) * groups.Cyclic(4)  # a set of five signals of length four
+>>> G
+S5 × C4 acting on 5×4
+>>> groups.dimension(G)  # free parameters of a linear map that commutes with G
+8
+>>> groups.basis(G).shape  # which entries of its matrix are equal
+(20, 20)
+"""
+
+from symsets.groups.composite import tensor_power, wreath
+from symsets.groups.named import Cyclic, Dihedral, Symmetric, Translations, Trivial
+from symsets.groups.notation import order_text, parse
+from symsets.groups.pairs import basis, dimension, trace_dimension
+from symsets.groups.permutation import PermutationGroup
+from symsets.groups.picture import figure, scheme_text
+from symsets.groups.product import Product
+
+__all__ = [
+    "PermutationGroup",
+    "Trivial",
+    "Symmetric",
+    "Cyclic",
+    "Dihedral",
+    "Translations",
+    "Product",
+    "wreath",
+    "tensor_power",
+    "dimension",
+    "basis",
+    "trace_dimension",
+    "parse",
+    "order_text",
+    "figure",
+    "scheme_text",
+]

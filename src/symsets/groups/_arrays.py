@@ -1,0 +1,141 @@
+"""Permutations and labels as integer arrays: the few operations everything else is made of."""
+
+import operator
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
+
+IntArray = npt.NDArray[np.int64]
+
+MAX_POINTS = 50_000_000
+"""Permutations of more points than this are not written out."""
+
+MAX_ELEMENTS = 100_000
+"""Groups with more elements than this are not listed."""
+
+
+def positive(name: str, value: object) -> int:
+    """Return ``value`` as an int of at least one, or say that ``name`` must be one."""
+    try:
+        number = operator.index(value)  # type: ignore[arg-type]
+    except TypeError:
+        raise TypeError(f"{name} must be an integer, got {value!r}") from None
+    if number < 1:
+        raise ValueError(f"{name} must be at least 1, got {number}")
+    return number
+
+
+def permutation(values: npt.ArrayLike) -> IntArray:
+    """Return ``values`` as a read-only permutation ``p`` that sends ``i`` to ``p[i]``."""
+    array = np.array(values)
+    numeric = array.dtype.kind in "iu" and array.ndim == 1 and array.size > 0
+    if not numeric or not np.array_equal(np.sort(array), np.arange(array.size)):
+        top = str(array.size - 1) if array.ndim == 1 and array.size > 0 else "d-1"
+        shown = array.tolist() if array.size <= 20 else f"{array.size} numbers"
+        raise ValueError(f"generators must be permutations of 0..{top}, got {shown}")
+    return frozen(array)
+
+
+def frozen(array: npt.NDArray[np.integer]) -> IntArray:
+    """Return a read-only 64-bit copy."""
+    copy = array.astype(np.int64)
+    copy.setflags(write=False)
+    return copy
+
+
+def cycles(p: IntArray) -> str:
+    """Write a permutation in cycle notation.
+
+    Example:
+        >>> cycles(np.array([1, 2, 0, 3, 5, 4]))
+        '(0 1 2)(4 5)'
+    """
+    text, seen = "", set()
+    for start in range(len(p)):
+        cycle, point = [], start
+        while point not in seen:
+            seen.add(point)
+            cycle.append(str(point))
+            point = int(p[point])
+        if len(cycle) > 1:
+            text += f"({' '.join(cycle)})"
+    return text or "()"
+
+
+def closure(generators: Sequence[IntArray], degree: int, name: str) -> IntArray:
+    """List every product of the generators, the identity first: ``(order, degree)``."""
+    identity = np.arange(degree)
+    found = {identity.tobytes(): identity}
+    frontier = [identity]
+    while frontier:
+        reached = [g[p] for p in frontier for g in generators]
+        frontier = []
+        for p in reached:
+            if found.setdefault(p.tobytes(), p) is p:
+                frontier.append(p)
+        if len(found) > MAX_ELEMENTS:
+            raise ValueError(
+                f"group must have at most {MAX_ELEMENTS} elements to be listed, {name} has more"
+            )
+    return np.stack(list(found.values()))
+
+
+def random_product(
+    generators: Sequence[IntArray], degree: int, rng: np.random.Generator
+) -> IntArray:
+    """Draw a nearly uniform element by product replacement (Celler et al., 1995)."""
+    if not generators:
+        return np.arange(degree)
+    pool = [generators[i % len(generators)] for i in range(max(10, len(generators)))]
+    product = np.arange(degree)
+    for _ in range(60):
+        i, j = rng.choice(len(pool), size=2, replace=False)
+        other = np.argsort(pool[j]) if rng.random() < 0.5 else pool[j]
+        pool[i] = pool[i][other] if rng.random() < 0.5 else other[pool[i]]
+        product = product[pool[i]]
+    return product
+
+
+def by_first_appearance(labels: npt.NDArray[np.integer]) -> IntArray:
+    """Rename labels 0, 1, … in the order in which they first appear, row by row.
+
+    Example:
+        >>> by_first_appearance(np.array([7, 3, 7, 0]))
+        array([0, 1, 0, 2])
+    """
+    _, first, inverse = np.unique(labels, return_index=True, return_inverse=True)
+    rank = np.empty(len(first), dtype=np.int64)
+    rank[np.argsort(first)] = np.arange(len(first))
+    return rank[inverse].reshape(labels.shape)
+
+
+def components(num_points: int, maps: Sequence[IntArray]) -> IntArray:
+    """Label points so that every map keeps every label: the orbits of the group they generate."""
+    if not maps:
+        return np.arange(num_points)
+    points = np.tile(np.arange(num_points), len(maps))
+    edges = (np.ones(len(points), dtype=np.int8), (points, np.concatenate(maps)))
+    graph = coo_array(edges, shape=(num_points, num_points))
+    return by_first_appearance(connected_components(graph, directed=False)[1])
+
+
+def kronecker(permutations: Sequence[IntArray]) -> IntArray:
+    """Return the permutation of index tuples that moves every index by its own permutation."""
+    moved = np.zeros(1, dtype=np.int64)
+    for p in permutations:
+        moved = (moved[:, None] * len(p) + p).ravel()
+    return moved
+
+
+def quotient(p: IntArray, shape: tuple[int, ...], axes: tuple[int, ...]) -> IntArray | None:
+    """Return what ``p`` does to some index axes alone, or None if that depends on the others."""
+    kept = [shape[axis] for axis in axes]
+    image = np.zeros(len(p), dtype=np.int64)
+    for axis, size in zip(axes, kept, strict=True):
+        image = image * size + np.unravel_index(p, shape)[axis]
+    table = np.moveaxis(image.reshape(shape), axes, range(len(axes)))
+    table = table.reshape(int(np.prod(kept, dtype=np.int64)), -1)  # (kept points, all the others)
+    return frozen(table[:, 0]) if (table == table[:, :1]).all() else None

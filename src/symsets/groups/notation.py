@@ -1,0 +1,138 @@
+"""Groups as people write them: ``S5 x C4``, ``C4 wr S5``, ``S4^2``."""
+
+import math
+import re
+from collections.abc import Callable
+from typing import NoReturn
+
+from symsets.groups.composite import tensor_power, wreath
+from symsets.groups.named import Cyclic, Dihedral, Symmetric, Trivial
+from symsets.groups.permutation import PermutationGroup
+
+MAX_NUMBER = 100_000
+MAX_POWER = 8
+MAX_DEPTH = 20
+
+_NAMED: dict[str, Callable[[int], PermutationGroup]] = {
+    "S": Symmetric,
+    "C": Cyclic,
+    "D": Dihedral,
+    "I": Trivial,
+}
+_TOKEN = re.compile(
+    r"\s*(?:(?P<named>[SCDI])(?P<size>[0-9]+)|(?P<number>[0-9]+)|(?P<sign>wr|[x×*^()]))"
+)
+_PRODUCT = ("x", "×", "*")
+
+
+def parse(text: str) -> PermutationGroup:
+    """Read a group from its name.
+
+    ======================  ==================================================================
+    ``S5 C4 D6 I3``         symmetric, cyclic, dihedral and trivial group, by number of points
+    ``S5 x C4``             direct product; also ``×`` or ``*``
+    ``C4 wr S5``            wreath product: five elements, each moved by its own member of C4
+    ``S4^2``                S4 on pairs of indices, moved together (not a product)
+    ``(C8 x C8) wr S5``     brackets; ``^`` binds tightest, then ``wr``, then the product
+    ======================  ==================================================================
+
+    Args:
+        text: The name; ``str`` of a group made of named ones can be read back.
+
+    Example:
+        >>> parse("S5 x C4"), parse("C4 wr S5")
+        (S5 × C4 acting on 5×4, C4 wr S5 acting on 5×4)
+    """
+    return _Reader(text).whole()
+
+
+def order_text(group: PermutationGroup) -> str:
+    """Write the order of a group, rounded if it has more than 12 digits.
+
+    Example:
+        >>> order_text(Symmetric(5)), order_text(Symmetric(25))
+        ('120', '1.55·10^25')
+    """
+    order = group.order
+    if order < 10**12:
+        return str(order)
+    exponent = math.floor(math.log10(order))
+    exponent -= order < 10**exponent  # the logarithm of 999… is rounded up
+    mantissa = order // 10 ** (exponent - 2) / 100
+    return f"{mantissa:.2f}·10^{exponent}"
+
+
+class _Reader:
+    """One pass over the text, one method per level of binding, each leaving off where it ends."""
+
+    def __init__(self, text: str) -> None:
+        self.text, self.place, self.depth = text, 0, 0
+
+    def whole(self) -> PermutationGroup:
+        group = self.product()
+        if self.text[self.place :].strip():
+            self.fail("a product sign, 'wr', '^' or the end")
+        return group
+
+    def product(self) -> PermutationGroup:
+        group = self.wreath()
+        while self.sign(*_PRODUCT):
+            group = group * self.wreath()
+        return group
+
+    def wreath(self) -> PermutationGroup:
+        group = self.power()
+        while self.sign("wr"):
+            place = self.place
+            copies = self.power()
+            if not isinstance(copies, Symmetric):
+                self.place = place
+                self.fail("S<n> after 'wr'")
+            group = wreath(group, copies.degree)
+        return group
+
+    def power(self) -> PermutationGroup:
+        group = self.atom()
+        while self.sign("^"):
+            group = tensor_power(group, self.number("number", "a power", MAX_POWER))
+        return group
+
+    def atom(self) -> PermutationGroup:
+        token = self.peek()
+        if token and token["named"]:
+            return _NAMED[token["named"]](self.number("size", "a number of points", MAX_NUMBER))
+        if not self.sign("("):
+            self.fail("a group such as S5, C4, D6, I3 or '('")
+        self.depth += 1
+        if self.depth > MAX_DEPTH:
+            self.fail(f"at most {MAX_DEPTH} brackets inside each other")
+        group = self.product()
+        if not self.sign(")"):
+            self.fail("')'")
+        self.depth -= 1
+        return group
+
+    def number(self, kind: str, expected: str, limit: int) -> int:
+        token = self.peek()
+        digits = token[kind].lstrip("0") if token and token[kind] else ""
+        if not token or not 0 < len(digits) <= len(str(limit)) or int(digits) > limit:
+            self.fail(f"{expected} from 1 to {limit}")
+        self.place = token.end()
+        return int(digits)
+
+    def sign(self, *signs: str) -> bool:
+        token = self.peek()
+        if token and token["sign"] in signs:
+            self.place = token.end()
+            return True
+        return False
+
+    def peek(self) -> re.Match[str] | None:
+        return _TOKEN.match(self.text, self.place)
+
+    def fail(self, expected: str) -> NoReturn:
+        place = len(self.text) - len(self.text[self.place :].lstrip())
+        raise ValueError(
+            f"text must name a group, got {self.text!r}: expected {expected} "
+            f"at character {place + 1}"
+        )

@@ -1,0 +1,202 @@
+r"""Circular convolution as matrix products: two transforms, one product, one transform back.
+
+With the spectra :math:`X_f = \sum_l x_l e^{-i\theta_{fl}}` and
+:math:`W_f = \sum_t w_t e^{i\theta_{ft}}`, where :math:`\theta_{fl} = 2\pi fl/L`, a circular
+convolution is :math:`y_o = \frac1L \sum_f X_f W_f e^{i\theta_{fo}}`. Three real products replace
+each complex one: they see both factors at the phases :math:`\varphi_j = \pi j/3`,
+
+.. math:: \operatorname{Re}(X W e^{i\theta}) = \tfrac43 \sum_{j=0}^{2} \cos(\theta + 2\varphi_j)
+    \operatorname{Re}(X e^{-i\varphi_j}) \operatorname{Re}(W e^{-i\varphi_j})
+
+So the transforms of input and kernel and the transform back are real matrices of cosines, with a
+row for each pair :math:`(f, j)`; the real frequencies :math:`0` and :math:`L/2` need one row each.
+No real bilinear algorithm for circular convolution has fewer than these :math:`M \approx 1.5 L`
+products (Winograd, 1980). Several axes take one transform each.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache
+from typing import NamedTuple
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+# Fitted to training steps on two CPU cores; benchmarks/circular_conv.py shows how well it chooses.
+MEMORY_COST = 80  # multiply-adds that writing and reading a number of a spectrum is worth
+CHANNEL_BLOCK = 16  # channels that the direct convolution works on at a time
+TRACED_BATCH = 64  # a traced graph must not depend on the batch
+
+
+class _Axis(NamedTuple):
+    """How one axis is convolved, from position ``-before`` on.
+
+    A stride that divides the length is split off: every ``phases``-th position becomes a channel of
+    its own, at ``1 / phases`` of the length. Zeros on both sides of the kernel align it.
+    """
+
+    phases: int
+    length: int
+    kernel: int
+    zeros: tuple[int, int]
+    before: int
+    step: int
+
+    @classmethod
+    def plan(cls, length: int, kernel: int, stride: int) -> _Axis:
+        if length % stride:
+            return cls(1, length, kernel, (0, 0), kernel // 2, stride)
+        before = -(-(kernel // 2) // stride)
+        front = before * stride - kernel // 2
+        taps = -(-(front + kernel) // stride)
+        back = taps * stride - front - kernel
+        return cls(stride, length // stride, taps, (front, back), before, 1)
+
+    @property
+    def num_products(self) -> int:
+        return _num_products(self.length)
+
+    @property
+    def num_outputs(self) -> int:
+        return -(-self.length // self.step)
+
+
+def spectral_conv(x: Tensor, weight: Tensor, stride: Sequence[int]) -> Tensor:
+    """Correlate ``x`` ``(B, C, *E)`` circularly with ``weight`` ``(O, C, *K)``."""
+    axes = _plan(x.shape, weight.shape, stride)
+    for dim, axis in enumerate(axes, start=2):
+        if any(axis.zeros):
+            weight = F.pad(weight, [0, 0] * (weight.ndim - 1 - dim) + list(axis.zeros))
+        x, weight = (_split(t, dim, axis.phases) for t in (x, weight))
+
+    x = _analyse(x, [_waves(a.length, 0, a.length, 1, 1, x) for a in axes])  # (M, B, C)
+    weight = _analyse(weight, [_waves(a.length, 0, a.kernel, 1, -1, weight) for a in axes])
+    y = x @ weight.mT  # (M, B, O)
+    return _synthesise(y, [_waves(a.length, -a.before, a.num_outputs, a.step, 2, y) for a in axes])
+
+
+def prefers_spectral(x: Sequence[int], weight: Sequence[int], stride: Sequence[int]) -> bool:
+    """Return whether ``spectral_conv`` is the faster way for the shapes of ``x`` and ``weight``."""
+    if torch.compiler.is_compiling():
+        return _is_cheaper((TRACED_BATCH, *x[1:]), weight, stride)
+    return _cached_is_cheaper(tuple(x), tuple(weight), tuple(stride))
+
+
+def spectral_cost(x: Sequence[int], weight: Sequence[int], stride: Sequence[int]) -> int:
+    """Count the multiply-adds of ``spectral_conv`` for the shapes of ``x`` and ``weight``."""
+    axes = _plan(x, weight, stride)
+    batch, out_channels = x[0], weight[0]
+    in_channels = weight[1] * math.prod([a.phases for a in axes])
+    products = math.prod([a.num_products for a in axes])
+    transforms = [
+        (batch * in_channels, [a.length for a in axes]),
+        (out_channels * in_channels, [a.kernel for a in axes]),
+        (batch * out_channels, [a.num_outputs for a in axes]),
+    ]
+    cost = batch * in_channels * out_channels * products
+    for rows, size in transforms:
+        cost += MEMORY_COST * rows * products
+        numbers = rows * math.prod(size)
+        for axis, n in zip(reversed(axes), reversed(size), strict=True):
+            cost += numbers * axis.num_products
+            numbers = numbers // n * axis.num_products
+    return cost
+
+
+def direct_cost(x: Sequence[int], weight: Sequence[int], stride: Sequence[int]) -> int:
+    """Count the multiply-adds of the plain convolution, which works on blocks of 16 channels."""
+    channels = [-(-c // CHANNEL_BLOCK) * CHANNEL_BLOCK for c in weight[:2]]
+    outputs = [-(-n // step) for n, step in zip(x[2:], stride, strict=True)]
+    return x[0] * math.prod([*channels, *weight[2:], *outputs])
+
+
+def _is_cheaper(x: Sequence[int], weight: Sequence[int], stride: Sequence[int]) -> bool:
+    return spectral_cost(x, weight, stride) < direct_cost(x, weight, stride)
+
+
+_cached_is_cheaper = cache(_is_cheaper)
+
+
+def _num_products(length: int) -> int:
+    """Return M: three products per complex frequency, one per real one."""
+    return 1 + 3 * ((length - 1) // 2) + (length % 2 == 0)
+
+
+def _plan(x: Sequence[int], weight: Sequence[int], stride: Sequence[int]) -> list[_Axis]:
+    return [_Axis.plan(*sizes) for sizes in zip(x[2:], weight[2:], stride, strict=True)]
+
+
+def _split(x: Tensor, dim: int, phases: int) -> Tensor:
+    """Turn ``(B, C, …, L, …)`` into ``(B, C * phases, …, L / phases, …)``."""
+    if phases == 1:
+        return x
+    x = x.unflatten(dim, (x.shape[dim] // phases, phases))
+    return x.movedim(dim + 1, 2).flatten(1, 2)
+
+
+def _analyse(x: Tensor, matrices: Sequence[Tensor]) -> Tensor:
+    """Transform ``(B, C, *E)`` into ``(M, B, C)``, by products that move the last axis first."""
+    for matrix in reversed(matrices):
+        x = (matrix @ x.flatten(0, -2).mT).unflatten(1, x.shape[:-1])
+    return x.flatten(0, -3)
+
+
+def _synthesise(y: Tensor, matrices: Sequence[Tensor]) -> Tensor:
+    """Transform ``(M, B, O)`` into ``(B, O, *F)``, by products that move the first axis last."""
+    y = y.unflatten(0, [len(matrix) for matrix in matrices])
+    for matrix in matrices:
+        y = (y.flatten(1).mT @ matrix).unflatten(0, y.shape[1:])
+    return y
+
+
+def _waves(length: int, start: int, num: int, step: int, turn: int, like: Tensor) -> Tensor:
+    """Return the matrix ``(M, num)`` of cosines at the positions ``start, start + step, …``.
+
+    ``turn`` multiplies the phases: 1 for the input, -1 for the kernel, 2 for the way back. A graph
+    that is being traced gets a matrix of its own; everybody else shares the cached one.
+    """
+    if torch.compiler.is_compiling() or type(like) not in (Tensor, nn.Parameter):
+        return _make_waves(length, start, num, step, turn, like.device).to(like.dtype)
+    return _cached_waves(length, start, num, step, turn, like.dtype, like.device)
+
+
+@cache  # never evicted: a captured CUDA graph goes on reading at the address it saw
+def _cached_waves(
+    length: int,
+    start: int,
+    num: int,
+    step: int,
+    turn: int,
+    dtype: torch.dtype,
+    device: torch.device,
+) -> Tensor:
+    def make() -> Tensor:
+        # The copy from the CPU ends before it returns, so every CUDA stream may read the result.
+        waves = _make_waves(length, start, num, step, turn, torch.device("cpu"))
+        return waves.to(dtype).to(device)
+
+    # A new thread knows nothing of the caller's inference mode, vmap or grad, so the tensor that
+    # stays in the cache is a plain one.
+    with ThreadPoolExecutor(1) as thread:
+        return thread.submit(make).result()
+
+
+def _make_waves(
+    length: int, start: int, num: int, step: int, turn: int, device: torch.device
+) -> Tensor:
+    row = torch.arange(_num_products(length), device=device)
+    frequency = (row + 2) // 3
+    phase = (row + 2) % 3 * (frequency > 0)
+    position = start + step * torch.arange(num, device=device)
+    # Integer angles, in units of 2π / 6L, keep all digits however large they get.
+    angle = 6 * frequency[:, None] * position + turn * length * phase[:, None]
+    waves = torch.cos(angle.remainder(6 * length).double() * (math.pi / (3 * length)))
+    if turn != 2:
+        return waves
+    real = (frequency == 0) | (2 * frequency == length)
+    scale = (8 - 5 * real.double()) / (3 * length)  # 1 / L for real frequencies, else 2 · 4 / 3L
+    return scale[:, None] * waves

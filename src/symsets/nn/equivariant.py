@@ -1,0 +1,188 @@
+"""The linear layer that is equivariant to any permutation group."""
+
+import math
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor, nn
+
+from symsets.groups import PermutationGroup
+from symsets.groups.pairs import factor_pairs, label_numbers, leaf_labels
+
+__all__ = ["EquivariantLinear"]
+
+Labels = npt.NDArray[np.int64]
+
+
+class EquivariantLinear(nn.Module):
+    r"""Apply the most general linear map that commutes with a permutation group.
+
+    .. math:: y_{ot} = \sum_{c,s} W_{\ell(t, s)\,oc}\, x_{cs} + b_{\omega(t)\,o}
+
+    where :math:`\ell(t, s)` is the orbit of a pair of points (:func:`symsets.groups.basis`) and
+    :math:`\omega(t)` the orbit of a point of the output. Every linear map with this symmetry has
+    this form. For a product of groups the basis maps are Kronecker products,
+    :math:`X \mapsto L^1_{i} X (L^2_{j})^\top`, and are applied factor by factor; the large matrix
+    is never built.
+
+    At the start every output has about the variance of the inputs: an output sees, of each of its
+    orbits, as many inputs as one row of the scheme has entries with that label, and all orbits
+    that reach it have the same share. So the weights of an orbit have variance
+    1 / (in_channels × entries in a row × orbits in that row), and the bias is zero.
+
+    Args:
+        group: The action on the input.
+        in_channels: Channels of the input.
+        out_channels: Channels of the output.
+        target: The action of the same group on the output, such as ``group.on(0)``; the same as on
+            the input if left out.
+        bias: Whether to add a learned constant per orbit of output points and channel.
+
+    Shape:
+        - x: ``(B, in_channels, *group.shape)``
+        - output: ``(B, out_channels, *target.shape)``
+        - weight: ``(E, out_channels, in_channels)``, in the order of the labels of ``basis``.
+        - bias: ``(number of orbits of the target, out_channels)``
+
+    Symmetry:
+        Equivariant to ``group``.
+
+    Example:
+        >>> from symsets import groups
+        >>> G = groups.Symmetric(5) * groups.Cyclic(4)
+        >>> layer = EquivariantLinear(G, 3, 8)
+        >>> layer
+        EquivariantLinear(S5 × C4: 3 × (5×4) → 8 × (5×4), 8 basis maps, bias=True)
+        >>> x, g = torch.randn(2, 3, 5, 4), G.random_element()
+        >>> torch.allclose(layer(G.move(x, g)), G.move(layer(x), g), atol=1e-5)
+        True
+
+    Reference:
+        Maron et al., On Learning Sets of Symmetric Elements, ICML 2020, theorem 6.
+    """
+
+    fan_in: Tensor
+    label_numbers: Tensor
+    dense_labels: Tensor
+    orbits: Tensor
+
+    def __init__(
+        self,
+        group: PermutationGroup,
+        in_channels: int,
+        out_channels: int,
+        *,
+        target: PermutationGroup | None = None,
+        bias: bool = True,
+    ) -> None:
+        super().__init__()
+        for name, value in (("in_channels", in_channels), ("out_channels", out_channels)):
+            if value < 1:
+                raise ValueError(f"{name} must be at least 1, got {value}")
+        self.group, self.target = group, group if target is None else target
+        self.in_channels, self.out_channels = in_channels, out_channels
+        self._pairs = factor_pairs(self.group, self.target)
+        schemes = [leaf_labels(*pair) for pair in self._pairs]
+        self._counts = [int(scheme.max()) + 1 for scheme in schemes]
+        self._plan(schemes)
+        self._register_schemes(schemes)
+        self.weight = nn.Parameter(torch.empty(math.prod(self._counts), out_channels, in_channels))
+        self.bias: nn.Parameter | None = None
+        if bias:
+            self.bias = nn.Parameter(torch.empty(self.target.num_orbits, out_channels))
+        self.reset_parameters()
+
+    def _plan(self, schemes: list[Labels]) -> None:
+        """Choose the factors whose basis maps become channels, and the one applied as a matrix."""
+
+        def growth(f: int) -> float:
+            return self._counts[f] * schemes[f].shape[0] / schemes[f].shape[1]
+
+        *self._expanded, last = sorted(range(len(schemes)), key=growth)
+        count, size = self._counts[last], schemes[last].shape[1]
+        # Multiplications per output point: all basis maps, then channels; or both in one matrix.
+        few = count * (size + self.out_channels) <= size * self.out_channels
+        self._dense = None if few else last
+        if few:
+            self._expanded.append(last)
+
+    def _register_schemes(self, schemes: list[Labels]) -> None:
+        def constant(name: str, value: Labels | Tensor) -> None:
+            self.register_buffer(name, torch.as_tensor(value), persistent=False)
+
+        for f in self._expanded:
+            maps = nn.functional.one_hot(torch.as_tensor(schemes[f])).permute(2, 0, 1)  # (E, T, S)
+            constant(f"maps_{f}", maps.to(torch.get_default_dtype()))
+        if self._dense is not None:
+            constant("dense_labels", schemes[self._dense])
+        numbers, fan_in = label_numbers(schemes), np.ones(1)
+        for scheme, (_, target) in zip(schemes, self._pairs, strict=True):
+            fan_in = np.outer(fan_in, _fan_in(scheme, target.orbits)).ravel()
+        constant("label_numbers", numbers)
+        constant("fan_in", torch.as_tensor(fan_in[np.argsort(numbers)]))
+        constant("orbits", np.array(self.target.orbits))
+
+    def reset_parameters(self) -> None:
+        """Draw new weights at unit scale; the bias becomes zero."""
+        with torch.no_grad():
+            scale = (self.in_channels * self.fan_in).rsqrt()
+            self.weight.normal_().mul_(scale[:, None, None])
+            if self.bias is not None:
+                self.bias.zero_()
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Map ``(B, in_channels, *group.shape)`` to ``(B, out_channels, *target.shape)``."""
+        expected = (self.in_channels, *self.group.shape)
+        if x.ndim != 1 + len(expected) or x.shape[1:] != expected:
+            shown = ", ".join(map(str, expected))
+            raise ValueError(f"x must have shape (B, {shown}), got {tuple(x.shape)}")
+        x = x.reshape(
+            len(x), self.in_channels, *(s.degree for s, _ in self._pairs)
+        )  # (B, C, S1, …)
+        for f in self._expanded:
+            x = self._expand(x, f)  # (B, C·E…, T1, …)
+        y = self._mix(x).reshape(len(x), self.out_channels, *self.target.shape)
+        if self.bias is None:
+            return y
+        return y + self.bias[self.orbits].T.reshape(self.out_channels, *self.target.shape)
+
+    def _expand(self, x: Tensor, f: int) -> Tensor:
+        """Apply every basis map of one factor; what comes of each becomes a channel."""
+        maps: Tensor = self.get_buffer(f"maps_{f}")  # (E, T, S)
+        x = nn.functional.linear(x.movedim(2 + f, -1), maps.flatten(0, 1))  # (B, R, …, E·T)
+        x = x.unflatten(-1, maps.shape[:2]).movedim((-2, -1), (2, 3 + f))  # (B, R, E, …, T, …)
+        return x.flatten(1, 2)
+
+    def _mix(self, x: Tensor) -> Tensor:
+        """Mix the channels, and the points of the factor that is applied as a matrix."""
+        order = [*self._expanded, *([] if self._dense is None else [self._dense])]
+        weight = self.weight[self.label_numbers].unflatten(0, self._counts)
+        channels = len(order)
+        weight = weight.permute(channels, channels + 1, *order)  # (out, in, E…)
+        if self._dense is None:
+            return torch.einsum("br...,or->bo...", x, weight.flatten(1))
+        labels = self.dense_labels
+        matrix = weight.flatten(1, -2).index_select(-1, labels.flatten())
+        matrix = matrix.unflatten(-1, labels.shape)  # (out, R, T, S)
+        y = torch.einsum("br...s,orts->bo...t", x.movedim(2 + self._dense, -1), matrix)
+        return y.movedim(-1, 2 + self._dense)
+
+    def extra_repr(self) -> str:
+        """Write the mathematical signature."""
+
+        def space(channels: int, action: PermutationGroup) -> str:
+            return f"{channels} × ({'×'.join(map(str, action.shape)) or '1'})"
+
+        signature = f"{space(self.in_channels, self.group)} → "
+        signature += space(self.out_channels, self.target)
+        maps = f"{len(self.weight)} basis map{'s' * (len(self.weight) > 1)}"
+        return f"{self.group.group}: {signature}, {maps}, bias={self.bias is not None}"
+
+
+def _fan_in(scheme: Labels, orbits: Labels) -> npt.NDArray[np.float64]:
+    """Count, per label, its entries in a row times the labels in that row."""
+    sizes = np.bincount(scheme.ravel())
+    rows = np.unique(scheme, return_index=True)[1] // scheme.shape[1]
+    orbit = orbits[rows]  # the orbit of outputs that a label writes to
+    return sizes / np.bincount(orbits)[orbit] * np.bincount(orbit)[orbit]

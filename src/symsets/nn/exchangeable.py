@@ -1,0 +1,99 @@
+"""Maps between sets of points."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import linear
+
+__all__ = ["Exchangeable"]
+
+POOLS = ("max", "mean", "sum")
+
+
+class Exchangeable(nn.Module):
+    r"""Mix every point of an element with a summary of all its points.
+
+    .. math:: y_p = A x_p + B \operatorname{pool}_{q=1}^{P} x_q + b
+
+    With ``pool="sum"`` this is every linear map that commutes with reorderings of the points.
+    The summary is mapped once per element and then added to all points. At initialisation
+    outputs have about the scale of the inputs, for sums where :math:`P` = ``size``. Where several
+    points hold the maximum, its gradient is shared between them, so that it has the symmetry too.
+
+    Args:
+        in_channels: Channels of each point.
+        out_channels: Channels of each point of the output.
+        bias: Whether to add :math:`b`.
+        pool: ``"sum"``, ``"mean"`` or ``"max"``.
+        size: A constant that sums are divided by, such as the number of points of training.
+
+    Shape:
+        - x: ``(B, C, P)``, or ``(B, C, *P)`` with points on several axes.
+        - output: ``(B, C', P)`` or ``(B, C', *P)``.
+
+    Symmetry:
+        Equivariant to :math:`S_P`.
+
+    Example:
+        >>> layer = Exchangeable(3, 8)
+        >>> x, perm = torch.randn(2, 3, 5), torch.randperm(5)
+        >>> torch.allclose(layer(x[..., perm]), layer(x)[..., perm], atol=1e-5)
+        True
+
+    Reference:
+        Zaheer et al., "Deep Sets", NeurIPS 2017.
+    """
+
+    def __init__(
+        self,
+        in_channels: int,
+        out_channels: int,
+        *,
+        bias: bool = True,
+        pool: str = "sum",
+        size: float = 1.0,
+    ) -> None:
+        super().__init__()
+        if pool not in POOLS:
+            raise ValueError(f"pool must be one of {list(POOLS)}, got {pool!r}")
+        if not size > 0:
+            raise ValueError(f"size must be positive, got {size}")
+        self.in_channels, self.out_channels = in_channels, out_channels
+        self.pool, self.size = pool, size
+        self.weight = nn.Parameter(torch.empty(2, out_channels, in_channels))  # A and B
+        self.bias = nn.Parameter(torch.empty(out_channels)) if bias else None
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Draw new weights; the two maps share the variance."""
+        bound = (1.5 / self.in_channels) ** 0.5
+        nn.init.uniform_(self.weight, -bound, bound)
+        if self.bias is not None:
+            nn.init.zeros_(self.bias)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Apply the layer."""
+        if x.ndim < 3 or x.shape[1] != self.in_channels:
+            raise ValueError(
+                f"x must be (B, {self.in_channels}, P) with the channels second, "
+                f"got shape {tuple(x.shape)}"
+            )
+        own, pooled = self.weight.unbind()
+        points = x.flatten(2)  # (B, C, P)
+        context = linear(self._summary(points), pooled, self.bias)  # (B, C')
+        y = torch.baddbmm(context.unsqueeze(-1), own.expand(len(x), -1, -1), points)
+        return y.unflatten(-1, x.shape[2:])  # (B, C', *P)
+
+    def _summary(self, points: Tensor) -> Tensor:
+        num_points = points.shape[-1]
+        if self.pool == "max" and num_points:
+            return points.amax(-1)
+        return points.sum(-1) / (self.size if self.pool == "sum" else max(num_points, 1))
+
+    def extra_repr(self) -> str:
+        """Show the formula."""
+        over = f" / {self.size:g}" if self.pool == "sum" and self.size != 1 else ""
+        word = "Σ" if self.pool == "sum" else self.pool
+        bias = "" if self.bias is None else " + b"
+        return f"{self.in_channels} → {self.out_channels}, A x_p + B {word}_q x_q{over}{bias}"

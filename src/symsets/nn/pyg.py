@@ -1,0 +1,110 @@
+"""Convolutions of PyTorch Geometric as element maps; the library itself is never imported."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from symsets.nn._topology import check_edge_index
+from symsets.nn.graph import Graph
+
+__all__ = ["PyGConv", "is_pyg"]
+
+
+class PyGConv(nn.Module):
+    """Apply a convolution of PyTorch Geometric to elements that share their graph.
+
+    The convolution runs once, on the disjoint union of all elements. ``improved=True`` is
+    honoured without edge weights too (the convolution by itself silently ignores it there):
+    unit weights are passed on.
+
+    Args:
+        conv: Any ``torch_geometric.nn.MessagePassing`` from node features to node features.
+
+    Shape:
+        - x: ``(B, C, V)``.
+        - edge_index: ``(2, E)``, or a :class:`Graph` (checked once, when it is made).
+        - edge_weight: ``(E,)``, as the convolution takes it.
+        - edge_attr: ``(E, D)``, as the convolution takes it.
+        - output: ``(B, C', V)``.
+
+    Symmetry:
+        Equivariant to relabelling the nodes together with the edges, as ``conv`` is.
+
+    Example:
+        >>> from torch_geometric.nn import SAGEConv
+        >>> layer = PyGConv(SAGEConv(3, 8))
+        >>> layer(torch.randn(2, 3, 4), torch.tensor([[0, 1, 2], [1, 2, 3]])).shape
+        torch.Size([2, 8, 4])
+    """
+
+    def __init__(self, conv: nn.Module) -> None:
+        super().__init__()
+        name = type(conv).__name__
+        if not is_pyg(conv):
+            raise TypeError(
+                f"conv must be a torch_geometric convolution (MessagePassing), got {name}"
+            )
+        if getattr(conv, "cached", False):
+            raise ValueError(
+                f"conv must not keep the graph of its first call, got {name}(cached=True): "
+                "it is silently wrong when the batch size changes"
+            )
+        self.conv = conv
+
+    def reset_parameters(self) -> None:
+        """Draw new weights."""
+        self.conv.reset_parameters()  # type: ignore[operator]
+
+    def forward(
+        self,
+        x: Tensor,
+        edge_index: Tensor | Graph,
+        edge_weight: Tensor | None = None,
+        edge_attr: Tensor | None = None,
+    ) -> Tensor:
+        """Apply the convolution to every element."""
+        if x.ndim != 3:
+            raise ValueError(f"x must be (B, C, V), got shape {tuple(x.shape)}")
+        batch, _, num_nodes = x.shape
+        if isinstance(edge_index, Graph):
+            edge_index.check(x)
+            edge_weight = edge_index.edge_weight if edge_weight is None else edge_weight
+            edge_index = edge_index.edge_index
+        else:
+            check_edge_index(edge_index, num_nodes)
+        if edge_weight is None and getattr(self.conv, "improved", False):
+            edge_weight = x.new_ones(edge_index.shape[1])
+        extra = {"edge_weight": edge_weight, "edge_attr": edge_attr}
+        tiled = {name: _tile(e, batch, x) for name, e in extra.items() if e is not None}
+        nodes = x.transpose(1, 2).flatten(0, 1)  # (B V, C)
+        y: Any = self.conv(nodes, _union(edge_index, batch, num_nodes), **tiled)
+        out: Tensor = y.unflatten(0, (batch, num_nodes)).transpose(1, 2)  # (B, C', V)
+        return out
+
+
+def is_pyg(module: object) -> bool:
+    """Whether ``module`` is a convolution of PyTorch Geometric, told without importing it.
+
+    Example:
+        >>> is_pyg(nn.Linear(2, 2))
+        False
+    """
+    return any(
+        kind.__name__ == "MessagePassing" and kind.__module__.split(".")[0] == "torch_geometric"
+        for kind in type(module).__mro__
+    )
+
+
+def _union(edge_index: Tensor, batch: int, num_nodes: int) -> Tensor:
+    """Repeat edges for each element, on its own nodes: ``(2, E)`` → ``(2, B E)``."""
+    shift = torch.arange(batch, device=edge_index.device) * num_nodes
+    return (edge_index.unsqueeze(1) + shift.unsqueeze(-1)).flatten(1)
+
+
+def _tile(per_edge: Tensor, batch: int, x: Tensor) -> Tensor:
+    if per_edge.is_floating_point():
+        per_edge = per_edge.to(x.dtype)
+    return per_edge.expand(batch, *per_edge.shape).flatten(0, 1)

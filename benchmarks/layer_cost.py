@@ -42,10 +42,14 @@ def training_step(layer: nn.Module, x: Tensor | RaggedSets, *args: object) -> St
     rows = x.elements if isinstance(x, RaggedSets) else x
     rows.requires_grad_()
 
-    def step() -> None:
+    def output() -> Tensor:
         out = layer(x, *args)
-        values = out.elements if isinstance(out, RaggedSets) else out
-        torch.autograd.grad(values.sum(), [rows, *layer.parameters()])
+        return out.elements if isinstance(out, RaggedSets) else out
+
+    gradient = torch.randn_like(output())
+
+    def step() -> None:
+        torch.autograd.grad(output(), [rows, *layer.parameters()], gradient)
 
     return step
 
@@ -83,15 +87,15 @@ def spectral_over_direct(rounds: int) -> list[tuple[str, float, float]]:
 
 
 def shared_graph_over_list() -> list[tuple[str, float, float]]:
-    """One graph object per element over one shared sparse product."""
+    """A list of graphs, batched by torch_geometric or run one by one, over one shared graph."""
     steps = shared_graph.steps(shared_graph.grid(shared_graph.SIDE))
     median = shared_graph.interleaved_medians(steps)
     memory = {name: shared_graph.peak_bytes(step) for name, step in steps.items()}
-    time_ratio = median["one by one"] / median["shared graph"]
-    memory_ratio = memory["shared graph"] / memory["one by one"]
+    time = {rival: median[rival] / median["shared graph"] for rival in ("union", "one by one")}
     return [
-        ("list of graphs / shared graph, time", time_ratio, 6.0),
-        ("shared graph / list of graphs, memory", memory_ratio, 0.4),
+        ("batch of graphs / shared graph, time", time["union"], 6.0),
+        ("shared graph / batch of graphs, memory", memory["shared graph"] / memory["union"], 0.4),
+        ("graphs one by one / shared graph, time", time["one by one"], 0.0),
     ]
 
 
@@ -139,11 +143,12 @@ def main() -> None:
         *shared_graph_over_list(),
         *padded_over_packed(options.rounds),
     ]
-    at_most = ("DSS(sum)", "shared graph / list")
+    at_most = ("DSS(sum)", "shared graph /")
     for name, ratio, bound in rows:
         sign = "≤" if name.startswith(at_most) else "≥"
         met = ratio <= bound if sign == "≤" else ratio >= bound
-        print(f"{name:42} {ratio:6.2f}   target {sign} {bound:.2f}   {'met' if met else 'MISSED'}")
+        target = f"target {sign} {bound:.2f}   {'met' if met else 'MISSED'}" if bound else ""
+        print(f"{name:42} {ratio:6.2f}   {target}")
     if options.out:
         ratios = {name: {"ratio": round(ratio, 3), "target": bound} for name, ratio, bound in rows}
         content = {

@@ -196,7 +196,7 @@ def test_model_must_be_a_module():
 
 @pytest.mark.parametrize("scheme", ["dss-sum", "wreath", "attention", "siamese"])
 def test_size_must_be_positive(scheme):
-    with pytest.raises(ValueError, match="^size must be positive, got 0"):
+    with pytest.raises(ValueError, match=r"^size must be positive, got 0"):
         lift(Map(), scheme, size=0)
 
 

@@ -127,6 +127,15 @@ def test_copies_and_saved_weights_give_the_same_layer():
     torch.testing.assert_close(twin(x), layer(x))
 
 
+def test_autocast_computes_in_the_lower_precision():
+    torch.manual_seed(0)
+    layer, x = EquivariantLinear(groups.parse("S5 x C4"), 3, 8), torch.randn(2, 3, 5, 4)
+    with torch.autocast("cpu", torch.bfloat16):
+        y = layer(x)
+    assert y.dtype == torch.bfloat16
+    torch.testing.assert_close(y.float(), layer(x), atol=0.1, rtol=0.1)  # eight bits of mantissa
+
+
 def test_wrong_shapes_are_named():
     layer = EquivariantLinear(groups.parse("S5 x C4"), 3, 8)
     for shape in [(2, 3, 4, 5), (3, 5, 4), (2, 3, 20), (2, 1, 5, 4)]:

@@ -145,7 +145,8 @@ class EquivariantLinear(nn.Module):
         y = self._mix(x).reshape(len(x), self.out_channels, *self.target.shape)
         if self.bias is None:
             return y
-        return y + self.bias[self.orbits].T.reshape(self.out_channels, *self.target.shape)
+        bias = self.bias[self.orbits].T.reshape(self.out_channels, *self.target.shape)
+        return y + bias.to(y.dtype)
 
     def _expand(self, x: Tensor, f: int) -> Tensor:
         """Apply every basis map of one factor; what comes of each becomes a channel."""

@@ -332,10 +332,11 @@ class GraphConv(nn.Module):
             )
         if self.out_channels > self.in_channels:
             rows = graph.multiply(graph.to_rows(x))
-            return graph.from_rows(linear(rows, self.weight, self.bias))
+            return graph.from_rows(linear(rows, self.weight, self.bias)).contiguous()
         # In this order a backward pass needs x, which is there anyway, and no average of it.
         rows = graph.multiply(graph.to_rows(self._mix(x, graph)))
-        return graph.from_rows(rows if self.bias is None else rows + self.bias)
+        # Summing over a set and adding its context is several times faster with nodes last.
+        return graph.from_rows(rows if self.bias is None else rows + self.bias).contiguous()
 
     def _mix(self, x: Tensor, graph: Graph | GraphBatch) -> Tensor:
         """Mix the channels in the order in which ``x`` lies in memory, without a copy of it."""

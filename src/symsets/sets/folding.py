@@ -39,8 +39,13 @@ def fold(x: Sets) -> tuple[Any, Callable[[Any], Any]]:
     """
     check_sets(x)
     if isinstance(x, RaggedSets):
-        return x.elements, x.with_elements
+        return x.elements, partial(_unfold_ragged, partition=x.partition)
     return x.flatten(0, 1), partial(_unfold_dense, shape=(x.shape[0], x.shape[1]))
+
+
+def _unfold_ragged(rows: Any, partition: Partition) -> RaggedSets:
+    check_rows(rows, partition.total)
+    return RaggedSets._make(rows, partition)
 
 
 def _unfold_dense(rows: Tensor, shape: tuple[int, int]) -> Tensor:

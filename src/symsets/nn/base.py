@@ -54,7 +54,9 @@ class AdditiveSetLayer(SetLayer):
 
     def forward(self, x: Sets, *args: Any) -> Any:
         """Apply the layer."""
-        return add_message(map_elements(x, self.element, *args), self.message(x, *args))
+        # The message first: then the backward pass adds its gradient to the element's in place.
+        message = self.message(x, *args)
+        return add_message(map_elements(x, self.element, *args), message)
 
 
 def add_message(y: Any, message: Tensor) -> Any:

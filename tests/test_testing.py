@@ -261,7 +261,7 @@ def test_randomness_is_told():
 def test_the_first_layer_that_breaks_shifts_is_named(x):
     zeros = nn.Conv1d(4, 4, 3, padding=1)
     net = Sequential(DSS(circular(3, 4)), nn.ReLU(), DSS(zeros), nn.ReLU(), DSS(circular(4, 2)))
-    found = rf"{ELEMENT}; it first breaks in '2.element' \(Conv1d\)"
+    found = rf"{ELEMENT}; it first breaks in '2.context' \(Conv1d\)"
     fails(net, x, found, symmetry=roll(3))
 
 

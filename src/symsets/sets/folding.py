@@ -86,10 +86,14 @@ def membership(x: Sets) -> tuple[Tensor, Tensor]:
     """Return the set of each element ``(T,)`` and the size of each set ``(B,)``."""
     if isinstance(x, RaggedSets):
         return x.partition.index, x.partition.sizes
-    partition = _dense_partition(x.shape[0], x.shape[1], x.device)
+    make = _dense_partition if torch.compiler.is_compiling() else _cached_partition
+    partition = make(x.shape[0], x.shape[1], x.device)
     return partition.index, partition.sizes
 
 
-@lru_cache(maxsize=16)  # one object per shape lets what is derived from it be cached, too
 def _dense_partition(batch: int, size: int, device: torch.device) -> Partition:
     return Partition([size] * batch, device)
+
+
+# One object per shape, so that what is derived from it can be cached, too.
+_cached_partition = lru_cache(maxsize=16)(_dense_partition)

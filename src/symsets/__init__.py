@@ -21,6 +21,7 @@ from symsets.nn import (
     select_loss,
     set_layer,
 )
+from symsets.saving import load
 from symsets.sets import RaggedSets, collate, pool
 
 __all__ = [
@@ -39,6 +40,7 @@ __all__ = [
     "register_scheme",
     "schemes",
     "select_loss",
+    "load",
     "groups",
     "nn",
     "sets",

@@ -65,6 +65,9 @@ class DSS(AdditiveSetLayer):
         pool: How the set is summarised (see :func:`symsets.pool`).
         size: A constant that ``pool="sum"`` divides by. With the set size of training the layer
             starts at unit scale and stays linear; 1 is the textbook form.
+        pool_last: Apply the context to every element and pool what it gives,
+            :math:`\operatorname{pool}_j L_2(x_j)`. For linear maps and sums this is the same, at
+            N times the cost; for maxima, or with batch normalisation in :math:`L_2`, it is not.
 
     Shape:
         - x: ``(B, N, *E)``, or a ragged batch of sets.
@@ -97,17 +100,19 @@ class DSS(AdditiveSetLayer):
         *,
         pool: str = "sum",
         size: float = 1.0,
+        pool_last: bool = False,
     ) -> None:
         super().__init__(element)
         check_pool(pool)
         if not size > 0:
             raise ValueError(f"size must be positive, got {size}")
+        self.pool_last = pool_last
         self.pool = pool
         self.size = size
         degree = power_degree(pool)
         if context is not None:
             self.context = as_element(context, "context")
-        elif degree is None:
+        elif degree is None or pool_last:
             self.context = twin(self.element, bias=False)
         else:
             self.context = SumOfParts(twin(self.element, bias=False) for _ in range(degree))
@@ -115,10 +120,14 @@ class DSS(AdditiveSetLayer):
     @property
     def formula(self) -> str:
         """What the layer computes for element i."""
+        if self.pool_last:
+            return f"element(x_i) + {pool_symbol(self.pool, self.size, of='context(x_j)')}"
         return f"element(x_i) + context({pool_symbol(self.pool, self.size)})"
 
     def message(self, x: Sets, *args: Any) -> Tensor:
         """Return the context of every set, ready to be added to its elements."""
+        if self.pool_last:
+            return spread(pool(map_elements(x, self.context, *args), self.pool, size=self.size), x)
         summary = pool(x, self.pool, size=self.size)
         return spread(self.context(summary, *context_args(x, args)), x)
 

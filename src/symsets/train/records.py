@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import subprocess
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from functools import cache
 from pathlib import Path
@@ -92,15 +93,26 @@ def write_json(path: Path, content: Any) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     part = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
-        part.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
+        part.write_text(json.dumps(content, indent=1, allow_nan=False) + "\n", encoding="utf-8")
         part.replace(path)
     finally:
         part.unlink(missing_ok=True)
 
 
+def to_plain(record: Record) -> dict[str, Any]:
+    """Return a record as JSON takes it: the value of a failed run is null."""
+    plain = asdict(record)
+    return plain if math.isfinite(record.value) else {**plain, "value": None}
+
+
+def from_plain(plain: Mapping[str, Any]) -> Record:
+    """Return a record read from JSON; the value of a failed run is NaN."""
+    return Record(**{**plain, "value": math.nan if plain["value"] is None else plain["value"]})
+
+
 def write_records(path: Path, records: Iterable[Record]) -> None:
     """Write ``results.json``."""
-    write_json(path, {"schema": SCHEMA, "records": [asdict(record) for record in records]})
+    write_json(path, {"schema": SCHEMA, "records": [to_plain(record) for record in records]})
 
 
 def read_records(path: Path) -> list[Record]:
@@ -109,6 +121,6 @@ def read_records(path: Path) -> list[Record]:
         content = json.loads(path.read_text(encoding="utf-8"))
         if content["schema"] != SCHEMA:
             raise ValueError(f"schema {content['schema']} is not {SCHEMA}")
-        return [Record(**record) for record in content["records"]]
+        return [from_plain(record) for record in content["records"]]
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise ValueError(f"{path} must be a results file of schema {SCHEMA}: {error}") from error

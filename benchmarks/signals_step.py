@@ -1,0 +1,172 @@
+"""How long does a training step of the signals networks take, and are its gradients right?
+
+Run ``python benchmarks/signals_step.py [--device cuda] [--out FILE]``: batch 64, sets of 25
+signals of length 100. *Reference style* maps every element by both branches, as the released code
+does, with direct convolutions and one launch after the other; *ours* is the recipe ``ours`` as
+``symsets run signals`` trains it (on a GPU, one CUDA graph per step). Every fast step is compared,
+in gradient, with plain float64 before it is timed; with a smooth activation, since a number that
+rounds to the other side of a ReLU's kink changes a gradient by a finite amount.
+"""
+
+from __future__ import annotations
+
+import argparse
+import copy
+import json
+import statistics
+import time
+import warnings
+from pathlib import Path
+
+import torch
+from torch import nn
+from torch.nn.functional import cross_entropy
+
+from symsets import __version__
+from symsets.data import LabelledSets, Signals
+from symsets.models.signals import SignalNetwork
+from symsets.nn import CircularConv1d
+from symsets.train.ensemble import Ensemble
+from symsets.train.records import device_name
+from symsets.train.step import CapturedSteps, EagerSteps
+
+BOUNDS = {"float32": 1e-4, "tf32": 3e-2, "bfloat16": 1e-1}
+BATCH = 64
+
+
+def network(model: str, recipe: str, *, direct: bool = False) -> SignalNetwork:
+    net = SignalNetwork(model, recipe=recipe)
+    for module in net.modules():
+        if direct and isinstance(module, CircularConv1d):
+            module.method = "direct"
+    return net
+
+
+def smooth(net: SignalNetwork) -> SignalNetwork:
+    """Replace the activations by smooth ones."""
+    for module in list(net.modules()):
+        for name, child in module.named_children():
+            if isinstance(child, nn.ReLU):
+                setattr(module, name, nn.Softplus())
+    return net
+
+
+def make_steps(
+    networks: list[SignalNetwork], data: LabelledSets, precision: str, *, captured: bool
+) -> EagerSteps:
+    ensemble = Ensemble(networks).to(data.y.device)
+    on_gpu = data.y.is_cuda
+    rate = torch.tensor(0.0, device=data.y.device) if on_gpu else 0.0
+    optimiser = torch.optim.AdamW(ensemble.parameters(), lr=rate, fused=on_gpu, capturable=on_gpu)
+    kind = CapturedSteps if captured else EagerSteps
+    torch.set_float32_matmul_precision("high" if precision == "tf32" else "highest")
+    torch.backends.cudnn.allow_tf32 = precision == "tf32"
+    return kind(ensemble, optimiser, data, cross_entropy, precision)
+
+
+def gradient_error(steps: EagerSteps, order: torch.Tensor) -> float:
+    """The largest relative error of a gradient after one step at learning rate 0."""
+    ensemble = steps.ensemble
+    members = [ensemble.member_state(k) for k in range(ensemble.size)]  # before statistics move
+    steps.run(order[:1], torch.zeros(1))
+    double = LabelledSets(steps.data.x.double(), steps.data.y)
+    worst = 0.0
+    for k, state in enumerate(members):
+        net = smooth(SignalNetwork(**network_arguments(ensemble)))
+        net.to(double.y.device, torch.float64)
+        net.load_state_dict(state)
+        which = order[0, k].to(double.y.device)
+        cross_entropy(net(double.x[which]), double.y[which]).backward()
+        exact = dict(net.named_parameters())
+        scale = max(p.grad.norm().item() for p in exact.values() if p.grad is not None)
+        for name, p in ensemble.stacked.named_parameters():
+            assert p.grad is not None
+            g = exact[name].grad
+            assert g is not None
+            error = (p.grad[k].double() - g).norm() / max(g.norm().item(), 1e-2 * scale)
+            worst = max(worst, error.item())
+    return worst
+
+
+def network_arguments(ensemble: Ensemble) -> dict[str, object]:
+    arguments: dict[str, object] = ensemble.stacked.arguments  # type: ignore[assignment]
+    return arguments
+
+
+def milliseconds(steps: EagerSteps, order: torch.Tensor, rounds: int) -> float:
+    """Median time of a step."""
+    order = order.to(steps.data.y.device)
+    rates = torch.full((len(order),), 1e-4, device=order.device)
+    times = []
+    for _ in range(rounds + 1):
+        if order.is_cuda:
+            torch.cuda.synchronize()
+        start = time.perf_counter()
+        steps.run(order, rates)
+        if order.is_cuda:
+            torch.cuda.synchronize()
+        times.append((time.perf_counter() - start) / len(order))
+    return 1e3 * statistics.median(times[1:])
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--device", default="cpu")
+    parser.add_argument("--out", type=Path)
+    options = parser.parse_args()
+    warnings.simplefilter("ignore")  # length 25 is odd; see SignalNetwork
+    on_gpu = options.device.startswith("cuda")
+    torch.manual_seed(0)
+    data = Signals().make("train", 2000, options.device)
+    cases: list[tuple[str, str, str, str, int]] = [
+        ("reference style", "dss-sum", "published", "float32", 1),
+        ("ours", "dss-sum", "ours", "float32", 1),
+        ("ours", "siamese", "ours", "float32", 1),
+    ]
+    if on_gpu:
+        cases += [("reference style", "dss-sum", "published", "tf32", 1)]
+        for precision in ("tf32", "bfloat16"):
+            cases += [("ours", m, "ours", precision, 1) for m in ("dss-sum", "siamese")]
+        cases += [("ours", "dss-sum", "ours", p, 5) for p in BOUNDS]
+    rows = []
+    for style, model, recipe, precision, seeds in cases:
+        reference = style != "ours"
+        captured = on_gpu and not reference
+        nets = [network(model, recipe, direct=reference) for _ in range(seeds)]
+        smoothed = [smooth(copy.deepcopy(net)) for net in nets]
+        check = make_steps(smoothed, data, precision, captured=captured)
+        order = torch.randint(2000, (40 if on_gpu else 3, seeds, BATCH))
+        error = None if reference else gradient_error(check, order.to(options.device))
+        steps = make_steps(nets, data, precision, captured=captured)
+        took = milliseconds(steps, order, 5 if on_gpu else 3)
+        rows.append(
+            {
+                "style": style,
+                "model": model,
+                "precision": precision,
+                "seeds": seeds,
+                "milliseconds": round(took, 3),
+                "gradient_error": error,
+                "bound": BOUNDS[precision],
+            }
+        )
+        checked = (
+            "" if error is None else f"gradient error {error:.1e} (bound {BOUNDS[precision]:g})"
+        )
+        print(
+            f"{style:16} {model:8} {precision:9} {seeds} seed(s) {took:9.2f} ms   {checked}",
+            flush=True,
+        )
+    if options.out:
+        content = {
+            "command": f"python benchmarks/signals_step.py --device {options.device}",
+            "device": device_name(options.device),
+            "torch": torch.__version__,
+            "symsets": __version__,
+            "rows": rows,
+        }
+        options.out.write_text(json.dumps(content, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()

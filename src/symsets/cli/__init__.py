@@ -1,0 +1,94 @@
+"""The ``symsets`` command."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from symsets._version import __version__
+from symsets.cli import run
+from symsets.cli.common import console, user_errors
+
+__all__ = ["app", "main"]
+
+app = typer.Typer(
+    help="Deep learning on sets whose elements have symmetries of their own.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+app.add_typer(run.app, name="run")
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        console.print(f"symsets {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _root(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
+    ] = False,
+) -> None:
+    pass
+
+
+@app.command()
+def group(
+    text: Annotated[str, typer.Argument(help='A group, such as "S5 x C4" or "C4 wr S5".')],
+    figure: Annotated[
+        Path | None, typer.Option(help="Write the picture of the scheme here (PNG, SVG or PDF).")
+    ] = None,
+) -> None:
+    """Show the order of a permutation group and all linear layers that commute with it."""
+    from symsets import groups
+
+    with user_errors():
+        parsed = groups.parse(text)
+        console.print(f"group      {parsed!r}")
+        console.print(f"order      {groups.order_text(parsed)}")
+        console.print(
+            f"dimension  {groups.dimension(parsed)}  (free parameters of an equivariant layer)"
+        )
+        console.print(f"\n{groups.scheme_text(parsed)}", markup=False)
+        if figure is not None:
+            groups.figure(parsed, figure)
+            console.print(f"\nfigure written to {figure}")
+
+
+@app.command()
+def report(
+    directories: Annotated[
+        list[Path], typer.Argument(metavar="DIR...", help="Folders with a results.json each.")
+    ],
+    out: Annotated[
+        Path | None, typer.Option(help="The page to write; report.html in the first DIR.")
+    ] = None,
+) -> None:
+    """Show finished runs beside the published numbers; write a page, Markdown and figures."""
+    from symsets import report as reports
+
+    with user_errors():
+        written = reports.write(directories, out)
+    for table in written.tables:
+        console.print(reports.to_rich(table), "")
+    for line in written.headlines:
+        console.print(line, markup=False)
+    console.print("")
+    for path in (written.html, written.markdown, *written.figures):
+        console.print(f"written to {path}", markup=False, soft_wrap=True)
+
+
+def main() -> None:
+    """Run the command line."""
+    try:
+        app()
+    except KeyboardInterrupt:
+        Console(stderr=True).print("interrupted")
+        sys.exit(130)

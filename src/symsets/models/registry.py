@@ -1,0 +1,31 @@
+"""Networks by name, so that a trained one can be made again from its description."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from torch import nn
+
+__all__ = ["build", "register_network"]
+
+_NETWORKS: dict[str, Callable[..., nn.Module]] = {}
+
+
+def register_network(
+    name: str,
+) -> Callable[[Callable[..., nn.Module]], Callable[..., nn.Module]]:
+    """Make a network known by name to :func:`build` and :func:`symsets.load`."""
+
+    def register(network: Callable[..., nn.Module]) -> Callable[..., nn.Module]:
+        _NETWORKS[name] = network
+        return network
+
+    return register
+
+
+def build(name: str, arguments: Mapping[str, Any]) -> nn.Module:
+    """Make a registered network from plain arguments."""
+    if name not in _NETWORKS:
+        raise ValueError(f"network must be one of {sorted(_NETWORKS)}, got {name!r}")
+    return _NETWORKS[name](**arguments)

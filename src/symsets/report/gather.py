@@ -1,0 +1,239 @@
+"""Read studies and put together what may be compared."""
+
+from __future__ import annotations
+
+import json
+import math
+import statistics
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from symsets.experiments.published import METRICS
+from symsets.report.metrics import Metric, metric
+from symsets.report.models import rank
+from symsets.report.runs import Run, read_runs
+from symsets.train.records import Record, read_records
+
+__all__ = ["Comparison", "Condition", "Score", "Study", "gather"]
+
+
+@dataclass(frozen=True)
+class Condition:
+    """What must agree before two models may be compared."""
+
+    experiment: str
+    setting: str
+    data: str
+    recipe: str
+    preset: str
+    split: str
+
+    @property
+    def name(self) -> str:
+        """Experiment and setting."""
+        return f"{self.experiment}, {self.setting}" if self.setting else self.experiment
+
+
+@dataclass(frozen=True)
+class Score:
+    """One model's values of one metric over initialisations.
+
+    Attributes:
+        values: Of the runs that ended with a number.
+        failed: How many runs diverged; they are counted here and in no mean.
+        parameters: Of the network, 0 if not known.
+        seconds: The mean time of a run, 0 if not known.
+        epochs: The mean number of epochs of a run, 0 if not known.
+    """
+
+    values: tuple[float, ...]
+    failed: int = 0
+    parameters: int = 0
+    seconds: float = 0.0
+    epochs: float = 0.0
+
+    @property
+    def count(self) -> int:
+        """Number of runs, failed or not."""
+        return len(self.values) + self.failed
+
+    @property
+    def mean(self) -> float:
+        """The mean of the runs that did not fail; not-a-number if all did."""
+        return statistics.fmean(self.values) if self.values else math.nan
+
+    @property
+    def std(self) -> float | None:
+        """The sample standard deviation; one run has none."""
+        return statistics.stdev(self.values) if len(self.values) > 1 else None
+
+    @property
+    def error(self) -> float:
+        """The standard error of the mean; 0 where nothing is known about it."""
+        return (self.std or 0.0) / math.sqrt(max(1, len(self.values)))
+
+
+@dataclass
+class Comparison:
+    """All models under one condition, at all training-set sizes and in all metrics."""
+
+    condition: Condition
+    scores: dict[tuple[int, str, str], Score]
+    runs: list[Run] = field(default_factory=list)
+
+    @property
+    def sizes(self) -> list[int]:
+        """Training-set sizes; 0, for what is not trained, only if there is no other."""
+        sizes = sorted({size for size, _, _ in self.scores})
+        return [size for size in sizes if size] or sizes
+
+    @property
+    def largest(self) -> int:
+        """The largest training-set size."""
+        return self.sizes[-1]
+
+    @property
+    def models(self) -> list[str]:
+        """All models, in the order in which they are always listed."""
+        return sorted({model for _, _, model in self.scores}, key=rank)
+
+    @property
+    def metrics(self) -> list[Metric]:
+        """All metrics, the one that the paper reports first."""
+        first = METRICS.get(self.condition.experiment)
+        names = dict.fromkeys(name for _, name, _ in self.scores)
+        return [metric(name) for name in sorted(names, key=lambda name: name != first)]
+
+    def score(self, model: str, *, metric: str = "", size: int | None = None) -> Score | None:
+        """Return a score, by default of the first metric at the largest size.
+
+        A baseline that is not trained has the same score at all sizes.
+        """
+        name = metric or self.metrics[0].name
+        size = self.largest if size is None else size
+        return self.scores.get((size, name, model)) or self.scores.get((0, name, model))
+
+    def runs_of(self, model: str) -> list[Run]:
+        """Return the runs of a model at the largest size."""
+        wanted = (model, self.largest)
+        return [
+            r for r in self.runs if (r.config.get("model"), r.config.get("train_size")) == wanted
+        ]
+
+
+@dataclass(frozen=True)
+class Study:
+    """All that was found in some folders."""
+
+    directories: tuple[Path, ...]
+    records: tuple[Record, ...]
+    comparisons: tuple[Comparison, ...]
+    searches: dict[Path, dict[str, dict[str, float]]]
+
+    @property
+    def num_runs(self) -> int:
+        """How many runs there are, however many metrics each was measured in."""
+        return len({_run_id(record) for record in self.records})
+
+    @property
+    def num_failed(self) -> int:
+        """How many runs diverged."""
+        return len({_run_id(r) for r in self.records if not math.isfinite(r.value)})
+
+
+def _run_id(r: Record) -> tuple[str | int, ...]:
+    condition = (r.experiment, r.setting, r.data, r.recipe, r.preset)
+    return (*condition, r.model, r.train_size, r.seed)
+
+
+def gather(directories: Iterable[Path | str]) -> Study:
+    """Read the results, runs and learning-rate searches of one or more folders.
+
+    Raises:
+        ValueError: If a folder holds no results, or what it holds cannot be read.
+    """
+    folders = tuple({Path(d).resolve(): Path(d) for d in directories}.values())
+    if not folders:
+        raise ValueError("directories must name at least one folder, got none")
+    # A record that was copied into a second folder is still one run.
+    found = {repr(record): record for folder in folders for record in _records(folder)}
+    records = tuple(found.values())
+    if not records:
+        raise ValueError(f"{folders[0] / 'results.json'} must hold at least one record, got none")
+    runs = [run for folder in folders for run in read_runs(folder)]
+    searches = {folder: search for folder in folders if (search := _search(folder))}
+    return Study(folders, records, tuple(_compare(records, runs)), searches)
+
+
+def _records(folder: Path) -> list[Record]:
+    path = folder / "results.json"
+    if not path.is_file():
+        raise ValueError(f"{folder} must hold a results.json, as `symsets run` leaves it")
+    return [_checked(record, path) for record in read_records(path)]
+
+
+def _checked(record: Record, path: Path) -> Record:
+    """Return the record with a value that is a number: none at all means that the run failed."""
+    value: Any = record.value
+    if value is not None and not isinstance(value, int | float):
+        raise ValueError(f"{path} must hold values that are numbers or null, got {value!r}")
+    plain = math.nan if value is None or not math.isfinite(value) else float(value)
+    return Record(**{**record.__dict__, "value": plain})
+
+
+def _search(folder: Path) -> dict[str, dict[str, float]]:
+    path = folder / "search.json"
+    if not path.is_file():
+        return {}
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+        return {
+            model: {rate: math.nan if v is None else float(v) for rate, v in tried.items()}
+            for model, tried in content.items()
+        }
+    except (ValueError, TypeError, AttributeError) as error:
+        raise ValueError(
+            f"{path} must map models to learning rates to accuracies: {error}"
+        ) from error
+
+
+def _compare(records: Sequence[Record], runs: Sequence[Run]) -> list[Comparison]:
+    cells: dict[Condition, dict[tuple[int, str, str], list[Record]]] = defaultdict(
+        lambda: defaultdict(list)
+    )
+    for r in records:
+        condition = Condition(r.experiment, r.setting, r.data, r.recipe, r.preset, r.split)
+        cells[condition][r.train_size, r.metric, r.model].append(r)
+    return [
+        Comparison(
+            condition,
+            {key: _score(found) for key, found in cell.items()},
+            [run for run in runs if _belongs(run, condition)],
+        )
+        for condition, cell in cells.items()
+    ]
+
+
+def _belongs(run: Run, condition: Condition) -> bool:
+    """Return whether a run was made under a condition, as far as its configuration says."""
+    words = ("experiment", "setting", "data", "recipe", "preset")
+    said = {word: run.config[word] for word in words if isinstance(run.config.get(word), str)}
+    return all(getattr(condition, word) == value for word, value in said.items())
+
+
+def _score(records: Sequence[Record]) -> Score:
+    def known_mean(numbers: Iterable[float]) -> float:
+        known = [n for n in numbers if n]
+        return statistics.fmean(known) if known else 0.0
+
+    finished = [r for r in records if math.isfinite(r.value)]
+    return Score(
+        values=tuple(r.value for r in finished),
+        failed=len(records) - len(finished),
+        parameters=max(r.parameters for r in records),
+        seconds=known_mean(r.seconds for r in finished),
+        epochs=known_mean(r.epochs for r in finished),
+    )

@@ -1,0 +1,81 @@
+"""How a metric is read: which way is better, and in which unit people say it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+__all__ = ["Metric", "metric"]
+
+
+@dataclass(frozen=True)
+class Metric:
+    """A metric of ``results.json`` as it is shown.
+
+    Attributes:
+        name: Its word in the records.
+        better: Which way is better, or nothing if that is not known: then nothing is best.
+        scale: Shown value = stored value times this.
+        digits: Decimals; four significant digits if nothing.
+        unit: What stands behind a value.
+        gap: What a difference is counted in.
+    """
+
+    name: str
+    better: Literal["higher", "lower"] | None = None
+    scale: float = 1.0
+    digits: int | None = None
+    unit: str = ""
+    gap: str = ""
+
+    def show(self, value: float, std: float | None = None) -> str:
+        """Return ``mean ± std`` in the shown unit, without the unit.
+
+        Example:
+            >>> metric("accuracy").show(0.975, 0.0021)
+            '97.50 ± 0.21'
+        """
+        text = self._number(value)
+        return text if std is None else f"{text} ± {self._number(std)}"
+
+    def with_unit(self, value: float, std: float | None = None) -> str:
+        """Return ``mean ± std`` and the unit."""
+        return f"{self.show(value, std)}{self.unit}"
+
+    def show_gap(self, gap: float) -> str:
+        """Return a difference of two values, in words."""
+        return f"{self._number(abs(gap))}{self.gap}"
+
+    def gain(self, value: float, other: float) -> float:
+        """Return by how much ``value`` is better than ``other``."""
+        return other - value if self.better == "lower" else value - other
+
+    @property
+    def header(self) -> str:
+        """The name with its unit and an arrow towards better."""
+        arrow = {"higher": " ↑", "lower": " ↓", None: ""}[self.better]
+        return f"{self.name}{',' if self.unit else ''}{self.unit}{arrow}"
+
+    def _number(self, value: float) -> str:
+        shown = value * self.scale
+        return f"{shown:.4g}" if self.digits is None else f"{shown:.{self.digits}f}"
+
+
+KNOWN = {
+    m.name: m
+    for m in (
+        Metric("accuracy", "higher", 100.0, 2, " %", " points"),
+        Metric("mae", "lower", digits=2),
+        Metric("psnr", "higher", digits=2, unit=" dB", gap=" dB"),
+        Metric("ssim", "higher", digits=4),
+        Metric("chamfer", "lower", digits=4),
+    )
+}
+
+
+def metric(name: str) -> Metric:
+    """Return how to read a metric; of unknown ones, only losses and errors are known to be bad."""
+    if name in KNOWN:
+        return KNOWN[name]
+    bad = any(word in name for word in ("loss", "error", "mse", "l1"))
+    return Metric(name, "lower" if bad else None)

@@ -1,0 +1,172 @@
+"""Write the report: one page that needs nothing else, Markdown, and figures as files."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+from symsets.experiments.published import TASKS
+from symsets.extras import require
+from symsets.report._drawing import Picture, colour_name
+from symsets.report.figures import pictures
+from symsets.report.gather import Comparison, Study, gather
+from symsets.report.headline import headline
+from symsets.report.models import look
+from symsets.report.render import to_markdown
+from symsets.report.tables import Table, results_table, search_table
+from symsets.report.verdicts import RULE, Verdict, verdicts
+
+__all__ = ["Report", "write"]
+
+
+@dataclass(frozen=True)
+class Report:
+    """What was written, and the tables to print."""
+
+    html: Path
+    markdown: Path
+    figures: tuple[Path, ...]
+    headlines: tuple[str, ...]
+    tables: tuple[Table, ...]
+    verdicts: tuple[Verdict, ...]
+
+
+@dataclass(frozen=True)
+class Section:
+    """Everything about one comparison."""
+
+    name: str
+    comparison: Comparison
+    headline: str
+    table: Table
+    pictures: tuple[Picture, ...]
+    verdicts: tuple[Verdict, ...]
+
+
+@dataclass(frozen=True)
+class Chapter:
+    """All comparisons of one experiment."""
+
+    experiment: str
+    task: str
+    sections: tuple[Section, ...]
+
+
+def write(directories: Iterable[Path | str], out: Path | str | None = None) -> Report:
+    """Write ``report.html``, ``report.md`` and ``figures/`` of one or more studies.
+
+    Args:
+        directories: Folders with a ``results.json`` each, as ``symsets run`` leaves them.
+        out: The HTML file; ``report.html`` in the first folder if left out. Others go beside it.
+
+    Raises:
+        ValueError: If a folder holds no results, or what it holds cannot be read.
+    """
+    study = gather(directories)
+    html = study.directories[0] / "report.html" if out is None else Path(out)
+    if html.suffix not in (".html", ".htm"):
+        raise ValueError(f"out must end in .html, got {str(html)!r}")
+    chapters = _chapters(study)
+    searches = tuple(search_table(path.name, found) for path, found in study.searches.items())
+    sections = [section for chapter in chapters for section in chapter.sections]
+    html.parent.mkdir(parents=True, exist_ok=True)
+    figures = tuple(p.save_png(html.parent / "figures") for s in sections for p in s.pictures)
+    markdown = html.with_suffix(".md")
+    content = _content(study, chapters, searches)
+    html.write_text(_rendered("page.html", content, escape=True), encoding="utf-8")
+    markdown.write_text(_rendered("page.md", content, escape=False), encoding="utf-8")
+    return Report(
+        html=html,
+        markdown=markdown,
+        figures=figures,
+        headlines=tuple(_with_name(s, sections) for s in sections if s.headline),
+        tables=(*(section.table for section in sections), *searches),
+        verdicts=tuple(verdict for section in sections for verdict in section.verdicts),
+    )
+
+
+def _chapters(study: Study) -> list[Chapter]:
+    grouped: dict[str, list[Comparison]] = defaultdict(list)
+    for comparison in study.comparisons:
+        grouped[comparison.condition.experiment].append(comparison)
+    return [
+        Chapter(name, TASKS.get(name, ""), tuple(_section(c, _name(c, found)) for c in found))
+        for name, found in grouped.items()
+    ]
+
+
+def _section(comparison: Comparison, name: str) -> Section:
+    return Section(
+        name=name,
+        comparison=comparison,
+        headline=headline(comparison),
+        table=replace(results_table(comparison), title=name),
+        pictures=tuple(pictures(comparison)),
+        verdicts=tuple(verdicts(comparison)),
+    )
+
+
+def _name(comparison: Comparison, chapter: Sequence[Comparison]) -> str:
+    """Name a comparison by its setting and by what else tells it from others of its chapter."""
+    condition = comparison.condition
+    telling = [
+        getattr(condition, word)
+        for word in ("data", "recipe", "preset", "split")
+        if len({getattr(other.condition, word) for other in chapter}) > 1
+    ]
+    return " · ".join([condition.name, *filter(None, telling)])
+
+
+def _with_name(section: Section, sections: Sequence[Section]) -> str:
+    """Return the headline, and what it is about if there are several."""
+    return section.headline if len(sections) == 1 else f"{section.name}: {section.headline}"
+
+
+def _content(study: Study, chapters: list[Chapter], searches: tuple[Table, ...]) -> dict[str, Any]:
+    """Return all that the templates may speak of."""
+    models = sorted({record.model for record in study.records})
+    return {
+        "title": ", ".join(chapter.experiment for chapter in chapters),
+        "chapters": chapters,
+        "num_sections": sum(len(chapter.sections) for chapter in chapters),
+        "searches": searches,
+        "num_runs": study.num_runs,
+        "num_failed": study.num_failed,
+        "num_models": len(models),
+        "origin": _origin(study),
+        "judged": any(s.verdicts for chapter in chapters for s in chapter.sections),
+        "rule": RULE,
+        "colours": {colour_name(m): (look(m).colour, look(m).dark) for m in models},
+        "css": resources.files("symsets.report").joinpath("page.css").read_text("utf-8"),
+        "to_markdown": to_markdown,
+    }
+
+
+def _origin(study: Study) -> dict[str, list[str]]:
+    """Return what one needs to make the results again."""
+    facts = {
+        "commands": [record.command for record in study.records],
+        "devices": [record.device for record in study.records],
+        "torch": [record.torch for record in study.records],
+        "symsets": [record.symsets for record in study.records],
+        "commits": [record.commit for record in study.records],
+    }
+    return {name: [v for v in dict.fromkeys(values) if v] for name, values in facts.items()}
+
+
+def _rendered(template: str, content: dict[str, Any], *, escape: bool) -> str:
+    jinja2 = require("jinja2", "experiments")
+    environment = jinja2.Environment(
+        loader=jinja2.FunctionLoader(
+            lambda name: resources.files("symsets.report").joinpath(name).read_text("utf-8")
+        ),
+        autoescape=escape,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        undefined=jinja2.StrictUndefined,
+    )
+    return environment.get_template(template).render(content)

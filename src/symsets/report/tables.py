@@ -1,0 +1,175 @@
+"""Tables of results, as one object that the terminal, Markdown and HTML all show."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from symsets.experiments.published import METRICS, claims, published, published_models
+from symsets.report.gather import Comparison, Condition, Score
+from symsets.report.metrics import Metric, metric
+from symsets.report.models import BASELINES, look, rank
+
+__all__ = ["Cell", "Table", "duration", "results_table", "search_table"]
+
+NOTHING = "–"
+
+
+@dataclass(frozen=True)
+class Cell:
+    """What stands in one place of a table.
+
+    Attributes:
+        text: What it says.
+        best: Whether it is the best of its column.
+        note: A remark in smaller letters, such as runs that failed.
+    """
+
+    text: str
+    best: bool = False
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table whose first column names its rows and whose other columns hold numbers."""
+
+    title: str
+    caption: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[Cell, ...], ...]
+
+
+def results_table(comparison: Comparison) -> Table:
+    """Return every model's mean ± std over initialisations beside the published number."""
+    condition = comparison.condition
+    theirs = published_models(condition.experiment, condition.setting)
+    # A published baseline gives our numbers a meaning, even if we did not compute it.
+    models = sorted({*comparison.models, *(m for m in theirs if m in BASELINES)}, key=rank)
+    columns: list[tuple[str, list[Cell]]] = [("model", [Cell(look(m).label) for m in models])]
+    for size in comparison.sizes:
+        for m in comparison.metrics:
+            columns.append((_head(size, m, comparison), _scores(comparison, models, size, m)))
+            if (size, m.name) == (comparison.largest, METRICS.get(condition.experiment)):
+                columns.append(("published", [_published(condition, model) for model in models]))
+    columns += [
+        ("runs", [Cell(_runs(comparison, model)) for model in models]),
+        ("parameters", [Cell(_parameters(comparison.score(model))) for model in models]),
+        ("time per run", [Cell(_time(comparison.score(model))) for model in models]),
+    ]
+    said = [(k, cells) for k, cells in columns if any(cell.text != NOTHING for cell in cells)]
+    return Table(
+        title=condition.name,
+        caption=_caption(comparison),
+        columns=tuple(name for name, _ in said),
+        rows=tuple(zip(*(cells for _, cells in said), strict=True)),
+    )
+
+
+def search_table(name: str, search: dict[str, dict[str, float]]) -> Table:
+    """Return the validation accuracy of each model at each learning rate that was tried."""
+    rates = sorted({rate for tried in search.values() for rate in tried}, key=float, reverse=True)
+    accuracy = metric("accuracy")
+    rows = []
+    for model in sorted(search, key=rank):
+        tried = {r: v for r, v in search[model].items() if math.isfinite(v)}
+        best = max(tried, key=lambda r: tried[r]) if tried else None
+        cells = [
+            Cell(accuracy.show(tried[r]), r == best)
+            if r in tried
+            else Cell("failed" if r in search[model] else NOTHING)
+            for r in rates
+        ]
+        rows.append((Cell(look(model).label), *cells))
+    return Table(
+        title=f"Learning-rate search ({name})",
+        caption="Validation accuracy, %; bold: the rate that was chosen by it.",
+        columns=("model", *rates),
+        rows=tuple(rows),
+    )
+
+
+def duration(seconds: float) -> str:
+    """Return a time in the unit that people would use.
+
+    Example:
+        >>> duration(0.42), duration(42), duration(200), duration(5400)
+        ('0.42 s', '42 s', '3.3 min', '1.5 h')
+    """
+    if seconds < 120:
+        return f"{seconds:.{2 if seconds < 1 else 1 if seconds < 10 else 0}f} s"
+    return f"{seconds / 60:.1f} min" if seconds < 3600 else f"{seconds / 3600:.1f} h"
+
+
+def _head(size: int, m: Metric, comparison: Comparison) -> str:
+    """Name a column by what is not the same for all of them."""
+    if len(comparison.sizes) == 1:
+        return m.header
+    sets = f"{size:,} sets"
+    return sets if len(comparison.metrics) == 1 else f"{sets}: {m.header}"
+
+
+def _caption(comparison: Comparison) -> str:
+    c, sizes, metrics = comparison.condition, comparison.sizes, comparison.metrics
+    parts = [
+        f"{metrics[0].header.capitalize()}" if len(metrics) == 1 else "",
+        f"{c.split} split",
+        "mean ± standard deviation over initialisations",
+        "bold: best" if any(m.better for m in metrics) else "",
+        f"data: {c.data or 'not named'}",
+        f"recipe: {c.recipe}",
+        f"preset: {c.preset}" if c.preset else "",
+        f"{sizes[0]:,} training sets" if len(sizes) == 1 and sizes[0] else "",
+    ]
+    text = "; ".join(part for part in parts if part)
+    text = f"{text[0].upper()}{text[1:]}."
+    if c.experiment in METRICS and not published_models(c.experiment, c.setting):
+        text += " The paper prints no numbers for this"
+        text += ", but makes claims." if claims(c.experiment) else "."
+    return text
+
+
+def _scores(comparison: Comparison, models: list[str], size: int, m: Metric) -> list[Cell]:
+    scores = [comparison.score(model, metric=m.name, size=size) for model in models]
+    means = [s.mean for s in scores if s is not None and s.values]
+    best = None
+    if means and m.better:
+        best = max(means) if m.better == "higher" else min(means)
+    return [_score_cell(score, m, best) for score in scores]
+
+
+def _score_cell(score: Score | None, m: Metric, best: float | None) -> Cell:
+    if score is None:
+        return Cell(NOTHING)
+    if not score.values:
+        return Cell("failed", note=f"{score.failed} of {score.count}")
+    note = f"{score.failed} failed" if score.failed else ""
+    return Cell(m.show(score.mean, score.std), score.mean == best, note)
+
+
+def _published(condition: Condition, model: str) -> Cell:
+    number = published(condition.experiment, condition.setting, model)
+    return Cell(metric(number.metric).show(number.mean, number.std) if number else NOTHING)
+
+
+def _runs(comparison: Comparison, model: str) -> str:
+    """Return the number of runs per cell: one number if all cells of the row agree."""
+    found = [comparison.score(model, size=size) for size in comparison.sizes]
+    counts = [score.count if score else 0 for score in found]
+    low, high = min(counts), max(counts)
+    if not high:
+        return NOTHING
+    return str(high) if low == high else f"{low}–{high}"
+
+
+def _parameters(score: Score | None) -> str:
+    if score is None or not score.parameters:
+        return NOTHING
+    number = score.parameters
+    if number < 10_000:
+        return f"{number:,}"
+    return f"{number / 1e3:.0f} k" if number < 1_000_000 else f"{number / 1e6:.2f} M"
+
+
+def _time(score: Score | None) -> str:
+    return duration(score.seconds) if score is not None and score.seconds else NOTHING

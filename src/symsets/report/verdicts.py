@@ -1,0 +1,123 @@
+"""Does what the paper claims hold in our numbers?"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Literal
+
+from symsets.experiments.published import METRICS, Beats, Below, Claim, claims
+from symsets.report.gather import Comparison, Score
+from symsets.report.metrics import Metric, metric
+from symsets.report.models import look
+
+__all__ = ["RULE", "State", "Verdict", "judge", "verdicts"]
+
+State = Literal["holds", "does not hold", "cannot be judged yet"]
+
+RULE = (
+    "Claims are judged on means at the largest training size. A difference smaller than two "
+    "standard errors is too close to be judged; a single run has no error and is taken as it is."
+)
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Whether a claim holds under one condition, and why one may say so."""
+
+    claim: Claim
+    comparison: Comparison
+    state: State
+    reason: str
+
+
+@dataclass(frozen=True)
+class _Finding:
+    """One pair of numbers: ``gain`` beyond what was claimed, and the noise in it."""
+
+    text: str
+    gain: float = 0.0
+    noise: float = 0.0
+    missing: str = ""
+
+    @property
+    def state(self) -> State:
+        if self.missing or abs(self.gain) < self.noise:
+            return "cannot be judged yet"
+        return "holds" if self.gain > 0 else "does not hold"
+
+
+def verdicts(comparison: Comparison) -> list[Verdict]:
+    """Judge every claim that the paper makes about an experiment and setting."""
+    condition = comparison.condition
+    return [
+        judge(claim, comparison)
+        for claim in claims(condition.experiment)
+        if not claim.settings or condition.setting in claim.settings
+    ]
+
+
+def judge(claim: Claim, comparison: Comparison) -> Verdict:
+    """Judge one claim: all it needs must be seen; one thing that is not so refutes it."""
+    m = metric(METRICS[comparison.condition.experiment])
+    if not claim.needs:
+        return Verdict(claim, comparison, "cannot be judged yet", "no rule for it: see the tables")
+    findings = [f for need in claim.needs for f in _findings(need, comparison, m)]
+    refuting = [f for f in findings if f.state == "does not hold"]
+    open_ = [f for f in findings if f.state == "cannot be judged yet"]
+    if refuting:
+        return Verdict(claim, comparison, "does not hold", _listed(f.text for f in refuting))
+    if open_:
+        return Verdict(claim, comparison, "cannot be judged yet", _why_open(open_, findings))
+    closest = min(findings, key=lambda f: f.gain)
+    reason = f"closest: {closest.text}" if len(findings) > 1 else closest.text
+    return Verdict(claim, comparison, "holds", reason)
+
+
+def _why_open(open_: list[_Finding], findings: list[_Finding]) -> str:
+    missing = dict.fromkeys(f.missing for f in open_ if f.missing)
+    close = [f.text for f in open_ if not f.missing]
+    parts = [
+        *([f"no result for {_listed(look(model).label for model in missing)}"] if missing else []),
+        *([f"too close: {_listed(close)}"] if close else []),
+    ]
+    true = len(findings) - len(open_)
+    if true:
+        parts.append(f"{true} of {len(findings)} comparisons agree so far")
+    return "; ".join(parts)
+
+
+def _findings(need: Beats | Below, comparison: Comparison, m: Metric) -> list[_Finding]:
+    def score(model: str) -> Score | None:
+        found = comparison.score(model, metric=m.name)
+        return found if found is not None and found.values else None
+
+    if isinstance(need, Below):
+        return [_below(need, score(need.model), m)]
+    pairs = [(a, b) for a in need.models for b in need.others]
+    return [_beats(a, score(a), b, score(b), need.margin, m) for a, b in pairs]
+
+
+def _below(need: Below, score: Score | None, m: Metric) -> _Finding:
+    if score is None:
+        return _Finding("", missing=need.model)
+    text = f"{look(need.model).label} reaches {m.with_unit(score.mean, score.std)}"
+    return _Finding(text, need.value - score.mean, 2 * score.error)
+
+
+def _beats(
+    model: str, a: Score | None, other: str, b: Score | None, margin: float, m: Metric
+) -> _Finding:
+    if a is None:
+        return _Finding("", missing=model)
+    if b is None:
+        return _Finding("", missing=other)
+    gain = m.gain(a.mean, b.mean)
+    word = "better" if gain >= 0 else "worse"
+    text = f"{look(model).label} is {m.show_gap(gain)} {word} than {look(other).label}"
+    return _Finding(text, gain - margin, 2 * math.hypot(a.error, b.error))
+
+
+def _listed(texts: Iterable[str]) -> str:
+    return ", ".join(texts)

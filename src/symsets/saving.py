@@ -1,0 +1,54 @@
+"""Save a network as its description and its weights, and get it back."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from torch import Tensor, nn
+
+__all__ = ["load", "save"]
+
+DESCRIPTION, WEIGHTS = "network.json", "model.safetensors"
+
+
+def save(
+    directory: Path, name: str, arguments: Mapping[str, Any], state: Mapping[str, Tensor]
+) -> None:
+    """Write what :func:`load` needs: which registered network, made how, with which weights."""
+    from safetensors.torch import save_file
+
+    from symsets.train.records import write_json
+
+    directory.mkdir(parents=True, exist_ok=True)
+    save_file({key: value.cpu().contiguous() for key, value in state.items()}, directory / WEIGHTS)
+    write_json(directory / DESCRIPTION, {"network": name, "arguments": dict(arguments)})
+
+
+def load(path: str | Path) -> nn.Module:
+    """Return a trained network, in evaluation mode, from the directory of its run.
+
+    Nothing is executed from the files: the network is made by its registered name from plain
+    arguments, and the weights are read as tensors.
+
+    Args:
+        path: A run's directory, with ``network.json`` and ``model.safetensors``.
+    """
+    from safetensors import SafetensorError
+    from safetensors.torch import load_file
+
+    from symsets.models import build
+
+    directory = Path(path)
+    missing = [name for name in (DESCRIPTION, WEIGHTS) if not (directory / name).is_file()]
+    if missing:
+        raise FileNotFoundError(f"path must be a run's directory, but {directory} has no {missing}")
+    try:
+        described = json.loads((directory / DESCRIPTION).read_text(encoding="utf-8"))
+        network = build(described["network"], described["arguments"])
+        network.load_state_dict(load_file(directory / WEIGHTS))
+    except (SafetensorError, json.JSONDecodeError, KeyError, TypeError, RuntimeError) as error:
+        raise ValueError(f"{directory} does not hold a readable network: {error}") from error
+    return network.eval()

@@ -1,0 +1,78 @@
+"""Several networks of one architecture, computed together."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.func import functional_call
+
+__all__ = ["Ensemble"]
+
+
+class Ensemble(nn.Module):
+    """Hold K networks of one architecture as one, with every weight stacked.
+
+    A forward pass is one batched computation (``torch.vmap``). No member sees another: gradients,
+    batch statistics and optimiser states of each are those it would have on its own.
+
+    Args:
+        networks: The members; they are copied.
+
+    Shape:
+        - inputs: ``(K, B, …)``, a batch for each member.
+        - output: ``(K, B, …)``.
+
+    Example:
+        >>> ensemble = Ensemble([nn.Linear(3, 2) for _ in range(4)])
+        >>> ensemble(torch.zeros(4, 7, 3)).shape
+        torch.Size([4, 7, 2])
+    """
+
+    def __init__(self, networks: Sequence[nn.Module]) -> None:
+        super().__init__()
+        self.size = len(networks)
+        self.stacked = copy.deepcopy(networks[0])
+        members = [dict(network.state_dict(keep_vars=True)) for network in networks]
+        for name, value in list(members[0].items()):
+            owner, _, leaf = name.rpartition(".")
+            together = torch.stack([member[name].detach() for member in members])
+            module = self.stacked.get_submodule(owner)
+            if isinstance(value, nn.Parameter):
+                module.register_parameter(leaf, nn.Parameter(together))
+            else:
+                module.register_buffer(leaf, together)
+        # Its own weights are never used; a list keeps it out of the parameters.
+        self._template = [copy.deepcopy(networks[0]).to("meta")]
+
+    def forward(self, *inputs: Tensor, then: Callable[..., Tensor] | None = None) -> Tensor:
+        """Apply each member to its own inputs.
+
+        Args:
+            inputs: The first goes to the networks, the others to ``then``.
+            then: A function of a member's output and its other inputs, such as a loss.
+        """
+
+        def member(state: dict[str, Tensor], x: Tensor, *rest: Tensor) -> Any:
+            out = functional_call(self._template[0], state, (x,))
+            return then(out, *rest) if then else out
+
+        self._template[0].train(self.training)
+        state = dict(self.stacked.named_parameters()) | dict(self.stacked.named_buffers())
+        if self.size == 1:
+            alone = {name: value[0] for name, value in state.items()}
+            return member(alone, *(value[0] for value in inputs))[None]
+        return torch.vmap(member, randomness="different")(state, *inputs)
+
+    def member_state(self, k: int) -> dict[str, Tensor]:
+        """Return a copy of the state of member ``k``, as the network names it."""
+        return {name: v[k].detach().clone() for name, v in self.stacked.state_dict().items()}
+
+    def load_member_state(self, k: int, state: dict[str, Tensor]) -> None:
+        """Set the state of member ``k``."""
+        with torch.no_grad():
+            for name, value in self.stacked.state_dict().items():
+                value[k].copy_(state[name])

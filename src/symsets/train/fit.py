@@ -1,0 +1,320 @@
+"""Fit an ensemble of networks with Lightning: validation, early stopping, resuming."""
+
+from __future__ import annotations
+
+import copy
+import logging
+import math
+import os
+import time
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import lightning as L
+import torch
+from lightning.pytorch.plugins.io import CheckpointIO
+from torch import Tensor, nn
+from torch.utils.data import DataLoader
+
+from symsets.data import LabelledSets
+from symsets.train.ensemble import Ensemble
+from symsets.train.plan import Plan
+from symsets.train.step import CapturedSteps, EagerSteps, Loss, autocast
+
+__all__ = ["Fitted", "Progress", "fit", "predict"]
+
+Metric = Callable[[Tensor, Tensor], float]
+Progress = Callable[[int, list[float]], None]
+"""Called after every epoch with its number and the validation metric of each seed."""
+
+EVALUATION_BATCH = 500
+
+
+@dataclass
+class Fitted:
+    """What training left for one seed.
+
+    Attributes:
+        curves: One dictionary per epoch.
+        best: State of the network at its best epoch on validation.
+        best_metric: Its validation metric.
+        epochs: Number of epochs trained.
+        failed: Whether the loss became NaN or infinite.
+        seconds: Training time, shared by all seeds that were trained together.
+    """
+
+    curves: list[dict[str, float]] = field(default_factory=list)
+    best: dict[str, Tensor] = field(default_factory=dict)
+    best_metric: float = -math.inf
+    epochs: int = 0
+    failed: bool = False
+    seconds: float = 0.0
+    waited: int = 0
+    stopped: bool = False
+
+
+class _Fit(L.LightningModule):
+    """The training loop: many steps per Lightning batch, one validation per epoch."""
+
+    def __init__(
+        self,
+        ensemble: Ensemble,
+        plan: Plan,
+        seeds: Sequence[int],
+        train: LabelledSets,
+        val: LabelledSets,
+        loss: Loss,
+        metric: Metric,
+        progress: Progress | None,
+    ) -> None:
+        super().__init__()
+        self.automatic_optimization = False
+        self.ensemble = ensemble
+        self.average = copy.deepcopy(ensemble).requires_grad_(False) if plan.average else None
+        self.plan = plan
+        self.seeds = list(seeds)
+        self.sets = {"train": train, "val": val}
+        self.loss = loss
+        self.metric = metric
+        self.progress = progress
+        self.fitted = [Fitted() for _ in seeds]
+        self._steps: EagerSteps | None = None
+
+    @property
+    def candidate(self) -> Ensemble:
+        """What is validated and kept."""
+        return self.average or self.ensemble
+
+    def configure_optimizers(self) -> torch.optim.Optimizer:
+        on_gpu = self.device.type == "cuda"
+        rate = torch.tensor(self.plan.learning_rate, device=self.device)
+        return torch.optim.AdamW(
+            self.ensemble.parameters(),
+            lr=rate if on_gpu else self.plan.learning_rate,
+            weight_decay=self.plan.weight_decay,
+            fused=on_gpu,
+            capturable=on_gpu,
+        )
+
+    def setup(self, stage: str) -> None:
+        self.sets = {name: sets.to(self.device) for name, sets in self.sets.items()}
+
+    def train_dataloader(self) -> DataLoader[Any]:
+        """Return the epoch's order in chunks ``(S, K, B)``, the rates beside them."""
+        size, epoch = len(self.sets["train"].y), self.current_epoch
+        order = torch.stack([self.plan.order(size, epoch, seed) for seed in self.seeds], dim=1)
+        rates = self.plan.rates(epoch, len(order))
+        world, rank = self.trainer.world_size, self.trainer.global_rank
+        order = order[:, :, rank::world]  # every process takes its share of every batch
+        chunk = len(order) if self.device.type == "cuda" else -(-len(order) // 10)
+        chunks = list(zip(order.split(chunk), rates.split(chunk), strict=True))
+        return DataLoader(chunks, batch_size=None)  # type: ignore[arg-type]
+
+    def val_dataloader(self) -> DataLoader[Any]:
+        return DataLoader([0], batch_size=None)  # type: ignore[arg-type]
+
+    def on_train_epoch_start(self) -> None:
+        self._started = time.perf_counter()
+        self._total = torch.zeros(len(self.seeds), device=self.device)
+        torch.manual_seed(1_000_003 * self.seeds[0] + self.current_epoch)
+        if self._steps is None:
+            captured = self.device.type == "cuda" and self.trainer.world_size == 1
+            optimiser = self.optimizers().optimizer  # type: ignore[union-attr]
+            options: dict[str, Any] = {"average": self.average, "keep": self.plan.average}
+            if not captured:
+                options["backward"] = self.manual_backward
+            self._steps = (CapturedSteps if captured else EagerSteps)(
+                self.ensemble,
+                optimiser,
+                self.sets["train"],
+                self.loss,
+                self.plan.precision,
+                **options,
+            )
+
+    def training_step(self, batch: tuple[Tensor, Tensor], index: int) -> None:
+        assert self._steps is not None
+        order, rates = batch
+        self._total += self._steps.run(order, rates)
+
+    def validation_step(self, batch: Any, index: int) -> None:
+        steps = self.plan.steps_per_epoch(len(self.sets["train"].y))
+        losses = (self._total / steps).tolist()  # the only wait for the device in an epoch
+        seconds = time.perf_counter() - self._started
+        outputs = predict(self.candidate, self.sets["val"], self.plan.precision)
+        for k, fitted in enumerate(self.fitted):
+            if not fitted.stopped:
+                self._note(fitted, k, losses[k], outputs[k], seconds)
+        if self.progress:
+            self.progress(self.current_epoch, [f.curves[-1]["val_accuracy"] for f in self.fitted])
+
+    def _note(
+        self, fitted: Fitted, k: int, train_loss: float, output: Tensor, seconds: float
+    ) -> None:
+        y = self.sets["val"].y
+        metric = self.metric(output, y)
+        fitted.curves.append(
+            {
+                "epoch": self.current_epoch + 1,
+                "train_loss": train_loss,
+                "val_loss": self.loss(output, y).item(),
+                "val_accuracy": metric,
+                "learning_rate": self.plan.rates(self.current_epoch, 1).item(),
+                "seconds": seconds,
+            }
+        )
+        fitted.epochs += 1
+        fitted.seconds += seconds
+        fitted.waited += 1
+        if not math.isfinite(train_loss):
+            fitted.failed = fitted.stopped = True
+        elif metric > fitted.best_metric:
+            fitted.best_metric, fitted.waited = metric, 0
+            fitted.best = self.candidate.member_state(k)
+        elif fitted.waited >= self.plan.patience:
+            fitted.stopped = True
+
+    def on_train_epoch_end(self) -> None:
+        if all(fitted.stopped for fitted in self.fitted):
+            self.trainer.should_stop = True
+
+    def on_save_checkpoint(self, checkpoint: dict[str, Any]) -> None:
+        checkpoint["fitted"] = [vars(fitted) for fitted in self.fitted]
+
+    def on_load_checkpoint(self, checkpoint: dict[str, Any]) -> None:
+        self.fitted = [Fitted(**state) for state in checkpoint["fitted"]]
+
+
+class _Checkpoint(L.Callback):
+    """Save everything after each epoch."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def on_train_epoch_end(self, trainer: L.Trainer, pl_module: L.LightningModule) -> None:
+        trainer.save_checkpoint(self.path)
+
+
+class _AtomicIO(CheckpointIO):
+    """Write checkpoints whole or not at all, and execute nothing when reading them."""
+
+    def save_checkpoint(self, checkpoint: Any, path: Any, storage_options: Any = None) -> None:
+        path = Path(path)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        part = path.with_name(f".{path.name}.{os.getpid()}.part")
+        try:
+            torch.save(checkpoint, part)
+            part.replace(path)
+        finally:
+            part.unlink(missing_ok=True)
+
+    def load_checkpoint(
+        self, path: Any, map_location: Any = None, weights_only: bool | None = None
+    ) -> Any:
+        try:
+            return torch.load(path, map_location=map_location, weights_only=True)
+        except Exception as error:
+            raise ValueError(
+                f"checkpoint {path} cannot be read ({type(error).__name__}): delete it to start "
+                "this run anew"
+            ) from error
+
+    def remove_checkpoint(self, path: Any) -> None:
+        Path(path).unlink(missing_ok=True)
+
+
+def fit(
+    networks: Sequence[nn.Module],
+    seeds: Sequence[int],
+    plan: Plan,
+    train: LabelledSets,
+    val: LabelledSets,
+    loss: Loss,
+    metric: Metric,
+    *,
+    device: str = "cpu",
+    checkpoint: Path | None = None,
+    progress: Progress | None = None,
+    **options: Any,
+) -> list[Fitted]:
+    """Train networks together, each with its own seed, and return what each became.
+
+    Args:
+        networks: One per seed, freshly initialised.
+        seeds: Decide the order of the training sets.
+        plan: How to train.
+        train: Training sets.
+        val: Validation sets, for early stopping and for choosing the epoch to keep.
+        loss: Of one network's output and its targets.
+        metric: Of the same; larger is better.
+        device: Where to train.
+        checkpoint: A file to continue from, and to write after each epoch.
+        progress: Called after each epoch.
+        options: For Lightning's ``Trainer``: ``strategy``, ``devices``, ``num_nodes``, …
+    """
+    module = _Fit(Ensemble(networks), plan, seeds, train, val, loss, metric, progress)
+    if plan.precision == "float64":
+        module.double()
+    target = torch.device(device)
+    with _quiet(), _matmul_precision(plan.precision):
+        trainer = L.Trainer(
+            accelerator="gpu" if target.type == "cuda" else target.type,
+            devices=options.pop("devices", [target.index or 0] if target.type == "cuda" else 1),
+            max_epochs=plan.epochs,
+            callbacks=[_Checkpoint(checkpoint)] if checkpoint else [],
+            plugins=[_AtomicIO()],
+            logger=False,
+            enable_checkpointing=False,
+            enable_progress_bar=False,
+            enable_model_summary=False,
+            num_sanity_val_steps=0,
+            reload_dataloaders_every_n_epochs=1,
+            use_distributed_sampler=False,
+            sync_batchnorm=target.type == "cuda",
+            **options,
+        )
+        resume = checkpoint if checkpoint and checkpoint.exists() else None
+        trainer.fit(module, ckpt_path=resume)
+    return module.fitted
+
+
+@torch.no_grad()
+def predict(ensemble: Ensemble, sets: LabelledSets, precision: str = "float32") -> Tensor:
+    """Return the outputs of all members for all sets, ``(K, M, …)``."""
+    was_training = ensemble.training
+    ensemble.eval()
+    outputs = []
+    for x in sets.x.split(EVALUATION_BATCH):
+        with autocast(precision, x.device):
+            outputs.append(ensemble(x.expand(ensemble.size, *x.shape)))
+    ensemble.train(was_training)
+    out = torch.cat(outputs, dim=1)
+    return out if out.dtype == torch.float64 else out.float()
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Keep Lightning's advice, which is about loaders from disk, from the user."""
+    logger = logging.getLogger("lightning.pytorch")
+    level = logger.level
+    logger.setLevel(logging.ERROR)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", module="lightning")
+        try:
+            yield
+        finally:
+            logger.setLevel(level)
+
+
+@contextmanager
+def _matmul_precision(precision: str) -> Iterator[None]:
+    before = torch.get_float32_matmul_precision()
+    torch.set_float32_matmul_precision("high" if precision == "tf32" else "highest")
+    try:
+        yield
+    finally:
+        torch.set_float32_matmul_precision(before)

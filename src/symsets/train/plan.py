@@ -1,0 +1,73 @@
+"""How networks are trained: everything that decides the numbers but the data and the seeds."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from symsets.train.step import PRECISIONS
+
+__all__ = ["SCHEDULES", "Plan"]
+
+SCHEDULES = ("constant", "cosine")
+WARM_UP = 0.1  # of all steps, for the cosine schedule
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Settings of a training run.
+
+    Args:
+        epochs: At most so many passes over the training sets.
+        batch_size: Sets in a step; a last incomplete batch is left out.
+        learning_rate: The largest one of the schedule.
+        schedule: ``"constant"``, or ``"cosine"``: a short rise, then a cosine down to zero.
+        patience: Stop after so many epochs without a better validation metric.
+        weight_decay: Decoupled from the gradient.
+        average: Validate and keep a running average of the weights, of which each step keeps this
+            share; 0 keeps the weights themselves. It steadies the validation curve.
+        precision: ``"float32"``, ``"tf32"``, ``"bfloat16"`` or ``"float64"``.
+    """
+
+    epochs: int
+    batch_size: int = 64
+    learning_rate: float = 1e-3
+    schedule: str = "cosine"
+    patience: int = 1000
+    weight_decay: float = 0.0
+    average: float = 0.0
+    precision: str = "float32"
+
+    def __post_init__(self) -> None:
+        if self.schedule not in SCHEDULES:
+            raise ValueError(f"schedule must be one of {list(SCHEDULES)}, got {self.schedule!r}")
+        if self.precision not in PRECISIONS:
+            raise ValueError(f"precision must be one of {list(PRECISIONS)}, got {self.precision!r}")
+        for name in ("epochs", "batch_size", "patience"):
+            if getattr(self, name) < 1:
+                raise ValueError(f"{name} must be at least 1, got {getattr(self, name)}")
+        if not 0 <= self.average < 1:
+            raise ValueError(f"average must be at least 0 and below 1, got {self.average}")
+        if not self.learning_rate > 0:
+            raise ValueError(f"learning_rate must be positive, got {self.learning_rate}")
+
+    def steps_per_epoch(self, train_size: int) -> int:
+        """Return the number of steps in an epoch."""
+        return max(1, train_size // self.batch_size)
+
+    def rates(self, epoch: int, steps: int) -> Tensor:
+        """Return the learning rate of every step of an epoch, ``(S,)``."""
+        if self.schedule == "constant":
+            return torch.full((steps,), self.learning_rate)
+        done = (epoch * steps + torch.arange(steps) + 0.5) / (self.epochs * steps)
+        rise = (done / WARM_UP).clamp(max=1)
+        return self.learning_rate * rise * 0.5 * (1 + torch.cos(math.pi * done))
+
+    def order(self, train_size: int, epoch: int, seed: int) -> Tensor:
+        """Return which sets each step of an epoch sees, ``(S, batch)``; fixed by seed and epoch."""
+        generator = torch.Generator().manual_seed(1_000_003 * seed + epoch)
+        batch, steps = min(self.batch_size, train_size), self.steps_per_epoch(train_size)
+        return torch.randperm(train_size, generator=generator)[: steps * batch].reshape(-1, batch)

@@ -1,0 +1,80 @@
+"""The directory of a run: what it was, how it went, what it became."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from torch import Tensor
+
+from symsets.train.records import Record, from_plain, to_plain, write_json
+
+__all__ = ["RunDirectory", "claim_directory"]
+
+
+def claim_directory(out: Path, configuration: Mapping[str, Any]) -> None:
+    """Make ``out`` the directory of a study; refuse one that holds another configuration."""
+    path = out / "study.json"
+    wanted = json.loads(json.dumps(dict(configuration)))
+    if path.exists():
+        try:
+            found = json.loads(path.read_text(encoding="utf-8"))
+        except json.JSONDecodeError as error:
+            raise ValueError(f"{path} cannot be read ({error}): choose another --out") from error
+        if found != wanted:
+            differing = sorted(k for k in found | wanted if found.get(k) != wanted.get(k))
+            changes = ", ".join(f"{k}: {found.get(k)} → {wanted.get(k)}" for k in differing)
+            raise ValueError(
+                f"{out} holds runs of another configuration ({changes}): choose another --out"
+            )
+        return
+    if out.exists() and any(out.iterdir()):
+        raise ValueError(f"{out} must be empty or hold runs of this study: choose another --out")
+    write_json(path, wanted)
+
+
+class RunDirectory:
+    """One run on disk; it is finished when ``done.json`` is there, written last.
+
+    Args:
+        path: The directory.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    @property
+    def finished(self) -> bool:
+        """Whether the run came to its end."""
+        return (self.path / "done.json").exists()
+
+    def records(self) -> list[Record]:
+        """Return what the finished run measured."""
+        content = json.loads((self.path / "done.json").read_text(encoding="utf-8"))
+        return [from_plain(record) for record in content]
+
+    def write(
+        self,
+        configuration: Mapping[str, Any],
+        curves: Sequence[Mapping[str, float]],
+        outputs: Tensor,
+        targets: Tensor,
+        records: Sequence[Record],
+    ) -> None:
+        """Write everything but the network, the mark of completion last."""
+        self.path.mkdir(parents=True, exist_ok=True)
+        write_json(self.path / "config.json", dict(configuration))
+        with (self.path / "curves.csv").open("w", newline="", encoding="utf-8") as file:
+            writer = csv.DictWriter(file, fieldnames=list(curves[0]))
+            writer.writeheader()
+            writer.writerows({k: f"{v:.6g}" for k, v in row.items()} for row in curves)
+        np.savez_compressed(
+            self.path / "predictions.npz",
+            output=outputs.cpu().numpy().astype(np.float32),
+            target=targets.cpu().numpy(),
+        )
+        write_json(self.path / "done.json", [to_plain(record) for record in records])

@@ -1,0 +1,166 @@
+"""One training step, run eagerly or replayed as a CUDA graph."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from symsets.data import LabelledSets
+from symsets.train.ensemble import Ensemble
+
+__all__ = ["PRECISIONS", "CapturedSteps", "EagerSteps", "autocast"]
+
+Loss = Callable[[Tensor, Tensor], Tensor]
+PRECISIONS = ("float32", "tf32", "bfloat16", "float64")
+
+
+def autocast(precision: str, device: torch.device) -> AbstractContextManager[Any]:
+    """Return the context in which networks run at a precision."""
+    if precision != "bfloat16":
+        return nullcontext()
+    # A captured graph must cast the weights anew at every replay.
+    return torch.autocast(device.type, torch.bfloat16, cache_enabled=False)
+
+
+class EagerSteps:
+    """Train an ensemble on batches of sets, one step after the other.
+
+    Args:
+        ensemble: What to train.
+        optimiser: Of its parameters.
+        data: All training sets, on the device.
+        loss: Of one member's output.
+        precision: One of :data:`PRECISIONS`.
+        average: A copy of the ensemble that follows its weights slowly, if wanted.
+        keep: The share of the average that each step keeps.
+        backward: What computes the gradients of a loss.
+    """
+
+    def __init__(
+        self,
+        ensemble: Ensemble,
+        optimiser: torch.optim.Optimizer,
+        data: LabelledSets,
+        loss: Loss,
+        precision: str = "float32",
+        *,
+        average: Ensemble | None = None,
+        keep: float = 0.0,
+        backward: Callable[[Tensor], None] = Tensor.backward,
+    ) -> None:
+        self.ensemble = ensemble
+        self.optimiser = optimiser
+        self.data = data
+        self.loss = loss
+        self.precision = precision
+        self.average = average
+        self.keep = keep
+        self.backward = backward
+
+    def losses(self, which: Tensor) -> Tensor:
+        """Return the loss of each member on the sets ``which (K, B)``."""
+        x, y = self.data.x[which], self.data.y[which]
+        with autocast(self.precision, x.device):
+            return self.ensemble(x, y, then=self.loss)
+
+    def _step(self, which: Tensor) -> Tensor:
+        self.optimiser.zero_grad(set_to_none=True)
+        losses = self.losses(which)
+        self.backward(losses.sum())
+        self.optimiser.step()
+        self._follow()
+        return losses.detach()
+
+    @torch.no_grad()
+    def _follow(self) -> None:
+        """Move the average a little towards the weights, running statistics included."""
+        if self.average is None:
+            return
+        pairs = zip(
+            self.average.state_dict().values(), self.ensemble.state_dict().values(), strict=True
+        )
+        floating = [(a, b) for a, b in pairs if a.is_floating_point()]
+        averages, values = zip(*floating, strict=True)
+        torch._foreach_lerp_(averages, values, 1 - self.keep)
+
+    def run(self, order: Tensor, rates: Tensor) -> Tensor:
+        """Take the steps ``order (S, K, B)`` at learning rates ``(S,)``; return summed losses."""
+        total = torch.zeros(order.shape[1], device=self.data.y.device)
+        for which, rate in zip(order, rates.tolist(), strict=True):
+            for group in self.optimiser.param_groups:
+                group["lr"] = rate
+            total += self._step(which)
+        return total
+
+
+class CapturedSteps(EagerSteps):
+    """The same steps, captured once as a CUDA graph and replayed.
+
+    The graph reads the batch and the learning rate from tables on the device, at a position that
+    it moves on itself: a replay is all that the host does in a step.
+    """
+
+    _graph: torch.cuda.CUDAGraph | None = None
+
+    def run(self, order: Tensor, rates: Tensor) -> Tensor:
+        """Take the steps ``order (S, K, B)`` at learning rates ``(S,)``; return summed losses."""
+        if self._graph is None or self._order.shape != order.shape:
+            self._capture(order, rates)
+        assert self._graph is not None
+        self._order.copy_(order)
+        self._rates.copy_(rates)
+        self._position.zero_()
+        self._total.zero_()
+        for _ in range(len(order)):
+            self._graph.replay()
+        return self._total.clone()
+
+    def _capture(self, order: Tensor, rates: Tensor) -> None:
+        device = self.data.y.device
+        self._order = order.to(device).clone()
+        self._rates = rates.to(device).clone()
+        self._position = torch.zeros(1, dtype=torch.int64, device=device)
+        self._total = torch.zeros(order.shape[1], device=device)
+        before = self._state()
+        stream = torch.cuda.Stream(device)
+        stream.wait_stream(torch.cuda.current_stream(device))
+        with torch.cuda.stream(stream):
+            for _ in range(3):  # warm up: allocations, library handles, optimiser state
+                self._advance()
+                self._position.zero_()
+        torch.cuda.current_stream(device).wait_stream(stream)
+        self.optimiser.zero_grad(set_to_none=True)
+        self._graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(self._graph):
+            self._advance()
+        self._restore(before)
+
+    def _advance(self) -> None:
+        rate = self._rates.index_select(0, self._position)[0]
+        for group in self.optimiser.param_groups:
+            group["lr"].copy_(rate)
+        which = self._order.index_select(0, self._position)[0]
+        self._total += self._step(which)
+        self._position += 1
+
+    def _state(self) -> dict[int, Tensor]:
+        return {t.data_ptr(): t.detach().clone() for t in self._tensors()}
+
+    def _tensors(self) -> list[Tensor]:
+        states = self.optimiser.state.values()
+        moments = [t for state in states for t in state.values() if isinstance(t, Tensor)]
+        average = list(self.average.state_dict().values()) if self.average else []
+        return [*self.ensemble.parameters(), *self.ensemble.buffers(), *average, *moments]
+
+    @torch.no_grad()
+    def _restore(self, before: dict[int, Tensor]) -> None:
+        """Undo the warm-up: moments that did not exist before were zero."""
+        for tensor in self._tensors():
+            if tensor.data_ptr() in before:
+                tensor.copy_(before[tensor.data_ptr()])
+            else:
+                tensor.zero_()

@@ -1,0 +1,154 @@
+"""Tables say what the records say, the same in every form."""
+
+import math
+
+import pytest
+from rich.console import Console
+
+from symsets.report import gather, to_markdown, to_rich
+from symsets.report.metrics import metric
+from symsets.report.models import LOOKS, look, rank
+from symsets.report.tables import Cell, Table, duration, results_table, search_table
+from symsets.train.records import Record, write_records
+
+
+def rows(table):
+    return {row[0].text: dict(zip(table.columns, row, strict=True)) for row in table.rows}
+
+
+@pytest.fixture
+def signals_table(signals):
+    return results_table(gather([signals]).comparisons[0])
+
+
+@pytest.fixture
+def colors_table(colors):
+    return results_table(gather([colors]).comparisons[0])
+
+
+def test_cells_hold_mean_and_std_in_per_cent(signals_table):
+    cells = rows(signals_table)["DSS(sum)"]
+    assert cells["3,000 sets"].text == "97.00 ± 1.00"
+    assert cells["300 sets"].text == "62.00 ± 2.00"
+    assert cells["runs"].text == "3"
+    assert cells["parameters"].text == "3.23 M"
+    assert cells["time per run"].text == "21 s"
+
+
+def test_the_best_is_bold_and_nothing_else(signals_table):
+    best = {name: cells["3,000 sets"].best for name, cells in rows(signals_table).items()}
+    assert best == {"DSS(sum)": True, "DSS(Sridhar)": False, "Siamese": False}
+
+
+def test_the_lowest_error_and_the_highest_psnr_are_best(colors_table):
+    for column in ("mae ↓", "psnr, dB ↑"):
+        best = [name for name, cells in rows(colors_table).items() if cells[column].best]
+        assert best == ["DSS(Aittala)"]
+
+
+def test_failed_runs_are_told(signals_table):
+    cell = rows(signals_table)["DSS(Sridhar)"]["3,000 sets"]
+    assert (cell.text, cell.note) == ("35.00 ± 1.41", "1 failed")
+
+
+def test_a_model_that_only_failed_says_so_and_is_not_best(tmp_path):
+    base = {"experiment": "e", "metric": "accuracy"}
+    records = [Record(model="a", value=math.nan, seed=k, **base) for k in range(2)]
+    write_records(tmp_path / "results.json", [*records, Record(model="b", value=0.1, **base)])
+    table = results_table(gather([tmp_path]).comparisons[0])
+    failed, other = (cells["accuracy, % ↑"] for cells in rows(table).values())
+    assert (failed.text, failed.note, failed.best) == ("failed", "2 of 2", False)
+    assert (other.text, other.best) == ("10.00", True)  # one run: no deviation
+
+
+def test_published_numbers_stand_beside_the_metric_they_are_in(colors_table):
+    assert colors_table.columns[:4] == ("model", "mae ↓", "published", "psnr, dB ↑")
+    cells = {name: row["published"].text for name, row in rows(colors_table).items()}
+    assert cells == {
+        "DSS(sum)": "1.78 ± 0.03",
+        "DSS(Aittala)": "1.67 ± 0.06",
+        "Siamese+DS": "8.06 ± 0.06",
+        "grey image": "14.68",
+    }
+    assert rows(colors_table)["grey image"]["mae ↓"].text == "–"
+
+
+def test_captions_name_the_data_and_what_the_paper_left_out(signals_table, colors_table):
+    assert "data: embedded photographs" in colors_table.caption
+    assert "500 training sets" in colors_table.caption
+    assert "data: synthetic waves" in signals_table.caption
+    assert "The paper prints no numbers for this, but makes claims." in signals_table.caption
+
+
+def test_an_unknown_experiment_and_metric_have_no_published_column_and_no_best(tmp_path):
+    base = {"experiment": "mine", "metric": "sparkle", "parameters": 1234}
+    records = [Record(model=m, value=v, **base) for m, v in (("a", 1.0), ("b", 12345.6))]
+    write_records(tmp_path / "results.json", records)
+    table = results_table(gather([tmp_path]).comparisons[0])
+    assert table.columns == ("model", "sparkle", "runs", "parameters")
+    assert [row[1].text for row in table.rows] == ["1", "1.235e+04"]
+    assert not any(cell.best for row in table.rows for cell in row)
+    assert "bold" not in table.caption
+
+
+def test_unequal_numbers_of_runs_are_told(tmp_path):
+    base = {"experiment": "signals", "metric": "accuracy", "model": "dss-sum", "value": 0.5}
+    sizes_and_seeds = [(10, 0), (10, 1), (20, 0)]
+    records = [Record(train_size=n, seed=s, **base) for n, s in sizes_and_seeds]
+    write_records(tmp_path / "results.json", records)
+    table = results_table(gather([tmp_path]).comparisons[0])
+    assert rows(table)["DSS(sum)"]["runs"].text == "1–2"
+
+
+def test_markdown_is_well_formed(signals_table, colors_table):
+    for table in (signals_table, colors_table):
+        lines = [line for line in to_markdown(table).splitlines() if line.startswith("|")]
+        assert len(lines) == 2 + len(table.rows)
+        assert {line.count("|") for line in lines} == {len(table.columns) + 1}
+        assert set(lines[1]) <= set("|:- ")
+    assert "| **97.00 ± 1.00** |" in to_markdown(signals_table)
+    assert "| 35.00 ± 1.41 (1 failed) |" in to_markdown(signals_table)
+
+
+def test_markdown_cells_cannot_break_the_table():
+    table = Table("t", "c", ("model", "x"), ((Cell("a|b"), Cell("1\n2")),))
+    assert to_markdown(table).splitlines()[-1] == r"| a\|b | 1 2 |"
+
+
+def test_the_terminal_shows_the_same_numbers(signals_table):
+    console = Console(width=120)
+    with console.capture() as capture:
+        console.print(to_rich(signals_table))
+    text = capture.get()
+    for row in signals_table.rows:
+        for cell in row:
+            assert cell.text in text
+    assert "1 failed" in text
+
+
+def test_a_search_shows_the_rate_that_won_and_the_one_that_failed(signals):
+    (search,) = gather([signals]).searches.values()
+    table = search_table("signals", search)
+    assert table.columns == ("model", "1e-3", "1e-4")
+    assert [cell.best for cell in rows(table)["DSS(sum)"].values()] == [False, False, True]
+    assert rows(table)["Siamese"]["1e-4"].text == "failed"
+
+
+def test_models_have_one_look_each():
+    trained = [seen for word, seen in LOOKS.items() if seen.marker]
+    assert len({seen.colour for seen in trained}) == len(trained)
+    assert len({seen.dark for seen in trained}) == len(trained)
+    assert look("my-model") == look("my-model")
+    assert look("my-model").label == "my-model"
+    words = ["random", "my-model", "mlp", "siamese", "dss-sum"]
+    assert sorted(words, key=rank) == words[::-1]
+
+
+def test_an_error_is_better_when_lower():
+    assert metric("val_loss").better == metric("mae").better == "lower"
+    assert metric("mae").gain(1.0, 3.0) == metric("psnr").gain(3.0, 1.0) == 2.0
+
+
+def test_durations_read_well():
+    shown = [duration(s) for s in (0.42, 2, 42, 119, 200, 5400)]
+    assert shown == ["0.42 s", "2.0 s", "42 s", "119 s", "3.3 min", "1.5 h"]

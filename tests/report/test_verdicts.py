@@ -1,0 +1,116 @@
+"""Claims of the paper, judged by our numbers."""
+
+import pytest
+
+from symsets.experiments.published import Beats, Below, Claim
+from symsets.report import gather
+from symsets.report.gather import Comparison, Condition, Score
+from symsets.report.headline import headline
+from symsets.report.verdicts import judge, verdicts
+
+
+def compare(experiment="signals", metric="accuracy", setting="", **values):
+    scores = {
+        (100, metric, model.replace("_", "-")): Score(tuple(v)) for model, v in values.items()
+    }
+    return Comparison(Condition(experiment, setting, "", "ours", "", "test"), scores)
+
+
+def beats(a, b, margin=0.0):
+    return Claim("a is better than b.", (Beats((a,), (b,), margin),))
+
+
+def test_claims_about_signals_get_all_three_verdicts(signals):
+    (comparison,) = gather([signals]).comparisons
+    found = [(v.state, v.reason) for v in verdicts(comparison)]
+    assert [state for state, _ in found] == [
+        "cannot be judged yet",  # most rivals were not run
+        "cannot be judged yet",  # no DeepSets
+        "cannot be judged yet",  # no Siamese+DS
+        "holds",
+    ]
+    assert "no result for MLP, DeepSets, DeepSets(max), Siamese+DS" in found[0][1]
+    assert "2 of 8 comparisons agree so far" in found[0][1]
+    assert found[2][1] == "no result for Siamese+DS; 1 of 2 comparisons agree so far"
+    assert found[3][1] == "DSS(Sridhar) reaches 35.00 ± 1.41 %"
+
+
+@pytest.mark.parametrize(
+    ("values", "state"),
+    [
+        ({"dss_sum": [0.9], "siamese": [0.6]}, "holds"),
+        ({"dss_sum": [0.6], "siamese": [0.9]}, "does not hold"),
+        ({"dss_sum": [0.9], "siamese": [0.9]}, "does not hold"),  # as good is not better
+        ({"dss_sum": [0.9]}, "cannot be judged yet"),
+        ({"dss_sum": [0.9], "siamese": []}, "cannot be judged yet"),  # all runs failed
+        ({"dss_sum": [0.5, 0.7], "siamese": [0.4, 0.7]}, "cannot be judged yet"),  # noise
+        ({"dss_sum": [0.60, 0.62], "siamese": [0.40, 0.42]}, "holds"),
+    ],
+)
+def test_a_comparison_is_judged_by_means_and_noise(values, state):
+    assert judge(beats("dss-sum", "siamese"), compare(**values)).state == state
+
+
+def test_a_lower_error_is_better():
+    claim = beats("dss-sum", "siamese-ds")
+    better = compare("colors", "mae", dss_sum=[1.0], siamese_ds=[8.0])
+    worse = compare("colors", "mae", dss_sum=[8.0], siamese_ds=[1.0])
+    assert judge(claim, better).reason == "DSS(sum) is 7.00 better than Siamese+DS"
+    assert judge(claim, worse).reason == "DSS(sum) is 7.00 worse than Siamese+DS"
+    assert [judge(claim, c).state for c in (better, worse)] == ["holds", "does not hold"]
+
+
+def test_a_large_margin_must_be_large():
+    comparison = compare(dss_sum=[0.65], siamese=[0.6])
+    assert judge(beats("dss-sum", "siamese"), comparison).state == "holds"
+    assert judge(beats("dss-sum", "siamese", 0.1), comparison).state == "does not hold"
+
+
+def test_one_refutation_is_enough_even_if_others_are_missing():
+    claim = Claim("best", (Beats(("dss-sum",), ("mlp", "siamese")),))
+    assert judge(claim, compare(dss_sum=[0.5], siamese=[0.6])).state == "does not hold"
+
+
+def test_failing_means_staying_below():
+    claim = Claim("fails", (Below("sridhar", 0.45),))
+    assert judge(claim, compare(sridhar=[0.34])).state == "holds"
+    assert judge(claim, compare(sridhar=[0.8])).state == "does not hold"
+    assert judge(claim, compare(sridhar=[0.35, 0.56])).state == "cannot be judged yet"
+    assert judge(claim, compare(mlp=[0.8])).state == "cannot be judged yet"
+
+
+def test_claims_of_other_settings_are_left_out():
+    cars = compare("views", "chamfer", "cars", dss_sum=[0.1], sridhar=[0.2])
+    assert [v.state for v in verdicts(cars)] == ["holds"]
+    chairs = compare("views", "chamfer", "chairs", dss_sum=[0.1], sridhar=[0.2])
+    assert [v.state for v in verdicts(chairs)] == ["does not hold"]
+
+
+def test_a_claim_without_a_rule_is_left_to_the_reader():
+    found = verdicts(compare("shapes", setting="points", dss_sum=[0.5]))
+    assert found[-1].reason == "no rule for it: see the tables"
+    assert verdicts(compare("mine", dss_sum=[0.5])) == []
+
+
+def test_the_headline_says_who_is_best_and_by_how_much(signals, colors):
+    assert headline(gather([signals]).comparisons[0]) == (
+        "DSS(sum) is best: accuracy 97.00 ± 1.00 % with 3,000 training sets, "
+        "32.00 points better than the best Siamese variant (Siamese, 65.00 ± 5.00 %)."
+    )
+    assert headline(gather([colors]).comparisons[0]) == (
+        "DSS(Aittala) is best: mae 1.60 ± 0.10 with 500 training sets, "
+        "6.50 better than the best Siamese variant (Siamese+DS, 8.10 ± 0.10)."
+    )
+
+
+def test_the_headline_is_honest_when_siamese_wins_or_noise_decides():
+    assert "0.10" not in headline(compare(dss_sum=[0.9]))
+    won = headline(compare(siamese=[0.9], dss_sum=[0.8], random=[0.99]))
+    assert won.startswith("Siamese is best")
+    assert "the best network that is not Siamese (DSS(sum), 80.00 %)" in won
+    close = headline(compare(dss_sum=[0.5, 0.7], siamese=[0.4, 0.7]))
+    assert close.endswith("a difference within the noise.")
+    second = headline(compare(dss_sum=[0.9], mlp=[0.8]))
+    assert "10.00 points better than the next best (MLP, 80.00 %)" in second
+    assert headline(compare(metric="sparkle", dss_sum=[0.5])) == ""
+    assert headline(compare(dss_sum=[])) == ""

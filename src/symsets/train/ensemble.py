@@ -48,6 +48,11 @@ class Ensemble(nn.Module):
         # Its own weights are never used; a list keeps it out of the parameters.
         self._template = [copy.deepcopy(networks[0]).to("meta")]
 
+    @property
+    def template(self) -> nn.Module:
+        """The network without weights that every member runs through."""
+        return self._template[0]
+
     def forward(self, *inputs: Tensor, then: Callable[..., Tensor] | None = None) -> Tensor:
         """Apply each member to its own inputs.
 
@@ -57,10 +62,10 @@ class Ensemble(nn.Module):
         """
 
         def member(state: dict[str, Tensor], x: Tensor, *rest: Tensor) -> Any:
-            out = functional_call(self._template[0], state, (x,))
+            out = functional_call(self.template, state, (x,))
             return then(out, *rest) if then else out
 
-        self._template[0].train(self.training)
+        self.template.train(self.training)
         state = dict(self.stacked.named_parameters()) | dict(self.stacked.named_buffers())
         if self.size == 1:
             alone = {name: value[0] for name, value in state.items()}

@@ -23,6 +23,7 @@ from torch.utils.data import DataLoader
 from symsets.data import LabelledSets
 from symsets.train.ensemble import Ensemble
 from symsets.train.plan import Plan
+from symsets.train.statistics import refresh_statistics
 from symsets.train.step import CapturedSteps, EagerSteps, Loss, autocast
 
 __all__ = ["Fitted", "Progress", "fit", "predict"]
@@ -32,6 +33,7 @@ Progress = Callable[[int, list[float]], None]
 """Called after every epoch with its number and the validation metric of each seed."""
 
 EVALUATION_BATCH = 500
+STATISTICS_BATCHES = 16
 
 
 @dataclass
@@ -145,12 +147,22 @@ class _Fit(L.LightningModule):
         steps = self.plan.steps_per_epoch(len(self.sets["train"].y))
         losses = (self._total / steps).tolist()  # the only wait for the device in an epoch
         seconds = time.perf_counter() - self._started
+        if self.average is not None:
+            self._refresh(self.average)
         outputs = predict(self.candidate, self.sets["val"], self.plan.precision)
         for k, fitted in enumerate(self.fitted):
             if not fitted.stopped:
                 self._note(fitted, k, losses[k], outputs[k], seconds)
         if self.progress:
             self.progress(self.current_epoch, [f.curves[-1]["val_accuracy"] for f in self.fitted])
+
+    def _refresh(self, average: Ensemble) -> None:
+        """Give the averaged weights the batch statistics that belong to them."""
+        train, size = self.sets["train"], len(self.sets["train"].y)
+        orders = [self.plan.order(size, self.current_epoch, seed) for seed in self.seeds]
+        which = torch.stack(orders, dim=1)[:STATISTICS_BATCHES].to(self.device)
+        with autocast(self.plan.precision, self.device):
+            refresh_statistics(average, (train.x[batch] for batch in which))
 
     def _note(
         self, fitted: Fitted, k: int, train_loss: float, output: Tensor, seconds: float

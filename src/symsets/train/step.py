@@ -77,15 +77,11 @@ class EagerSteps:
 
     @torch.no_grad()
     def _follow(self) -> None:
-        """Move the average a little towards the weights, running statistics included."""
-        if self.average is None:
-            return
-        pairs = zip(
-            self.average.state_dict().values(), self.ensemble.state_dict().values(), strict=True
-        )
-        floating = [(a, b) for a, b in pairs if a.is_floating_point()]
-        averages, values = zip(*floating, strict=True)
-        torch._foreach_lerp_(averages, values, 1 - self.keep)
+        """Move the average a little towards the weights."""
+        if self.average is not None:
+            averages: list[Tensor] = list(self.average.parameters())
+            values: list[Tensor] = list(self.ensemble.parameters())
+            torch._foreach_lerp_(averages, values, 1 - self.keep)
 
     def run(self, order: Tensor, rates: Tensor) -> Tensor:
         """Take the steps ``order (S, K, B)`` at learning rates ``(S,)``; return summed losses."""
@@ -153,7 +149,7 @@ class CapturedSteps(EagerSteps):
     def _tensors(self) -> list[Tensor]:
         states = self.optimiser.state.values()
         moments = [t for state in states for t in state.values() if isinstance(t, Tensor)]
-        average = list(self.average.state_dict().values()) if self.average else []
+        average = list(self.average.parameters()) if self.average else []
         return [*self.ensemble.parameters(), *self.ensemble.buffers(), *average, *moments]
 
     @torch.no_grad()

@@ -92,6 +92,9 @@ def signals(
     lr: Annotated[str, typer.Option(help="A learning rate, or 'search' for each model.")] = "1e-3",
     epochs: Annotated[int | None, typer.Option(min=1, help="Epochs at every size.")] = None,
     data_seed: Annotated[int, typer.Option(min=0, help="Fixes the data.")] = 0,
+    together: Annotated[
+        bool, typer.Option("--together", help="Train all seeds of a model as one computation.")
+    ] = False,
 ) -> None:
     """Classify 25 noisy measurements of one periodic signal (the paper's first experiment).
 
@@ -114,6 +117,7 @@ def signals(
             learning_rate=lr,
             epochs=epochs,
             data_seed=data_seed,
+            together=together,
         )
         console.print(experiment.announcement(study))
         _run_with_progress(study)

@@ -157,7 +157,7 @@ class Study:
         preset: What to run.
         settings: How.
         device: Where to train.
-        together: Train all seeds of a model as one computation; pays on a GPU.
+        together: Train all seeds of a model as one computation.
     """
 
     def __init__(
@@ -322,6 +322,7 @@ def make_study(
     learning_rate: str = "1e-3",
     epochs: int | None = None,
     data_seed: int = 0,
+    together: bool = False,
 ) -> Study:
     """Return the study that a user described in words; one sentence for each wrong one."""
     if preset not in PRESETS:
@@ -340,7 +341,7 @@ def make_study(
         chosen = replace(chosen, seeds=seeds)
     settings = Settings(preset, recipe, _rate(learning_rate), epochs, data_seed, precision)
     Plan(1, precision=precision)  # one sentence if there is no such precision
-    return Study(out, chosen, settings, device, together=device.startswith("cuda"))
+    return Study(out, chosen, settings, device, together=together)
 
 
 def announcement(study: Study) -> str:

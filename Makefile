@@ -21,7 +21,7 @@ $(READY): pyproject.toml constraints.txt
 	@touch $(READY)
 
 demo: $(READY)  ## Run the main job: why early aggregation matters, in one table and one picture
-	@$(BIN)/symsets run orbits --out runs/demo
+	@$(BIN)/symsets run signals --preset quick --out runs/demo
 
 test: lint types check  ## Lint, format check, types and the whole test suite
 

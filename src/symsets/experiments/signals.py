@@ -53,6 +53,7 @@ class Preset:
         epochs: Passes over the training sets, for each size.
         width: Networks have this fraction of the published channels.
         test_size: Number of validation sets, and of test sets.
+        duration: How long that takes, in words.
     """
 
     models: tuple[str, ...]
@@ -61,6 +62,7 @@ class Preset:
     epochs: tuple[int, ...]
     width: float = 1.0
     test_size: int = 3000
+    duration: str = ""
 
     def epochs_at(self, train_size: int) -> int:
         """Return the epochs of the preset's size that is nearest, on a scale of factors."""
@@ -69,12 +71,30 @@ class Preset:
 
 
 PRESETS = {
-    "smoke": Preset(("dss-sum", "siamese"), (300,), 1, (2,), width=0.1, test_size=300),
+    "smoke": Preset(
+        models=("dss-sum", "siamese"),
+        train_sizes=(300,),
+        seeds=1,
+        epochs=(2,),
+        width=0.1,
+        test_size=300,
+        duration="a few seconds",
+    ),
     "quick": Preset(
-        ("dss-sum", "deepsets", "siamese", "sridhar"), (2000,), 1, (8,), width=0.2, test_size=1000
+        models=("dss-sum", "deepsets", "siamese", "sridhar"),
+        train_sizes=(2000,),
+        seeds=1,
+        epochs=(8,),
+        width=0.2,
+        test_size=1000,
+        duration="about two minutes on two cores",
     ),
     "paper": Preset(
-        PUBLISHED_MODELS, (30_000, 10_000, 3000, 1000, 300), 5, (30, 60, 100, 150, 200)
+        models=PUBLISHED_MODELS,
+        train_sizes=(30_000, 10_000, 3000, 1000, 300),
+        seeds=5,
+        epochs=(30, 60, 100, 150, 200),
+        duration="about an hour on one H200; days on a CPU",
     ),
 }
 
@@ -349,13 +369,14 @@ def announcement(study: Study) -> str:
     preset, runs = study.preset, sum(len(group.seeds) for group in study.groups)
     widths = "" if preset.width == 1 else f", {preset.width:g} times the published width"
     left = f"{runs} runs to go" if runs else "all runs are finished"
+    duration = f" (the whole preset takes {preset.duration})" if preset.duration and runs else ""
     return (
         "Each set holds 25 noisy copies of one periodic signal: a sine, a square or a\n"
         "sawtooth wave? The noise is three times as strong as the signal, so no copy\n"
         "tells by itself; a network has to bring the copies together, early.\n"
         f"\n{', '.join(preset.models)} on {' and '.join(f'{n:,}' for n in preset.train_sizes)} "
         f"training sets{widths},\n{preset.seeds} seed{'s' if preset.seeds > 1 else ''}, "
-        f"on {study.device}: {left}.\n"
+        f"on {study.device}: {left}{duration}.\n"
     )
 
 

@@ -145,7 +145,8 @@ class _Fit(L.LightningModule):
 
     def validation_step(self, batch: Any, index: int) -> None:
         steps = self.plan.steps_per_epoch(len(self.sets["train"].y))
-        losses = (self._total / steps).tolist()  # the only wait for the device in an epoch
+        total = self.trainer.strategy.reduce(self._total, reduce_op="mean")
+        losses = (total / steps).tolist()  # the only wait for the device in an epoch
         seconds = time.perf_counter() - self._started
         if self.average is not None:
             self._refresh(self.average)

@@ -1,0 +1,87 @@
+import copy
+
+import torch
+from torch import nn
+from torch.nn.functional import cross_entropy
+
+from symsets.models.signals import SignalNetwork
+from symsets.train.ensemble import Ensemble
+from symsets.train.statistics import refresh_statistics
+
+
+def members(num=3):
+    return [
+        SignalNetwork("dss-sum", widths=(4, 4, 2), num_elements=3, length=8).double()
+        for _ in range(num)
+    ]
+
+
+def inputs(num=3):
+    return torch.randn(num, 5, 3, 1, 8, dtype=torch.float64), torch.randint(3, (num, 5))
+
+
+def test_members_compute_what_they_would_alone():
+    nets, (x, y) = members(), inputs()
+    ensemble = Ensemble(nets)
+    losses = ensemble(x, y, then=cross_entropy)
+    losses.sum().backward()
+    for k, net in enumerate(nets):
+        loss = cross_entropy(net(x[k]), y[k])
+        loss.backward()
+        torch.testing.assert_close(losses[k], loss)
+        for name, p in net.named_parameters():
+            together = ensemble.stacked.get_parameter(name).grad[k]
+            torch.testing.assert_close(together, p.grad, rtol=1e-9, atol=1e-12)
+        for name, value in net.named_buffers():
+            torch.testing.assert_close(ensemble.stacked.get_buffer(name)[k], value)
+
+
+def test_one_member_needs_no_vectorisation():
+    (net,), (x, y) = members(1), inputs(1)
+    ensemble = Ensemble([net])
+    torch.testing.assert_close(ensemble(x)[0], net(x[0]))
+    assert ensemble(x, y, then=cross_entropy).shape == (1,)
+
+
+def test_modes_reach_the_members_however_they_are_set():
+    ensemble = Ensemble(members(1))
+    x, _ = inputs(1)
+    for module in ensemble.modules():  # as Lightning restores modes after validation
+        module.training = False
+    before = copy.deepcopy(ensemble.state_dict())
+    ensemble(x)
+    assert all(torch.equal(v, before[k]) for k, v in ensemble.state_dict().items())
+    ensemble.training = True
+    ensemble(x)
+    assert not all(torch.equal(v, before[k]) for k, v in ensemble.state_dict().items())
+
+
+def test_states_of_members_go_in_and_out():
+    nets = members()
+    ensemble = Ensemble(nets)
+    other = members(1)[0]
+    ensemble.load_member_state(1, other.state_dict())
+    for k, net in enumerate([nets[0], other, nets[2]]):
+        state = ensemble.member_state(k)
+        assert all(torch.equal(state[name], value) for name, value in net.state_dict().items())
+
+
+def test_refreshed_statistics_are_the_mean_over_batches():
+    net = nn.Sequential(nn.BatchNorm1d(2))
+    ensemble = Ensemble([net, net]).eval()
+    batches = [torch.randn(2, 6, 2) + k for k in range(3)]
+    refresh_statistics(ensemble, batches)
+    expected = torch.stack([b.mean(1) for b in batches]).mean(0)
+    torch.testing.assert_close(ensemble.stacked[0].running_mean, expected)
+    assert not ensemble.training
+    assert ensemble.template[0].momentum == 0.1
+
+
+def test_networks_without_statistics_are_left_alone():
+    ensemble = Ensemble([nn.Linear(2, 2)])
+
+    def none():
+        raise AssertionError("no batch is needed")
+        yield
+
+    refresh_statistics(ensemble, none())

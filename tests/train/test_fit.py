@@ -1,0 +1,199 @@
+import json
+import math
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+from torch.nn.functional import cross_entropy
+
+from symsets.data import Signals
+from symsets.models.signals import SignalNetwork
+from symsets.train.ensemble import Ensemble
+from symsets.train.fit import fit, predict
+from symsets.train.plan import Plan
+from symsets.train.step import CapturedSteps, EagerSteps
+
+SIGNALS = Signals(num_elements=5, length=16)
+EXACT = {"epochs": 4, "precision": "float64", "average": 0.5, "learning_rate": 1e-2}
+
+
+def network(seed):
+    torch.manual_seed(seed)
+    return SignalNetwork("dss-sum", widths=(6, 6, 4), num_elements=5, length=16)
+
+
+def accuracy(output, target):
+    return (output.argmax(1) == target).double().mean().item()
+
+
+@pytest.fixture(scope="module")
+def sets():
+    return [SIGNALS.make(split, 200).to("cpu", torch.float64) for split in ("train", "val")]
+
+
+def train(sets, seeds, plan, **options):
+    nets = [network(seed) for seed in seeds]
+    return fit(nets, seeds, plan, *sets, cross_entropy, accuracy, **options)
+
+
+def values(fitted):
+    return [(row["epoch"], row["train_loss"], row["val_accuracy"]) for row in fitted.curves]
+
+
+def assert_same(a, b, tolerance=1e-9):
+    assert a.epochs == b.epochs
+    for one, other in zip(values(a), values(b), strict=True):
+        assert one == pytest.approx(other, rel=1e-5)
+    for name, value in a.best.items():
+        torch.testing.assert_close(value, b.best[name], rtol=tolerance, atol=tolerance)
+
+
+def test_seeds_together_give_what_they_give_alone(sets):
+    plan = Plan(**EXACT, patience=2)
+    together = train(sets, [0, 1, 2], plan)
+    for seed, fitted in enumerate(together):
+        assert_same(fitted, train(sets, [seed], plan)[0], tolerance=1e-7)
+    assert values(together[0]) != values(together[1])
+
+
+@pytest.mark.parametrize("average", [0.0, 0.5])
+def test_a_run_that_was_interrupted_ends_where_it_would_have(sets, tmp_path, average):
+    class StopHereError(Exception):
+        pass
+
+    def interrupt(epoch, metrics):
+        if epoch == 2:
+            raise StopHereError
+
+    plan = Plan(**{**EXACT, "average": average})
+    checkpoint = tmp_path / "last.ckpt"
+    with pytest.raises(StopHereError):
+        train(sets, [0], plan, checkpoint=checkpoint, progress=interrupt)
+    seen = []
+    resumed = train(
+        sets, [0], plan, checkpoint=checkpoint, progress=lambda epoch, _: seen.append(epoch)
+    )
+    assert seen == [2, 3]
+    assert_same(resumed[0], train(sets, [0], plan)[0], tolerance=0)
+
+
+def test_the_best_epoch_on_validation_is_kept(sets):
+    fitted = train(sets, [0], Plan(epochs=5, precision="float64", learning_rate=0.03))[0]
+    assert fitted.best_metric == max(row["val_accuracy"] for row in fitted.curves)
+    net = network(0).double()
+    net.load_state_dict(fitted.best)
+    output = predict(Ensemble([net]), sets[1], "float64")[0]
+    assert accuracy(output, sets[1].y) == fitted.best_metric
+
+
+def test_each_seed_stops_on_its_own(sets):
+    plan = Plan(epochs=12, patience=2, precision="float64", learning_rate=0.01)
+    together = train(sets, list(range(6)), plan)
+    assert len({fitted.epochs for fitted in together}) > 1
+    for fitted in together:
+        metrics = [row["val_accuracy"] for row in fitted.curves]
+        best = metrics.index(max(metrics))
+        assert fitted.epochs == min(12, best + 1 + 2)
+
+
+def test_a_nan_stops_its_run_and_no_other(sets):
+    nets = [network(0), network(1)]
+    with torch.no_grad():
+        next(nets[0].parameters()).fill_(math.nan)
+    plan = Plan(**EXACT)
+    bad, good = fit(nets, [0, 1], plan, *sets, cross_entropy, accuracy)
+    assert bad.failed
+    assert bad.epochs == 1
+    assert_same(good, train(sets, [1], plan)[0], tolerance=1e-7)
+
+
+def test_learning_happens():
+    easy = Signals(num_elements=5, length=64, noise=0.1)
+    train_sets, val = easy.make("train", 1000), easy.make("val", 300)
+    net = SignalNetwork("dss-sum", widths=(16, 16, 8), num_elements=5, length=64)
+    plan = Plan(epochs=8, learning_rate=1e-2, average=0.5)
+    fitted = fit([net], [0], plan, train_sets, val, cross_entropy, accuracy)[0]
+    assert fitted.best_metric > 0.6
+    losses = [row["train_loss"] for row in fitted.curves]
+    assert losses[-1] < 0.7 * losses[0]
+
+
+def test_an_unreadable_checkpoint_is_named(sets, tmp_path):
+    checkpoint = tmp_path / "last.ckpt"
+    checkpoint.write_bytes(b"nonsense")
+    with pytest.raises(ValueError, match=r"checkpoint .*last\.ckpt cannot be read .* delete it"):
+        train(sets, [0], Plan(**EXACT), checkpoint=checkpoint)
+
+
+def test_two_processes_get_the_result_of_one(tmp_path):
+    script = Path(__file__).with_name("two_processes.py")
+    one, two = tmp_path / "one.json", tmp_path / "two.json"
+    launch = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
+    for command in ([str(script), str(one), "1"], [*launch, str(script), str(two), "2"]):
+        subprocess.run([sys.executable, *command], check=True, capture_output=True, timeout=200)
+    a, b = (json.loads(path.read_text()) for path in (one, two))
+    assert a["losses"] == pytest.approx(b["losses"], rel=1e-5)
+    for name, weight in a["weights"].items():
+        torch.testing.assert_close(
+            torch.tensor(weight), torch.tensor(b["weights"][name]), rtol=1e-9, atol=1e-9
+        )
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"epochs": 0}, "epochs must be at least 1, got 0"),
+        ({"epochs": 1, "schedule": "step"}, r"schedule must be one of \['constant', 'cosine'\]"),
+        ({"epochs": 1, "precision": "half"}, "precision must be one of"),
+        ({"epochs": 1, "learning_rate": 0}, "learning_rate must be positive, got 0"),
+        ({"epochs": 1, "average": 1.0}, "average must be at least 0 and below 1"),
+    ],
+)
+def test_bad_plans_get_a_sentence(options, message):
+    with pytest.raises(ValueError, match=message):
+        Plan(**options)
+
+
+def test_orders_are_fixed_by_seed_and_epoch_and_visit_each_set_once():
+    plan = Plan(epochs=3, batch_size=8)
+    assert torch.equal(plan.order(70, 1, 5), plan.order(70, 1, 5))
+    assert not torch.equal(plan.order(70, 1, 5), plan.order(70, 2, 5))
+    assert plan.order(70, 0, 0).shape == (8, 8)
+    assert len(plan.order(64, 0, 0).unique()) == 64
+    assert plan.order(5, 0, 0).shape == (1, 5)
+
+
+def test_the_cosine_rises_and_falls_to_nothing():
+    plan = Plan(epochs=10, learning_rate=1.0)
+    rates = torch.cat([plan.rates(epoch, 10) for epoch in range(10)])
+    assert rates[0] < 0.1
+    assert 0.9 < rates.max() <= 1
+    assert rates[-1] < 1e-3
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
+@pytest.mark.parametrize(
+    ("precision", "bound"), [("float32", 1e-4), ("tf32", 3e-2), ("bfloat16", 1e-1)]
+)
+def test_captured_steps_have_the_gradients_of_float64(precision, bound):
+    data = Signals().make("train", 256, "cuda")
+    net = SignalNetwork("dss-sum").cuda()
+    for module in net.net:
+        if isinstance(module, torch.nn.ReLU):  # a kink would make finite differences
+            module.forward = torch.nn.functional.softplus
+    torch.set_float32_matmul_precision("high" if precision == "tf32" else "highest")
+    exact = Ensemble([net]).double().cuda()
+    double = data.to("cuda", torch.float64)
+    ensemble = Ensemble([net]).cuda()
+    rate = torch.tensor(0.0, device="cuda")
+    optimiser = torch.optim.AdamW(ensemble.parameters(), lr=rate, fused=True, capturable=True)
+    order = torch.randint(256, (1, 1, 64), device="cuda")
+    CapturedSteps(ensemble, optimiser, data, cross_entropy, precision).run(order, torch.zeros(1))
+    EagerSteps(exact, optimiser, double, cross_entropy).losses(order[0]).sum().backward()
+    scale = max(p.grad.norm() for p in exact.parameters())
+    for p, q in zip(ensemble.parameters(), exact.parameters(), strict=True):
+        error = (p.grad.double() - q.grad).norm() / max(q.grad.norm(), 1e-2 * scale)
+        assert error < bound

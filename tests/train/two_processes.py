@@ -1,0 +1,38 @@
+"""Train a network without batch statistics; run by torchrun in one or two processes."""
+
+import json
+import sys
+
+import torch
+from torch import nn
+from torch.nn.functional import cross_entropy
+
+from symsets import DSS, Sequential
+from symsets.data import Signals
+from symsets.nn import CircularConv1d, Classify
+from symsets.train.fit import fit
+from symsets.train.plan import Plan
+
+
+def accuracy(output, target):
+    return (output.argmax(1) == target).double().mean().item()
+
+
+def main(path, processes):
+    torch.set_num_threads(1)
+    torch.manual_seed(0)
+    net = Sequential(DSS(CircularConv1d(1, 4, 8), size=3), nn.ReLU(), Classify(4, 3, size=3))
+    signals = Signals(num_elements=3, length=8)
+    train, val = (signals.make(s, 64).to("cpu", torch.float64) for s in ("train", "val"))
+    plan = Plan(epochs=2, batch_size=16, learning_rate=1e-2, precision="float64")
+    options = {"devices": processes, "strategy": "ddp"} if processes > 1 else {}
+    fitted = fit([net], [0], plan, train, val, cross_entropy, accuracy, **options)[0]
+    if not torch.distributed.is_initialized() or torch.distributed.get_rank() == 0:
+        weights = {name: value.tolist() for name, value in fitted.best.items()}
+        losses = [row["train_loss"] for row in fitted.curves]
+        with open(path, "w") as file:
+            json.dump({"weights": weights, "losses": losses}, file)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], int(sys.argv[2]))

@@ -36,6 +36,19 @@ def test_members_compute_what_they_would_alone():
             torch.testing.assert_close(ensemble.stacked.get_buffer(name)[k], value)
 
 
+def test_members_train_in_half_precision():
+    nets, (x, y) = [net.float() for net in members()], inputs()
+    gradients = []
+    for enabled in (False, True):
+        ensemble = Ensemble(nets)
+        with torch.autocast("cpu", torch.bfloat16, enabled=enabled, cache_enabled=False):
+            losses = ensemble(x.float(), y, then=cross_entropy)
+        losses.sum().backward()
+        gradients.append(torch.cat([p.grad.flatten() for p in ensemble.parameters()]))
+    exact, half = gradients
+    assert (half - exact).norm() < 0.1 * exact.norm()
+
+
 def test_one_member_needs_no_vectorisation():
     (net,), (x, y) = members(1), inputs(1)
     ensemble = Ensemble([net])

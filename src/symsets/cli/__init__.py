@@ -11,7 +11,7 @@ from rich.console import Console
 
 from symsets._version import __version__
 from symsets.cli import run
-from symsets.cli.common import console, user_errors
+from symsets.cli.common import console, show_report, user_errors
 
 __all__ = ["app", "main"]
 
@@ -75,14 +75,7 @@ def report(
     from symsets import report as reports
 
     with user_errors():
-        written = reports.write(directories, out)
-    for table in written.tables:
-        console.print(reports.to_rich(table), "")
-    for line in written.headlines:
-        console.print(line, markup=False)
-    console.print("")
-    for path in (written.html, written.markdown, *written.figures):
-        console.print(f"written to {path}", markup=False, soft_wrap=True)
+        show_report(reports.write(directories, out))
 
 
 def main() -> None:

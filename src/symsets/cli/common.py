@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 import typer
 from rich.console import Console
 
 from symsets.extras import MissingExtraError
 
-__all__ = ["console", "user_errors"]
+if TYPE_CHECKING:
+    from symsets.report import Report
+
+__all__ = ["console", "show_report", "user_errors"]
 
 console = Console(highlight=False)
 
@@ -24,3 +28,16 @@ def user_errors() -> Iterator[None]:
         console = Console(stderr=True, highlight=False)
         console.print(f"symsets: {error}", markup=False, soft_wrap=True)
         raise typer.Exit(2) from error
+
+
+def show_report(report: Report) -> None:
+    """Print the tables and conclusions of a report, and where it was written."""
+    from symsets.report import to_rich
+
+    for table in report.tables:
+        console.print(to_rich(table), "")
+    for line in report.headlines:
+        console.print(line, markup=False)
+    console.print()
+    for path in (report.html, report.markdown, *report.figures):
+        console.print(f"written to {path}", markup=False, soft_wrap=True)

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
-from symsets.cli.common import console, user_errors
+from symsets.cli.common import console, show_report, user_errors
+from symsets.train.processes import is_first
 from symsets.train.records import checked_device
 
 if TYPE_CHECKING:
@@ -119,14 +120,12 @@ def signals(
             data_seed=data_seed,
             together=together,
         )
+        console.quiet = not is_first()
         console.print(experiment.announcement(study))
         _run_with_progress(study)
-        written = report.write([study.out])
-    for table in written.tables:
-        console.print(report.to_rich(table), "")
-    for line in written.headlines:
-        console.print(line, markup=False)
-    console.print(f"\nResults: {study.out / 'results.json'}   Page: {written.html}", soft_wrap=True)
+        if is_first():
+            show_report(report.write([study.out]))
+            console.print(f"results in {study.out / 'results.json'}", soft_wrap=True)
 
 
 def _run_with_progress(study: Study) -> None:

@@ -20,6 +20,7 @@ from symsets.saving import save
 from symsets.train.ensemble import Ensemble
 from symsets.train.fit import Fitted, fit, predict
 from symsets.train.plan import Plan
+from symsets.train.processes import is_first
 from symsets.train.records import Record, device_name, write_json, write_records
 from symsets.train.runs import RunDirectory, claim_directory
 
@@ -187,7 +188,9 @@ class Study:
         self.preset = preset
         self.settings = settings
         self.device = device
-        claim_directory(out, {"experiment": "signals", **asdict(settings), "width": preset.width})
+        if is_first():
+            configuration = {"experiment": "signals", **asdict(settings), "width": preset.width}
+            claim_directory(out, configuration)
         self.groups = plan_groups(preset, out, settings, together=together)
         self._data: dict[str, LabelledSets] = {}
 
@@ -239,6 +242,8 @@ class Study:
         fitted = self._fit(
             networks, group.seeds, plan, group.train_size, checkpoint=checkpoint, watch=watch
         )
+        if not is_first():
+            return []
         records = [
             self._finish(group, seed, network, one, plan)
             for seed, network, one in zip(group.seeds, networks, fitted, strict=True)

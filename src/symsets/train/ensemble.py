@@ -9,6 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 from torch.func import functional_call
+from torch.nn.modules.batchnorm import _BatchNorm
 
 __all__ = ["Ensemble"]
 
@@ -47,6 +48,10 @@ class Ensemble(nn.Module):
                 module.register_buffer(leaf, together)
         # Its own weights are never used; a list keeps it out of the parameters.
         self._template = [copy.deepcopy(networks[0]).to("meta")]
+        if self.size > 1:
+            for part in self.template.modules():
+                if isinstance(part, _BatchNorm):
+                    part.register_forward_pre_hook(_cast_to_statistics)
 
     @property
     def template(self) -> nn.Module:
@@ -72,6 +77,10 @@ class Ensemble(nn.Module):
             return member(alone, *(value[0] for value in inputs))[None]
         return torch.vmap(member, randomness="different")(state, *inputs)
 
+    def synchronise_statistics(self) -> None:
+        """Take batch statistics over all processes (on GPUs; for a single member)."""
+        self._template[0] = nn.SyncBatchNorm.convert_sync_batchnorm(self.template)
+
     def member_state(self, k: int) -> dict[str, Tensor]:
         """Return a copy of the state of member ``k``, as the network names it."""
         return {name: v[k].detach().clone() for name, v in self.stacked.state_dict().items()}
@@ -81,3 +90,9 @@ class Ensemble(nn.Module):
         with torch.no_grad():
             for name, value in self.stacked.state_dict().items():
                 value[k].copy_(state[name])
+
+
+def _cast_to_statistics(norm: nn.Module, inputs: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
+    """Give batch normalisation its input in full precision: vmap does not mix types there."""
+    running = norm.running_mean
+    return (inputs[0].to(running.dtype),) if isinstance(running, Tensor) else inputs

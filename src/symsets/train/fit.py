@@ -23,6 +23,7 @@ from torch.utils.data import DataLoader
 from symsets.data import LabelledSets
 from symsets.train.ensemble import Ensemble
 from symsets.train.plan import Plan
+from symsets.train.processes import distributed_options
 from symsets.train.statistics import refresh_statistics
 from symsets.train.step import CapturedSteps, EagerSteps, Loss, autocast
 
@@ -103,6 +104,8 @@ class _Fit(L.LightningModule):
         )
 
     def setup(self, stage: str) -> None:
+        if self.trainer.world_size > 1 and self.device.type == "cuda":
+            self.ensemble.synchronise_statistics()
         self.sets = {name: sets.to(self.device) for name, sets in self.sets.items()}
 
     def train_dataloader(self) -> DataLoader[Any]:
@@ -264,15 +267,17 @@ def fit(
         val: Validation sets, for early stopping and for choosing the epoch to keep.
         loss: Of one network's output and its targets.
         metric: Of the same; larger is better.
-        device: Where to train.
+        device: Where to train; several processes take one GPU each.
         checkpoint: A file to continue from, and to write after each epoch.
         progress: Called after each epoch.
-        options: For Lightning's ``Trainer``: ``strategy``, ``devices``, ``num_nodes``, …
+        options: For Lightning's ``Trainer``: ``strategy``, ``devices``, ``num_nodes``, …; under
+            ``torchrun`` or SLURM they are found by themselves.
     """
     module = _Fit(Ensemble(networks), plan, seeds, train, val, loss, metric, progress)
     if plan.precision == "float64":
         module.double()
     target = torch.device(device)
+    options = distributed_options() | options
     with _quiet(), _matmul_precision(plan.precision):
         trainer = L.Trainer(
             accelerator="gpu" if target.type == "cuda" else target.type,
@@ -287,7 +292,6 @@ def fit(
             num_sanity_val_steps=0,
             reload_dataloaders_every_n_epochs=1,
             use_distributed_sampler=False,
-            sync_batchnorm=target.type == "cuda",
             **options,
         )
         resume = checkpoint if checkpoint and checkpoint.exists() else None

@@ -1,0 +1,39 @@
+"""Which process this is, when several work on one run (``torchrun``, SLURM)."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+__all__ = ["distributed_options", "is_first"]
+
+
+def _number(*names: str) -> int | None:
+    """Return the first of some environment variables that is set."""
+    for name in names:
+        if value := os.environ.get(name):
+            return int(value)
+    return None
+
+
+def is_first() -> bool:
+    """Whether this process is the one that writes files and talks to the user.
+
+    Example:
+        >>> is_first()
+        True
+    """
+    return (_number("RANK", "SLURM_PROCID") or 0) == 0
+
+
+def distributed_options() -> dict[str, Any]:
+    """Return what Lightning's ``Trainer`` needs to know where a launcher started us.
+
+    ``torchrun`` tells the number of processes by ``WORLD_SIZE``. Inside a SLURM job with several
+    tasks Lightning finds its peers by itself, from the same options.
+    """
+    world = _number("WORLD_SIZE", "SLURM_NTASKS") or 1
+    if world == 1:
+        return {}
+    local = _number("LOCAL_WORLD_SIZE", "SLURM_NTASKS_PER_NODE") or world
+    return {"strategy": "ddp", "devices": local, "num_nodes": world // local}

@@ -1,0 +1,162 @@
+"""What the networks for sets of images are made of: layers that all follow one recipe."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from itertools import pairwise
+from typing import Any, TypeVar
+
+from torch import Tensor, nn
+
+from symsets.nn import DSS, Sequential, set_layer
+from symsets.nn.registry import Make
+from symsets.sets import Sets, fold
+
+__all__ = ["MODELS", "RECIPES", "Layers", "check_choice", "default_widths", "image_size"]
+
+MODELS = (
+    "siamese",
+    "siamese-ds",
+    "dss-sum",
+    "dss-mean",
+    "dss-max",
+    "dss-median",
+    "aittala",
+    "sridhar",
+    "attention",
+    "wreath",
+)
+RECIPES = ("ours", "published")
+Widths = TypeVar("Widths")
+
+
+def check_choice(name: str, value: Any, choices: Sequence[Any]) -> None:
+    """Raise one sentence unless ``value`` is one of ``choices``."""
+    if value not in choices:
+        raise ValueError(f"{name} must be one of {list(choices)}, got {value!r}")
+
+
+def default_widths(table: dict[str, dict[str, Widths]], model: str, recipe: str) -> Widths:
+    """Look up the widths of a model; models that were never published have ours."""
+    if model.startswith("dss-"):
+        family = "dss"
+    else:
+        family = "siamese" if model in ("siamese-ds", "sridhar") else model
+    return table[recipe].get(family) or table["ours"][family]
+
+
+def image_size(x: Sets) -> tuple[int, int]:
+    """Return height and width of the images of ``x``."""
+    rows, _ = fold(x)
+    if not isinstance(rows, Tensor) or rows.ndim != 4:
+        got = f"elements of shape {tuple(rows.shape[1:])}" if isinstance(rows, Tensor) else rows
+        raise ValueError(
+            "x must be sets of images of one size, (B, N, C, H, W) or ragged of (T, C, H, W), "
+            f"got {got}"
+        )
+    return rows.shape[2], rows.shape[3]
+
+
+class Layers:
+    """Make set layers that all follow one recipe, each with its normalisation.
+
+    ``"published"`` normalises both branches of DSS, the context after it is pooled, before they
+    are added; the other schemes once, after they aggregate. Every map has a bias, and weights
+    start as Xavier's. ``"ours"`` normalises once after the layer and divides sums by the set size
+    of training.
+
+    Args:
+        model: A word from :data:`MODELS`.
+        recipe: A word from :data:`RECIPES`.
+        num_elements: Set size of training.
+        activation: Makes the nonlinearity.
+        dropout: Rate of dropout: of whole channels after convolutions, of features after linear
+            maps.
+    """
+
+    def __init__(
+        self,
+        model: str,
+        recipe: str,
+        *,
+        num_elements: int,
+        activation: Callable[[], nn.Module],
+        dropout: float,
+    ) -> None:
+        self.published = recipe == "published"
+        self.scheme = "siamese" if model == "siamese-ds" else model
+        self.late_scheme = "siamese" if model == "siamese" else "dss-max"
+        self.size = 1.0 if self.published else float(num_elements)
+        self.activation = activation
+        self.dropout = dropout
+
+    def channels(self, width: int) -> int:
+        """Return the channels of a layer: the width of its map, doubled by concatenation."""
+        return 2 * width if self.scheme == "aittala" else width
+
+    def block(self, channels: Sequence[int], *, padding: int) -> Sequential:
+        """Chain 3×3 convolutions."""
+        parts: list[nn.Module] = []
+        for i, o in pairwise(channels):
+            parts += self.conv(self.scheme, i, o, 3, padding=padding)
+            parts += [self.activation(), *self._drop(nn.Dropout2d)]
+        return Sequential(*parts)
+
+    def bottleneck(self, channels: int) -> Sequential:
+        """Chain three DeepSets layers that look at every pixel of a small image on its own."""
+        parts: list[nn.Module] = []
+        for _ in range(3):
+            parts += [*self.conv(self.late_scheme, channels, channels, 1), self.activation()]
+        return Sequential(*parts)
+
+    def deepsets(self, widths: Sequence[int]) -> Sequential:
+        """Chain DeepSets layers for feature vectors, without normalisation."""
+        parts: list[nn.Module] = []
+        for i, o in pairwise(widths):
+            parts += self._layer(self.late_scheme, nn.Linear, i, o)
+            parts += [self.activation(), *self._drop(nn.Dropout)]
+        last = 1 + len(self._drop(nn.Dropout))
+        return Sequential(*parts[:-last])
+
+    def conv(
+        self, scheme: str, i: int, o: int, kernel_size: int, *, padding: int = 0, norm: bool = True
+    ) -> list[nn.Module]:
+        """Make a convolutional set layer, with its normalisation."""
+        # A bias that batch normalisation removes again is left out, but for the published form.
+        make = partial(
+            nn.Conv2d, kernel_size=kernel_size, padding=padding, bias=self.published or not norm
+        )
+        return self._layer(scheme, make, i, o, norm=nn.BatchNorm2d if norm else None)
+
+    def _layer(
+        self,
+        scheme: str,
+        make: Make,
+        i: int,
+        o: int,
+        *,
+        norm: Callable[[int], nn.Module] | None = None,
+    ) -> list[nn.Module]:
+        def branch() -> nn.Module:
+            return nn.Sequential(make(i, o), norm(o)) if norm else make(i, o)
+
+        if self.published and scheme.startswith("dss-"):
+            layers: list[nn.Module] = [
+                DSS(branch(), branch(), pool=scheme.removeprefix("dss-"))  # both have biases
+            ]
+        else:
+            layers = [set_layer(scheme, make, i, o, size=self.size), *([norm(o)] if norm else [])]
+        if self.published:
+            _xavier(layers[0])
+        return layers
+
+    def _drop(self, kind: Callable[[float], nn.Module]) -> list[nn.Module]:
+        return [kind(self.dropout)] if self.dropout else []
+
+
+def _xavier(module: nn.Module) -> None:
+    """Draw the weights of all maps as the released code does."""
+    for part in module.modules():
+        if isinstance(part, nn.Conv2d | nn.Linear):
+            nn.init.xavier_normal_(part.weight)

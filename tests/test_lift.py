@@ -183,9 +183,9 @@ def test_schemes_that_cannot_start_as_the_original_are_refused(scheme):
         lift(Net(), scheme)
 
 
-@pytest.mark.parametrize("scheme", ["dss", "dss-medain", "dss-siamese", "nonsense"])
+@pytest.mark.parametrize("scheme", ["dss", "dss-medain", "dss-siamese", "nonsense", None, 5])
 def test_unknown_schemes_list_the_choices(scheme):
-    with pytest.raises(ValueError, match=f"scheme must be one of .*'wreath'.*, got '{scheme}'"):
+    with pytest.raises(ValueError, match=f"scheme must be one of .*'wreath'.*, got {scheme!r}"):
         lift(Net(), scheme)
 
 
@@ -788,7 +788,37 @@ def test_where_names_may_be_other_maps_of_single_elements():
         lift(nn.Sequential(Scale()), "wreath", where=["0"])
 
 
+class Block(nn.Module):
+    """A map of single elements that is made of several layers."""
+
+    def __init__(self):
+        super().__init__()
+        self.first, self.last = nn.Linear(3, 6), nn.Linear(6, 4)
+
+    def forward(self, x):
+        return self.last(torch.relu(self.first(x)))
+
+
+@pytest.mark.parametrize("scheme", ["dss-mean", "dss-power2", "attention"])
+def test_the_messages_of_whole_blocks_start_at_zero_and_learn(scheme):
+    torch.manual_seed(0)
+    block = Block()
+    net = lift(nn.Sequential(block), scheme, where=["0"])
+    x = torch.randn(8, 5, 3)
+    torch.testing.assert_close(net(x), block(x))
+    optimiser = torch.optim.SGD(net.parameters(), 0.1)
+    for _ in range(2):
+        optimiser.zero_grad()
+        (net(x) - x.mean(1, keepdim=True).sum(2, keepdim=True)).square().mean().backward()
+        optimiser.step()
+    voice = net.model[0].message.value if scheme == "attention" else net.model[0].message.context
+    assert all(bool((p.grad != 0).any()) for p in voice.parameters())
+    assert "LiftedBlock(\n      + " in repr(net)
+
+
 def test_where_must_make_sense():
+    with pytest.raises(TypeError, match="where must be a list of names or a function, got 5"):
+        lift(Map(), where=5)
     with pytest.raises(ValueError, match=r"where must name modules of the network, got \['no'\]"):
         lift(Map(), where=["first", "no"])
     with pytest.raises(TypeError, match=r"where must be a list of names .* got the string 'first'"):

@@ -363,6 +363,10 @@ def test_draws_are_repeatable():
 def test_wrong_arguments_are_told():
     with pytest.raises(ValueError, match=r"task must be one of \['transform', .*, got 'sort'"):
         assert_equivariant(F.relu, dense(), task="sort")
+    with pytest.raises(
+        TypeError, match=r"symmetry must be a function or .*group, got 'C4'; .*parse"
+    ):
+        assert_equivariant(F.relu, dense(), symmetry="C4")
     with pytest.raises(ValueError, match="trials must be at least 1, got 0"):
         assert_equivariant(F.relu, dense(), trials=0)
     with pytest.raises(ValueError, match="x must have at least 2 axes"):

@@ -18,7 +18,7 @@ from torch import Tensor, nn
 from symsets.nn.base import AdditiveSetLayer, add_message
 from symsets.sets import RaggedSets
 
-__all__ = ["Binding", "Bound", "add_hearing", "hears", "message_names"]
+__all__ = ["Binding", "Bound", "Gate", "add_hearing", "hears", "message_names"]
 
 if TYPE_CHECKING:
     _Layer = nn.Module
@@ -80,6 +80,27 @@ class Binding:
         return bound
 
 
+class Gate(nn.Module):
+    """Scale what a map returns by a learned number that starts at zero.
+
+    Args:
+        map: The map.
+
+    Example:
+        >>> Gate(nn.Linear(2, 3))(torch.ones(1, 2)).abs().tolist()
+        [[0.0, 0.0, 0.0]]
+    """
+
+    def __init__(self, map: nn.Module) -> None:
+        super().__init__()
+        self.map = map
+        self.scale = nn.Parameter(torch.zeros(()))
+
+    def forward(self, *args: Any) -> Tensor:
+        """Apply the map and scale."""
+        return self.map(*args) * self.scale
+
+
 class _Hearing(_Layer):
     """Mixed into the class of a layer: adds the message of the set to what the layer returns."""
 
@@ -103,13 +124,13 @@ class _Hearing(_Layer):
                 f"{x.shape[0]} (windows or tokens folded into the batch?): leave it out with where="
             )
         message = self.message.message(bound.unfold(x), *extra)
-        heard = add_message(bound.unfold(own), message)
+        heard = add_message(bound.unfold(own), message, self.message.channel_axis)
         return heard.elements if isinstance(heard, RaggedSets) else heard.flatten(0, 1)
 
     def extra_repr(self) -> str:
         """Show the formula."""
         inner = self.message.formula.removeprefix("element(x_i) + ")
-        return f"{super().extra_repr()}, + {inner}"
+        return ", ".join(filter(None, [super().extra_repr(), f"+ {inner}"]))
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         return _restore, (type(self).__mro__[2],), self.__dict__

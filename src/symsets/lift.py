@@ -11,7 +11,7 @@ from torch.nn.modules.lazy import LazyModuleMixin
 from torch.nn.utils import parametrize
 from torch.utils import _pytree as pytree
 
-from symsets._lifted import Binding, Bound, add_hearing, hears, message_names
+from symsets._lifted import Binding, Bound, Gate, add_hearing, hears, message_names
 from symsets.nn._parts import zeroed
 from symsets.nn.attention import SetAttention
 from symsets.nn.base import AdditiveSetLayer, SetModule
@@ -19,7 +19,7 @@ from symsets.nn.circular import CircularConv1d, CircularConv2d
 from symsets.nn.dss import DSS
 from symsets.nn.registry import schemes
 from symsets.nn.wreath import Wreath
-from symsets.sets import Sets, fold, power_degree
+from symsets.sets import Sets, check_size, fold, power_degree
 
 __all__ = ["Lifted", "lift"]
 
@@ -57,6 +57,7 @@ def lift(
             ``"wreath"`` or ``"siamese"``. The others cannot start as the original.
         where: Which layers to lift: the names of some modules, or a function of a name and a
             module that picks among the convolutions and linear maps. All of these if left out.
+            A named module may also be another map or a whole block.
         size: A constant that sums over a set are divided by, such as the set size of training.
 
     Example:
@@ -69,8 +70,7 @@ def lift(
     """
     if not isinstance(model, nn.Module):
         raise TypeError(f"model must be a module, got {type(model).__name__}")
-    if not size > 0:
-        raise ValueError(f"size must be positive, got {size}")
+    check_size(size)
     messenger = _messenger(scheme, size)
     copied = copy.deepcopy(model)
     binding = Binding()
@@ -148,13 +148,13 @@ def _messenger(scheme: str, size: float) -> Messenger | None:
     if scheme == "siamese":
         return None
     if scheme == "attention":
-        return lambda module: _silent(layer := SetAttention(module), layer.value)
+        return lambda module: _silent(SetAttention(module), "value")
     if scheme == "wreath":
         return lambda module: _silent(
             Wreath(module, size=size, channel_axis=-1 if isinstance(module, nn.Linear) else 1)
         )
-    if scheme.startswith("dss-") and (scheme in schemes() or power_degree(pool)):
-        return lambda module: _silent(layer := DSS(module, pool=pool, size=size), layer.context)
+    if str(scheme).startswith("dss-") and (scheme in schemes() or power_degree(pool)):
+        return lambda module: _silent(DSS(module, pool=pool, size=size), "context")
     if scheme in schemes():
         raise ValueError(
             f"scheme must be able to start as the original network, which {scheme!r} cannot: "
@@ -163,10 +163,16 @@ def _messenger(scheme: str, size: float) -> Messenger | None:
     raise ValueError(f"scheme must be one of {schemes()}, got {scheme!r}")
 
 
-def _silent(layer: AdditiveSetLayer, voice: nn.Module | None = None) -> AdditiveSetLayer:
+def _silent(layer: AdditiveSetLayer, voice: str | None = None) -> AdditiveSetLayer:
     """Drop the element map, which is the lifted layer itself, and silence the message."""
+    is_linear = isinstance(layer.element, LIFTABLE)
     layer.element = nn.Identity()
-    zeroed(voice or layer)
+    if voice is None:
+        zeroed(layer)
+    elif is_linear:
+        zeroed(layer.get_submodule(voice))
+    else:  # with all its weights at zero, a block of several layers would never learn
+        setattr(layer, voice, Gate(layer.get_submodule(voice)))
     return layer
 
 
@@ -201,6 +207,8 @@ def _chosen(model: nn.Module, where: Where) -> dict[str, nn.Module]:
 def _named(modules: dict[str, nn.Module], names: Collection[str]) -> dict[str, nn.Module]:
     if isinstance(names, str):
         raise TypeError(f"where must be a list of names or a function, got the string {names!r}")
+    if not isinstance(names, Collection):
+        raise TypeError(f"where must be a list of names or a function, got {names!r}")
     if unknown := [name for name in names if name not in modules]:
         raise ValueError(f"where must name modules of the network, got {unknown}")
     first = {modules[name]: name for name in reversed(list(names))}

@@ -189,6 +189,11 @@ def _draw_moves(
     trials: int,
     seed: int,
 ) -> list[_Move]:
+    if not (symmetry is None or callable(symmetry) or isinstance(symmetry, PermutationGroup)):
+        raise TypeError(
+            f"symmetry must be a function or a permutation group, got {symmetry!r}; "
+            "symsets.groups.parse reads names"
+        )
     if trials < 1:
         raise ValueError(f"trials must be at least 1, got {trials}")
     generator = torch.Generator().manual_seed(seed)

@@ -4,6 +4,7 @@ import pytest
 from symsets.groups import (
     Cyclic,
     PermutationGroup,
+    Product,
     Symmetric,
     Translations,
     Trivial,
@@ -15,6 +16,7 @@ from symsets.groups import (
 )
 from symsets.groups._arrays import components
 from symsets.groups.pairs import pair_components
+from symsets.nn import EquivariantLinear
 
 SWAP = PermutationGroup([[1, 0, 2]])
 BASES = [Cyclic(3), Symmetric(3), Trivial(2), SWAP, Translations(2, 2), tensor_power(Cyclic(2), 2)]
@@ -106,3 +108,28 @@ def test_tensor_powers_of_products_can_keep_parts_of_an_index():
     half = G.on(0, 3)
     assert half.shape == (3, 2)
     assert dimension(G, half) == trace_dimension(G, half)
+
+
+@pytest.mark.parametrize(
+    ("call", "name"),
+    [
+        (lambda: wreath("C4", 5), "group"),
+        (lambda: tensor_power("C4", 1), "group"),
+        (lambda: tensor_power("C4", 2), "group"),
+        (lambda: Product("C4", Cyclic(3)), "parts"),
+        (lambda: dimension("C4"), "source"),
+        (lambda: basis(Cyclic(4), "C4"), "target"),
+        (lambda: trace_dimension("C4"), "source"),
+        (lambda: EquivariantLinear("C4", 1, 1), "source"),
+    ],
+)
+def test_names_are_not_groups_and_the_message_says_how_to_read_them(call, name):
+    message = f"{name} must be a permutation group, got 'C4'; symsets.groups.parse reads names"
+    with pytest.raises(TypeError, match=message):
+        call()
+
+
+@pytest.mark.parametrize("H", [Symmetric(4), Cyclic(5), *BASES], ids=str)
+def test_logarithms_of_orders_are_those_of_the_orders(H):
+    for G in (H, wreath(H, 3), H * Symmetric(3), tensor_power(H, 2)):
+        assert G.log10_order() == pytest.approx(np.log10(float(G.order)), abs=1e-12)

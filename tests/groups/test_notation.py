@@ -75,3 +75,15 @@ def test_orders_are_written_out_or_rounded():
     assert order_text(wreath(Cyclic(4), 5)) == "122880"
     assert order_text(Symmetric(1000)) == "4.02·10^2567"
     assert order_text(Translations(*[10] * 12)) == "1.00·10^12"
+    assert order_text(Translations(999_999_999_999 // 3, 3)) == "999999999999"
+
+
+def test_orders_too_long_to_be_written_are_rounded_at_once():
+    assert order_text(parse("S50000 wr S100")) == "2.75·10^21323810"
+    assert order_text(parse("(S100000 wr S100000) wr S9")) == "10^410920214976"
+    assert order_text(parse("S1000 x S1000^2")) == "1.62·10^5135"
+
+
+def test_names_must_be_text():
+    with pytest.raises(TypeError, match=r"text must be a string such as 'S5 x C4', got 5"):
+        parse(5)

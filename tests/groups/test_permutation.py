@@ -26,6 +26,8 @@ def test_the_shape_must_hold_all_points():
     assert PermutationGroup([[1, 0, 3, 2, 5, 4]], shape=(3, 2)).shape == (3, 2)
     with pytest.raises(ValueError, match=r"shape must hold 6 points, got \(2, 2\)"):
         PermutationGroup([[1, 0, 3, 2, 5, 4]], shape=(2, 2))
+    with pytest.raises(ValueError, match=r"shape must hold 6 points, got \(-2, -3\)"):
+        PermutationGroup([[1, 0, 3, 2, 5, 4]], shape=(-2, -3))
 
 
 def test_orders_of_general_groups_are_exact():

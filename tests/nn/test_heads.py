@@ -59,6 +59,29 @@ def test_heads_take_elements_without_further_axes():
     assert Select(4)(torch.randn(2, 5, 4)).shape == (2, 5)
 
 
+def test_power_sums_widen_the_classifier():
+    x = torch.randn(2, 5, 3, 8)
+    head = Classify(3, 4, hidden=(6,), pool="power2")
+    assert head(x).shape == (2, 4)
+    assert equivariance_error(head, x, symmetry=roll(2), task="classify") < 1e-9
+
+
+def test_heads_take_clouds_with_different_numbers_of_points():
+    clouds = [[torch.randn(4, 3), torch.randn(2, 3)], [torch.randn(5, 3)]]
+    x = RaggedSets.from_list(clouds)
+    for entries in ("sum", "mean", "max"):
+        select, classify = Select(3, entries=entries), Classify(3, 2, entries=entries)
+        scores, labels = select(x), classify(x)
+        for i, cloud in enumerate(clouds):
+            features = torch.stack([reduced(c, entries) for c in cloud])[None]  # (1, N, C)
+            torch.testing.assert_close(scores[i], select(features)[0])
+            torch.testing.assert_close(labels[i], classify(features)[0])
+
+
+def reduced(cloud, entries):
+    return cloud.amax(0) if entries == "max" else getattr(cloud, entries)(0)
+
+
 @pytest.mark.parametrize("task", HEADS)
 def test_gradients_are_those_of_the_value(task):
     head = HEADS[task]().double()
@@ -102,6 +125,15 @@ SCORES = torch.zeros(2, 3)
         (lambda: Classify(2, 3, pool="men"), "pool must be one of"),
         (lambda: Select(2, entries="med"), r"entries must be one of \['max', 'mean', 'sum'\]"),
         (lambda: Merge(nn.Linear(2, 2), pool="men"), "pool must be one of"),
+        (lambda: Merge(nn.Linear(2, 2), size=0), "size must be positive, got 0"),
+        (lambda: Classify(2, 3, size=0), "size must be positive, got 0"),
+        (lambda: Classify(2, 3)(torch.zeros(1, 4, 3)), r"x must have 2 channels .* got 3"),
+        (lambda: Select(2)(torch.zeros(1, 4, 3, 5)), r"x must have 2 channels .* got 3"),
+        (lambda: Select(2)(RaggedSets(torch.zeros(4), [4])), "elements with channels"),
+        (lambda: select_loss(SCORES, torch.tensor([0, 3])), "target must index into its set"),
+        (lambda: select_loss(SCORES, torch.tensor([0, -100])), "target must index into its set"),
+        (lambda: select_loss(SCORES, torch.tensor([True, False])), "got torch.bool"),
+        (lambda: select_loss(SCORES[:, :0], torch.tensor([0, 0])), "must not hold empty sets"),
         (lambda: Classify(2, 3)(torch.zeros(4, 2)), "x must have at least 3 axes"),
         (lambda: select_loss(SCORES, torch.tensor([0])), "target must be 2 integers, one per set"),
         (lambda: select_loss(SCORES, torch.zeros(2)), "target must be 2 integers"),
@@ -123,3 +155,15 @@ SCORES = torch.zeros(2, 3)
 def test_bad_input_gets_a_sentence(call, message):
     with pytest.raises(ValueError, match=message):
         call()
+
+
+def test_wrong_types_get_a_sentence():
+    with pytest.raises(TypeError, match="target must be a tensor, got list"):
+        select_loss(SCORES, [0, 1])
+    with pytest.raises(TypeError, match="scores must be a tensor or RaggedSets, got list"):
+        select_loss([0.0, 1.0], torch.tensor([0, 1]))
+
+
+def test_targets_may_be_any_integers():
+    target = torch.tensor([0, 1], dtype=torch.int32)
+    torch.testing.assert_close(select_loss(SCORES, target), torch.tensor(3.0).log())

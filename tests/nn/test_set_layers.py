@@ -1,5 +1,7 @@
 """Set layers one by one: agreement with the theory's matrices, twins, formulas, bad input."""
 
+from collections import OrderedDict
+
 import pytest
 import torch
 from elements import EDGES
@@ -19,7 +21,18 @@ from symsets import (
     schemes,
     set_layer,
 )
-from symsets.nn import EquivariantLinear, Exchangeable, Graph, GraphBatch, GraphConv, SetModule
+from symsets.nn import (
+    AdjacencyLinear,
+    CircularConv1d,
+    Classify,
+    EquivariantLinear,
+    Exchangeable,
+    Graph,
+    GraphBatch,
+    GraphConv,
+    Merge,
+    SetModule,
+)
 from symsets.nn.registry import unregister_scheme
 from symsets.testing import equivariance_error
 
@@ -110,6 +123,27 @@ def test_pooling_choices_follow_the_formula(pool):
     torch.testing.assert_close(layer(x), expected)
 
 
+def test_pooling_last_is_the_same_for_sums_and_another_layer_for_maxima():
+    x = torch.randn(2, 5, 3, dtype=torch.float64)
+    element, context = nn.Linear(3, 4).double(), nn.Linear(3, 4, bias=False).double()
+    first, last = (DSS(element, context, size=5, pool_last=late) for late in (False, True))
+    torch.testing.assert_close(first(x), last(x))
+    layer = DSS(element, context, pool="max", pool_last=True)
+    expected = element(x) + context(x).amax(1, keepdim=True)
+    torch.testing.assert_close(layer(x), expected)
+    torch.testing.assert_close(
+        layer(RaggedSets(x.flatten(0, 1), [5, 5])).elements[0], expected[0, 0]
+    )
+    assert layer.formula == "element(x_i) + max_j context(x_j)"
+
+
+def test_a_context_may_say_the_same_to_all_entries():
+    layer = DSS(nn.Conv1d(2, 3, 1), nn.Sequential(nn.AdaptiveAvgPool1d(1), nn.Conv1d(2, 3, 1)))
+    x = torch.randn(2, 4, 2, 5)
+    assert layer(x).shape == (2, 4, 3, 5)
+    assert layer(RaggedSets(x.flatten(0, 1), [3, 5])).elements.shape == (8, 3, 5)
+
+
 def test_mean_keeps_its_scale_at_any_set_size():
     layer = DSS(nn.Linear(8, 8), pool="mean")
     small, large = (layer(torch.ones(1, n, 8)) for n in (8, 200))
@@ -160,6 +194,41 @@ class TestSequential:
         net = Sequential(inner, nn.ReLU())
         assert isinstance(net[0], Sequential)
         assert net(torch.randn(2, 3, 2, 5)).shape == (2, 3, 2, 5)
+
+    def test_chains_made_in_other_ways_are_the_same(self):
+        def inner():
+            return nn.Sequential(DSS(nn.Conv1d(2, 2, 1)), nn.BatchNorm1d(2))
+
+        made = [
+            Sequential(OrderedDict(first=inner(), last=nn.ReLU())),
+            Sequential(nn.ReLU()).append(inner()),
+            Sequential(inner(), nn.ReLU(), nn.ReLU())[:2],
+        ]
+        for net in made:
+            assert any(isinstance(part, Sequential) for part in net)
+            assert net(torch.randn(2, 3, 2, 5)).shape == (2, 3, 2, 5)
+
+    @pytest.mark.parametrize("ragged", [False, True])
+    def test_what_follows_a_head_sees_one_thing_per_set(self, ragged):
+        merge = Merge(nn.Conv2d(3, 4, 3), pool="max")
+        after = nn.Sequential(nn.BatchNorm2d(4), nn.Conv2d(4, 2, 3), nn.Flatten(), nn.Linear(8, 5))
+        x = torch.randn(3, 2, 3, 6, 6)
+        sets = RaggedSets(x.flatten(0, 1), [2, 2, 2]) if ragged else x
+        expected = after(merge(sets))
+        torch.testing.assert_close(Sequential(merge, *after)(sets), expected)
+        torch.testing.assert_close(Sequential(Sequential(merge), *after)(sets), expected)
+        vector = Sequential(DSS(nn.Linear(3, 4)), Classify(4, 5), nn.Softmax(dim=1))
+        torch.testing.assert_close(vector(torch.randn(2, 6, 3)).sum(1), torch.ones(2))
+
+    def test_a_module_may_come_twice(self):
+        linear = nn.Linear(3, 3)
+        x = torch.randn(2, 5, 3)
+        torch.testing.assert_close(Sequential(linear, linear)(x), linear(linear(x)))
+
+    def test_set_layers_after_such_a_head_are_refused(self):
+        net = Sequential(Merge(nn.Linear(3, 4)), nn.ReLU(), DSS(nn.Linear(4, 4)))
+        with pytest.raises(ValueError, match=r"must not take sets after .* got DSS at place 2"):
+            net(torch.randn(2, 5, 3))
 
     def test_graphs_reach_the_layers_that_take_them(self):
         graph = Graph(EDGES, 5)
@@ -250,6 +319,11 @@ class TestAttention:
         )
         assert error < 1e-9
 
+    def test_an_empty_chain_is_an_identity_and_no_missing_part(self):
+        identity = nn.Sequential()
+        layer = SetAttention(nn.Linear(2, 2), identity, identity, identity)
+        assert layer.value is layer.query is layer.key is identity
+
     def test_a_batch_of_empty_sets_is_fine(self):
         out = SetAttention(nn.Linear(2, 4))(RaggedSets(torch.zeros(0, 2), [0, 0]))
         assert out.elements.shape == (0, 4)
@@ -311,6 +385,11 @@ def test_printing_a_layer_reads_like_the_mathematics(layer, formula):
             r"element and context must give outputs of one shape, got \(1, 4, 2\) and \(1, 1, 3\)",
         ),
         (
+            lambda: DSS(nn.Linear(2, 4), nn.Linear(2, 1))(torch.zeros(1, 4, 2)),
+            ValueError,
+            r"element and context must give outputs of one shape, got \(1, 4, 4\) and \(1, 1, 1\)",
+        ),
+        (
             lambda: DSS(nn.Linear(2, 2))(torch.zeros(2)),
             ValueError,
             r"x must have at least 2 axes, .* got shape \(2,\)",
@@ -345,6 +424,35 @@ def test_printing_a_layer_reads_like_the_mathematics(layer, formula):
             ValueError,
             "heads must divide the channels of query, 3, got 2",
         ),
+        (lambda: SetAttention(nn.Linear(1, 1), heads=1.5), TypeError, "heads must be an integer"),
+        (
+            lambda: SetAttention(nn.Linear(1, 2), key=nn.Linear(1, 3))(torch.zeros(1, 2, 1)),
+            ValueError,
+            r"query and key must give outputs of one shape, got \(2,\) and \(3,\)",
+        ),
+        (lambda: DSS(nn.Linear(2, 2), size="5"), ValueError, "size must be positive, got '5'"),
+        (lambda: set_layer(["dss-sum"], nn.Linear, 2, 2), ValueError, "scheme must be one of"),
+        (
+            lambda: set_layer("dss-sum", nn.Linear(2, 2), 2, 2),
+            TypeError,
+            "make must be a function of input and output channels .* got Linear",
+        ),
+        (
+            lambda: set_layer("siamese", nn.Linear, 2, 2, size=0),
+            ValueError,
+            "size must be positive, got 0",
+        ),
+        (lambda: register_scheme(None), ValueError, "lower-case words joined by '-', got None"),
+        (
+            lambda: Wreath(nn.ReLU(), in_channels=4, out_channels=4)(torch.zeros(1, 2, 3)),
+            ValueError,
+            r"x must have 4 channels \(first axis of an element\), got 3",
+        ),
+        (lambda: Exchangeable(0, 1), ValueError, "in_channels must be at least 1, got 0"),
+        (lambda: AdjacencyLinear(1, 0), ValueError, "out_channels must be at least 1, got 0"),
+        (lambda: GraphConv(1, "2"), TypeError, "out_channels must be an integer, got '2'"),
+        (lambda: CircularConv1d(1, 1, 2.5), TypeError, "kernel_size must be an integer, got 2.5"),
+        (lambda: Graph(EDGES, "5"), TypeError, "num_nodes must be an integer, got '5'"),
     ],
 )
 def test_bad_input_gets_a_sentence(call, error, message):

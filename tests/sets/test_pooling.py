@@ -3,7 +3,7 @@ import torch
 from torch.autograd import gradcheck
 
 from symsets import RaggedSets, pool
-from symsets.sets import softmax
+from symsets.sets import power_sums, softmax
 
 HOW = ["sum", "mean", "max", "median", "power3"]
 COUNTS = [3, 0, 1, 6, 2, 0]
@@ -70,18 +70,25 @@ def test_nan_stays_in_its_set(ragged, how):
     assert torch.equal(dirty[others], clean[others])
 
 
-@pytest.mark.parametrize("how", ["sum", "mean", "max"])
+@pytest.mark.parametrize("how", HOW)
 def test_nan_is_not_hidden(ragged, how):
     rows = ragged.elements.clone()
     rows[4] = torch.nan
     assert pool(ragged.with_elements(rows), how)[3].isnan().all()
+    assert pool(rows[None], how).isnan().all()
 
 
-def test_ties_share_the_gradient_of_the_maximum():
+@pytest.mark.parametrize("how", ["max", "median"])
+def test_ties_share_the_gradient(how):
     for make in (lambda r: r[None], lambda r: RaggedSets(r, [3, 0])):
         rows = torch.zeros(3, 1, requires_grad=True)
-        pool(make(rows), "max").sum().backward()
+        pool(make(rows), how).sum().backward()
         torch.testing.assert_close(rows.grad, torch.full((3, 1), 1 / 3))
+
+
+def test_an_infinite_median_is_infinite():
+    rows = torch.tensor([[1.0], [torch.inf], [torch.inf]], requires_grad=True)
+    assert pool(rows[None], "median").item() == torch.inf
 
 
 def test_size_divides_sums_only():
@@ -101,6 +108,31 @@ def test_half_precision_sums_do_not_drift():
     rows = torch.full((4096 + 1, 1), 0.001, dtype=torch.bfloat16)
     total = pool(RaggedSets(rows, [4096, 1]), "sum")[0]
     torch.testing.assert_close(total, rows[:4096].float().sum(0).bfloat16())
+
+
+@pytest.mark.parametrize("how", ["mean", "median", "sum"])
+def test_summaries_that_fit_into_half_precision_do_not_overflow(how):
+    rows = torch.full((103, 1), 1000.0, dtype=torch.float16)
+    if how == "median":
+        rows, sizes = torch.full((6, 1), 60000.0, dtype=torch.float16), [4, 2]
+    else:
+        sizes = [100, 3]
+    for x in (RaggedSets(rows, sizes), rows[None]):
+        summary = pool(x, how, size=100)
+        assert summary.dtype == torch.float16
+        assert summary.isfinite().all()
+
+
+@pytest.mark.parametrize("how", ["sum", "mean", "max", "median", "power2"])
+@pytest.mark.parametrize("dtype", [torch.uint8, torch.int8, torch.int64, torch.bool])
+def test_integers_are_pooled_as_numbers(how, dtype):
+    rows = torch.tensor([[0], [0], [100], [120], [90], [110]]).to(dtype)
+    ragged = pool(RaggedSets(rows, [2, 4, 0]), how)
+    exact = pool(RaggedSets(rows.double(), [2, 4, 0]), how)
+    assert torch.equal(ragged.double(), exact)
+    dense = pool(rows[None, 2:], how)
+    assert ragged.dtype == dense.dtype
+    assert torch.equal(ragged[1:2], dense)
 
 
 def test_softmax_agrees_with_a_loop_over_sets(ragged):
@@ -134,6 +166,15 @@ def test_softmax_of_large_scores_is_finite_and_differentiable():
             r"at least 2 axes, \(batch, set, …\), got shape \(2,\)",
         ),
         (lambda: pool(torch.zeros(2, 3), "power2"), ValueError, "at least 3 axes"),
+        (
+            lambda: pool(RaggedSets(torch.zeros(3), [1, 2]), "power2"),
+            ValueError,
+            r"x must have elements with channels, \(C, …\), got RaggedSets\(2 sets",
+        ),
+        (lambda: power_sums(torch.zeros(1, 2, 3), 0), ValueError, "degree must be at least 1"),
+        (lambda: pool(torch.zeros(2, 3), ["max"]), ValueError, r"pool must be .* got \['max'\]"),
+        (lambda: pool(torch.zeros(2, 3), size=0), ValueError, "size must be positive, got 0"),
+        (lambda: pool(torch.zeros(2, 3), size="2"), ValueError, "size must be positive, got '2'"),
         (lambda: pool([1, 2]), TypeError, "x must be a tensor or RaggedSets, got list"),
         (
             lambda: pool(RaggedSets.from_list([[torch.zeros(2, 1), torch.zeros(3, 1)]])),

@@ -65,6 +65,11 @@ def test_it_is_a_pytree_node(sets):
     assert doubled.partition == sets.partition
 
 
+def test_mapping_leaves_to_a_device_takes_the_sizes_along(sets):
+    moved = pytree.tree_map(lambda t: t.to("meta"), sets)
+    assert moved.sizes.device.type == moved.partition.index.device.type == "meta"
+
+
 def test_to_casts_elements_and_keeps_sizes(sets):
     cast = sets.to(torch.float64)
     assert cast.dtype == torch.float64
@@ -114,7 +119,39 @@ def test_bad_input_gets_a_sentence(make, message):
         make(torch.zeros(6, 2))
 
 
+X = torch.zeros(4, 3)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: RaggedSets(X.numpy(), [2, 2]), r"elements must be a tensor .* got ndarray"),
+        (lambda: RaggedSets(torch.tensor(1.0), [1]), r"elements must be .* got .* of shape \(\)"),
+        (lambda: RaggedSets(X, [2.5, 2.5]), r"sizes must be a vector of integers, got \[2.5, 2.5"),
+        (lambda: RaggedSets(X, "22"), "sizes must be a vector of integers, got '22'"),
+        (lambda: RaggedSets(X, 4), "sizes must be a vector of integers, got 4"),
+        (lambda: RaggedSets.from_list([X.numpy()]), r"sets must be tensors .* got ndarray"),
+        (lambda: RaggedSets.from_list([X, [X]]), r"sets must be tensors .* got list"),
+        (lambda: RaggedSets.from_list("ab"), r"sets must be tensors .* got str"),
+        (lambda: RaggedSets.from_list([X[0, 0]]), r"sets must be tensors .* of shape \(\)"),
+        (lambda: RaggedSets(X, [4])["a"], "index must be an integer or a slice, got 'a'"),
+        (lambda: RaggedSets(X, [4])[0, 1], r"index must be an integer or a slice, got \(0, 1\)"),
+    ],
+)
+def test_wrong_types_get_a_sentence(make, message):
+    with pytest.raises(TypeError, match=message):
+        make()
+
+
+def test_sets_may_be_given_as_one_tensor():
+    assert RaggedSets.from_list(torch.zeros(2, 3, 4)).partition.counts == (3, 3)
+
+
 def test_more_bad_input_gets_a_sentence(sets):
+    with pytest.raises(ValueError, match=r"x must be a tensor \(B, N, \*E\), got torch.float32"):
+        RaggedSets.from_padded(torch.zeros(2), torch.ones(2, 1) > 0)
+    with pytest.raises(ValueError, match=r"mask must be boolean of shape .* got NoneType"):
+        RaggedSets.from_padded(torch.zeros(2, 3), None)
     with pytest.raises(IndexError, match=r"index must be in -4\.\.3, got 4"):
         sets[4]
     with pytest.raises(TypeError, match="element must return one tensor, got tuple"):

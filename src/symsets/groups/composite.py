@@ -7,14 +7,14 @@ import numpy as np
 
 from symsets.groups._arrays import IntArray, by_first_appearance, kronecker, positive
 from symsets.groups.named import Symmetric
-from symsets.groups.permutation import PermutationGroup
+from symsets.groups.permutation import PermutationGroup, checked_group
 
 
 class Wreath(PermutationGroup):
     """The wreath product, made by :func:`wreath`."""
 
     def __init__(self, base: PermutationGroup, copies: int) -> None:
-        self.base, self.copies = base, positive("copies", copies)
+        self.base, self.copies = checked_group("group", base), positive("copies", copies)
         self.shape = (self.copies, *base.shape)
 
     def _generators(self) -> Sequence[IntArray]:
@@ -25,6 +25,10 @@ class Wreath(PermutationGroup):
 
     def _order(self) -> int:
         return self.base.order**self.copies * math.factorial(self.copies)
+
+    def log10_order(self) -> float:
+        """Return the decimal logarithm of the order."""
+        return self.copies * self.base.log10_order() + Symmetric(self.copies).log10_order()
 
     def _orbits(self) -> IntArray:
         return np.tile(self.base.orbits, self.copies)
@@ -58,7 +62,7 @@ class TensorPower(PermutationGroup):
     """The diagonal action on index tuples, made by :func:`tensor_power`."""
 
     def __init__(self, base: PermutationGroup, power: int) -> None:
-        self.base, self.power = base, positive("power", power)
+        self.base, self.power = checked_group("group", base), positive("power", power)
         self.shape = base.shape * self.power
 
     @property
@@ -82,6 +86,10 @@ class TensorPower(PermutationGroup):
 
     def _order(self) -> int:
         return self.base.order
+
+    def log10_order(self) -> float:
+        """Return the decimal logarithm of the order."""
+        return self.base.log10_order()
 
     def _key(self) -> Hashable:
         return (self.base, self.power)
@@ -133,7 +141,7 @@ def tensor_power(group: PermutationGroup, power: int) -> PermutationGroup:
     """
     if isinstance(group, TensorPower):
         return tensor_power(group.base, group.power * positive("power", power))
-    return group if power == 1 else TensorPower(group, power)
+    return checked_group("group", group) if power == 1 else TensorPower(group, power)
 
 
 def _bracketed(group: PermutationGroup) -> str:

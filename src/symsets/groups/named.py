@@ -79,6 +79,10 @@ class Symmetric(_Named):
     def _order(self) -> int:
         return math.factorial(self.degree)
 
+    def log10_order(self) -> float:
+        """Return the decimal logarithm of the order."""
+        return math.lgamma(self.degree + 1) / math.log(10)
+
     def _orbits(self) -> IntArray:
         return np.zeros(self.degree, dtype=np.int64)
 

@@ -43,6 +43,8 @@ def parse(text: str) -> PermutationGroup:
         >>> parse("S5 x C4"), parse("C4 wr S5")
         (S5 × C4 acting on 5×4, C4 wr S5 acting on 5×4)
     """
+    if not isinstance(text, str):
+        raise TypeError(f"text must be a string such as 'S5 x C4', got {text!r}")
     return _Reader(text).whole()
 
 
@@ -53,13 +55,14 @@ def order_text(group: PermutationGroup) -> str:
         >>> order_text(Symmetric(5)), order_text(Symmetric(25))
         ('120', '1.55·10^25')
     """
-    order = group.order
-    if order < 10**12:
-        return str(order)
-    exponent = math.floor(math.log10(order))
-    exponent -= order < 10**exponent  # the logarithm of 999… is rounded up
-    mantissa = order // 10 ** (exponent - 2) / 100
-    return f"{mantissa:.2f}·10^{exponent}"
+    logarithm = group.log10_order()  # the order itself may have billions of digits
+    if logarithm < 13 and group.order < 10**12:
+        return str(group.order)
+    exponent = math.floor(logarithm)
+    if exponent > 10**9:  # the logarithm knows no more digits than these
+        return f"10^{exponent}"
+    mantissa = f"{10 ** (logarithm - exponent):.2f}"
+    return f"1.00·10^{exponent + 1}" if mantissa == "10.00" else f"{mantissa}·10^{exponent}"
 
 
 class _Reader:

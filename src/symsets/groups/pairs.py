@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from symsets.groups._arrays import IntArray, closure, components
-from symsets.groups.permutation import PermutationGroup
+from symsets.groups.permutation import PermutationGroup, checked_group
 
 MAX_SEARCHED = 20_000_000
 MAX_WRITTEN = 50_000_000
@@ -158,9 +158,10 @@ def _leaf_dimension(source: PermutationGroup, target: PermutationGroup) -> int:
 
 
 def _same_group(source: PermutationGroup, target: PermutationGroup | None) -> PermutationGroup:
+    checked_group("source", source)
     if target is None:
         return source
-    if source.group != target.group:
+    if source.group != checked_group("target", target).group:
         raise ValueError(
             f"target must be an action of the same group as source, {source.group}, "
             f"got {target.group}; see PermutationGroup.on"

@@ -65,7 +65,7 @@ class PermutationGroup:
         if len(lengths) > 1:
             raise ValueError(f"generators must all have the same length, got lengths {lengths}")
         self.shape = (lengths[0],) if shape is None else tuple(shape)
-        if math.prod(self.shape) != lengths[0]:
+        if math.prod(self.shape) != lengths[0] or min(self.shape, default=1) < 1:
             raise ValueError(f"shape must hold {lengths[0]} points, got {self.shape}")
         self._given = given
 
@@ -159,6 +159,10 @@ class PermutationGroup:
 
         return int(SympyGroup([Permutation(g) for g in moving]).order())
 
+    def log10_order(self) -> float:
+        """Return the decimal logarithm of the order, also where the order is too long to write."""
+        return math.log10(self.order)
+
     @cached_property
     def orbits(self) -> IntArray:
         """Labels 0, 1, … of the points, equal where the group can move one to the other."""
@@ -220,6 +224,15 @@ class PermutationGroup:
 
     def __repr__(self) -> str:
         return f"{self} acting on {'×'.join(map(str, self.shape)) or 'a point'}"
+
+
+def checked_group(name: str, value: object) -> PermutationGroup:
+    """Return ``value``, or say that ``name`` must be a group."""
+    if not isinstance(value, PermutationGroup):
+        raise TypeError(
+            f"{name} must be a permutation group, got {value!r}; symsets.groups.parse reads names"
+        )
+    return value
 
 
 class Restriction(PermutationGroup):

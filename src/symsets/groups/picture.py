@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from symsets.extras import require
 from symsets.groups._arrays import IntArray
 from symsets.groups.notation import order_text
 from symsets.groups.pairs import basis, dimension
@@ -42,10 +43,7 @@ def figure(group: PermutationGroup, path: str | PathLike[str] | None = None) -> 
         raise ValueError(f"group must move at most {MAX_DRAWN} points, {group!r} is too many")
     if path is not None and Path(path).suffix not in ENDINGS:
         raise ValueError(f"path must end in one of {list(ENDINGS)}, got {str(path)!r}")
-    try:
-        from matplotlib.figure import Figure
-    except ImportError:
-        raise ImportError("figures need matplotlib: pip install 'symsets[experiments]'") from None
+    Figure = require("matplotlib.figure", "experiments").Figure
 
     labels, block = basis(group), _block(group)
     colours = _palette(labels, block)

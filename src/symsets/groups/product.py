@@ -7,7 +7,7 @@ from functools import cached_property
 import numpy as np
 
 from symsets.groups._arrays import IntArray, kronecker
-from symsets.groups.permutation import PermutationGroup
+from symsets.groups.permutation import PermutationGroup, checked_group
 
 
 class Product(PermutationGroup):
@@ -29,7 +29,8 @@ class Product(PermutationGroup):
     """
 
     def __init__(self, *parts: PermutationGroup) -> None:
-        self._factors = tuple(factor for part in parts for factor in part.factors)
+        groups = [checked_group("parts", part) for part in parts]
+        self._factors = tuple(factor for group in groups for factor in group.factors)
         self.shape = tuple(size for factor in self._factors for size in factor.shape)
 
     @property
@@ -78,6 +79,10 @@ class Product(PermutationGroup):
 
     def _order(self) -> int:
         return math.prod(factor.order for factor in self._factors)
+
+    def log10_order(self) -> float:
+        """Return the decimal logarithm of the order."""
+        return math.fsum(factor.log10_order() for factor in self._factors)
 
     def _orbits(self) -> IntArray:
         labels = np.zeros(1, dtype=np.int64)

@@ -14,7 +14,15 @@ from torch.nn.parameter import UninitializedParameter
 from symsets.nn.pyg import PyGConv, is_pyg
 from symsets.sets import Sets, membership
 
-__all__ = ["as_element", "channels", "context_args", "takes_extra", "twin", "without_bias"]
+__all__ = [
+    "as_element",
+    "channels",
+    "check_channels",
+    "context_args",
+    "takes_extra",
+    "twin",
+    "without_bias",
+]
 
 
 def as_element(module: nn.Module, name: str = "element") -> nn.Module:
@@ -108,6 +116,18 @@ def takes_extra(module: nn.Module) -> bool:
     kinds = [p.kind for p in inspect.signature(module.forward).parameters.values()]
     positional = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
     return inspect.Parameter.VAR_POSITIONAL in kinds or sum(k in positional for k in kinds) > 1
+
+
+def check_channels(features: Tensor, expected: int) -> None:
+    """Raise one sentence unless ``features (B, C)`` have as many channels as a layer was made for.
+
+    Example:
+        >>> check_channels(torch.zeros(2, 3), 3)
+    """
+    if features.ndim != 2 or features.shape[1] != expected:
+        raise ValueError(
+            f"x must have {expected} channels (first axis of an element), got {features.shape[-1]}"
+        )
 
 
 def channels(module: nn.Module, which: str) -> int | None:

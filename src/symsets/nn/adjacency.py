@@ -5,6 +5,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
+from symsets.groups._arrays import positive
+
 __all__ = ["AdjacencyLinear"]
 
 NUM_MAPS = {0: 2, 1: 5, 2: 15}  # Bell numbers, where the input is a matrix
@@ -61,7 +63,8 @@ class AdjacencyLinear(nn.Module):
         super().__init__()
         if order not in NUM_MAPS:
             raise ValueError(f"order must be one of {list(NUM_MAPS)}, got {order!r}")
-        self.in_channels, self.out_channels = in_channels, out_channels
+        self.in_channels = positive("in_channels", in_channels)
+        self.out_channels = positive("out_channels", out_channels)
         self.order, self.normalize = order, normalize
         self.weight = nn.Parameter(torch.empty(NUM_MAPS[order], out_channels, in_channels))
         shape = (2, out_channels) if order == 2 else (out_channels,)

@@ -8,6 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from symsets.groups._arrays import positive
 from symsets.nn._parts import as_element, twin
 from symsets.nn.base import AdditiveSetLayer
 from symsets.sets import RaggedSets, Sets, map_elements
@@ -67,12 +68,11 @@ class SetAttention(AdditiveSetLayer):
         super().__init__(element)
         if compare not in COMPARISONS:
             raise ValueError(f"compare must be one of {list(COMPARISONS)}, got {compare!r}")
-        if heads < 1:
-            raise ValueError(f"heads must be at least 1, got {heads}")
-        self.value = as_element(value, "value") if value else twin(self.element, bias=False)
-        self.query = as_element(query, "query") if query else twin(self.element)
-        self.key = as_element(key, "key") if key else twin(self.element)
-        self.heads = heads
+        self.heads = positive("heads", heads)
+        # An empty nn.Sequential is an identity, and false: only None asks for a twin.
+        self.value = twin(self.element, bias=False) if value is None else as_element(value, "value")
+        self.query = twin(self.element) if query is None else as_element(query, "query")
+        self.key = twin(self.element) if key is None else as_element(key, "key")
         self.compare = compare
 
     @property
@@ -109,6 +109,11 @@ class SetAttention(AdditiveSetLayer):
                 k.flatten(4).mean(4) if k.ndim > 4 else k,
             )
         q, k = q.flatten(3), k.flatten(3)  # (B, h, N, D)
+        if q.shape[-1] != k.shape[-1]:
+            raise ValueError(
+                "query and key must give outputs of one shape, "
+                f"got {tuple(query.shape[2:])} and {tuple(key.shape[2:])}"
+            )
         scores = q @ k.transpose(-1, -2) / math.sqrt(max(q.shape[-1], 1))  # (B, h, N, N)
         v = self._split(value, "value")  # (B, h, N, C / h, *F)
         mixed = scores.softmax(-1).to(v.dtype) @ v.flatten(3)

@@ -17,7 +17,13 @@ class SetModule(nn.Module):
 
     :class:`Sequential` hands whole sets to it, and single elements to every other module.
     Derive your own set modules from it.
+
+    Attributes:
+        returns_sets: Whether the output is a batch of sets again. False for heads that make one
+            thing of every set; what follows them in a :class:`Sequential` sees these things.
     """
+
+    returns_sets = True
 
 
 class SetLayer(SetModule):
@@ -46,7 +52,13 @@ class AdditiveSetLayer(SetLayer):
 
     With a message of zero it is the element map, which is what lets :func:`symsets.lift` start
     from a trained network.
+
+    Attributes:
+        channel_axis: Which axis of ``(B, *F)`` holds the channels; there a message must fit, while
+            on other axes it may be the same for all entries.
     """
+
+    channel_axis = 1
 
     def message(self, x: Sets, *args: Any) -> Tensor:
         """Return what element i learns from its set, ready to be added to the elements."""
@@ -56,19 +68,29 @@ class AdditiveSetLayer(SetLayer):
         """Apply the layer."""
         # The message first: then the backward pass adds its gradient to the element's in place.
         message = self.message(x, *args)
-        return add_message(map_elements(x, self.element, *args), message)
+        return add_message(map_elements(x, self.element, *args), message, self.channel_axis)
 
 
-def add_message(y: Any, message: Tensor) -> Any:
+def add_message(y: Any, message: Tensor, channel_axis: int = 1) -> Any:
     """Add a message (broadcasting in a dense batch, rows in a ragged one) to all elements."""
-    if isinstance(y, RaggedSets):
-        if isinstance(y.elements, RaggedSets):  # every point of an element hears the same
-            return y.with_elements(add_message(y.elements, spread(message, y.elements)))
-        return y.with_elements(add_message(y.elements, message))
-    fits = y.ndim == message.ndim
-    if not fits or any(m not in (1, n) for m, n in zip(message.shape, y.shape, strict=True)):
+    if not isinstance(y, RaggedSets):
+        _check_message(y, message, channel_axis + 1 if channel_axis > 0 else channel_axis)
+        return y + message
+    rows = y.elements
+    if isinstance(rows, RaggedSets):  # every point of an element hears the same
+        heard = rows.elements + spread(message, rows)
+        return y.with_elements(rows.with_elements(heard))
+    _check_message(rows, message, channel_axis)
+    return y.with_elements(rows + message)
+
+
+def _check_message(y: Tensor, message: Tensor, channel_axis: int) -> None:
+    fits = y.ndim == message.ndim and all(
+        m == n or (m == 1 and axis != channel_axis % y.ndim)
+        for axis, (m, n) in enumerate(zip(message.shape, y.shape, strict=True))
+    )
+    if not fits:
         raise ValueError(
             "element and context must give outputs of one shape, "
             f"got {tuple(y.shape)} and {tuple(message.shape)}"
         )
-    return y + message

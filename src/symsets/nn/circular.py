@@ -11,6 +11,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from symsets.groups._arrays import positive
 from symsets.nn._spectral import prefers_spectral, spectral_conv
 
 __all__ = ["CircularConv1d", "CircularConv2d", "SymmetryWarning"]
@@ -38,13 +39,10 @@ class _CircularConv(nn.Module):
         method: str = "auto",
     ) -> None:
         super().__init__()
-        for name, channels in (("in_channels", in_channels), ("out_channels", out_channels)):
-            if channels < 1:
-                raise ValueError(f"{name} must be at least 1, got {channels}")
         if method not in _METHODS:
             raise ValueError(f"method must be one of {list(_METHODS)}, got {method!r}")
-        self.in_channels = in_channels
-        self.out_channels = out_channels
+        self.in_channels = positive("in_channels", in_channels)
+        self.out_channels = positive("out_channels", out_channels)
         self.kernel_size = self._per_axis("kernel_size", kernel_size)
         self.stride = self._per_axis("stride", stride)
         self.method = method
@@ -55,14 +53,12 @@ class _CircularConv(nn.Module):
         self.reset_parameters()
 
     def _per_axis(self, name: str, value: int | Sequence[int]) -> tuple[int, ...]:
-        sizes = (value,) * len(self.axes) if isinstance(value, int) else tuple(value)
+        sizes = tuple(value) if isinstance(value, Sequence) else (value,) * len(self.axes)
         if len(sizes) != len(self.axes):
             raise ValueError(
                 f"{name} must be an integer or one for each of {list(self.axes)}, got {value}"
             )
-        if min(sizes) < 1:
-            raise ValueError(f"{name} must be at least 1, got {value}")
-        return sizes
+        return tuple(positive(name, size) for size in sizes)
 
     def reset_parameters(self) -> None:
         """Draw new parameters, from the distributions of torch's convolutions."""

@@ -9,7 +9,16 @@ from torch import Tensor, nn
 
 from symsets.nn._parts import as_element, context_args, twin
 from symsets.nn.base import AdditiveSetLayer, SetLayer
-from symsets.sets import Sets, check_pool, map_elements, pool, pool_symbol, power_degree, spread
+from symsets.sets import (
+    Sets,
+    check_pool,
+    check_size,
+    map_elements,
+    pool,
+    pool_symbol,
+    power_degree,
+    spread,
+)
 
 __all__ = ["DSS", "Siamese"]
 
@@ -104,8 +113,7 @@ class DSS(AdditiveSetLayer):
     ) -> None:
         super().__init__(element)
         check_pool(pool)
-        if not size > 0:
-            raise ValueError(f"size must be positive, got {size}")
+        check_size(size)
         self.pool_last = pool_last
         self.pool = pool
         self.size = size

@@ -8,6 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from symsets.groups import PermutationGroup
+from symsets.groups._arrays import positive
 from symsets.groups.pairs import factor_pairs, label_numbers, leaf_labels
 
 __all__ = ["EquivariantLinear"]
@@ -77,12 +78,10 @@ class EquivariantLinear(nn.Module):
         bias: bool = True,
     ) -> None:
         super().__init__()
-        for name, value in (("in_channels", in_channels), ("out_channels", out_channels)):
-            if value < 1:
-                raise ValueError(f"{name} must be at least 1, got {value}")
+        self._pairs = factor_pairs(group, target)
         self.group, self.target = group, group if target is None else target
-        self.in_channels, self.out_channels = in_channels, out_channels
-        self._pairs = factor_pairs(self.group, self.target)
+        self.in_channels = positive("in_channels", in_channels)
+        self.out_channels = positive("out_channels", out_channels)
         schemes = [leaf_labels(*pair) for pair in self._pairs]
         self._counts = [int(scheme.max()) + 1 for scheme in schemes]
         self._plan(schemes)

@@ -6,6 +6,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import linear
 
+from symsets.groups._arrays import positive
+from symsets.sets import check_size
+
 __all__ = ["Exchangeable"]
 
 POOLS = ("max", "mean", "sum")
@@ -57,9 +60,9 @@ class Exchangeable(nn.Module):
         super().__init__()
         if pool not in POOLS:
             raise ValueError(f"pool must be one of {list(POOLS)}, got {pool!r}")
-        if not size > 0:
-            raise ValueError(f"size must be positive, got {size}")
-        self.in_channels, self.out_channels = in_channels, out_channels
+        check_size(size)
+        self.in_channels = positive("in_channels", in_channels)
+        self.out_channels = positive("out_channels", out_channels)
         self.pool, self.size = pool, size
         self.weight = nn.Parameter(torch.empty(2, out_channels, in_channels))  # A and B
         self.bias = nn.Parameter(torch.empty(out_channels)) if bias else None

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import linear
 
+from symsets.groups._arrays import positive
 from symsets.nn._sparse import SparseMatrix
 from symsets.nn._topology import (
     Topology,
@@ -64,8 +65,7 @@ class Graph(Topology):
         edge_weight: Tensor | None = None,
         self_loops: float = 2.0,
     ) -> None:
-        if num_nodes < 1:
-            raise ValueError(f"num_nodes must be at least 1, got {num_nodes}")
+        num_nodes = positive("num_nodes", num_nodes)
         if not self_loops >= 0:
             raise ValueError(f"self_loops must not be negative, got {self_loops}")
         check_edge_index(edge_index, num_nodes)
@@ -306,7 +306,8 @@ class GraphConv(nn.Module):
 
     def __init__(self, in_channels: int, out_channels: int, *, bias: bool = True) -> None:
         super().__init__()
-        self.in_channels, self.out_channels = in_channels, out_channels
+        self.in_channels = positive("in_channels", in_channels)
+        self.out_channels = positive("out_channels", out_channels)
         self.weight = nn.Parameter(torch.empty(out_channels, in_channels))
         self.bias = nn.Parameter(torch.empty(out_channels)) if bias else None
         self.reset_parameters()

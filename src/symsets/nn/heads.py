@@ -9,11 +9,21 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from symsets.nn._parts import as_element, context_args
+from symsets.nn._parts import as_element, check_channels, context_args
 from symsets.nn.base import SetModule
 from symsets.nn.dss import DSS
 from symsets.nn.sequential import Sequential
-from symsets.sets import Sets, check_pool, check_sets, map_elements, pool, pool_symbol
+from symsets.sets import (
+    RaggedSets,
+    Sets,
+    check_pool,
+    check_sets,
+    check_size,
+    map_elements,
+    pool,
+    pool_symbol,
+    power_degree,
+)
 
 __all__ = ["Classify", "Merge", "Select"]
 
@@ -27,11 +37,13 @@ REDUCTIONS: dict[str, Callable[..., Tensor]] = {
 class _InvariantHead(SetModule):
     """Take the entries of every element together, then look at sets of feature vectors."""
 
-    def __init__(self, pool: str, entries: str, size: float) -> None:
+    def __init__(self, in_channels: int, pool: str, entries: str, size: float) -> None:
         super().__init__()
         check_pool(pool)
+        check_size(size)
         if entries not in REDUCTIONS:
             raise ValueError(f"entries must be one of {sorted(REDUCTIONS)}, got {entries!r}")
+        self.in_channels = in_channels
         self.pool = pool
         self.entries = entries
         self.size = size
@@ -39,10 +51,16 @@ class _InvariantHead(SetModule):
     def _features(self, x: Sets) -> Sets:
         """Reduce every element ``(C, *E)`` to its channels ``(C,)``, the H-invariant part."""
         check_sets(x, rank=3)
-        reduce = REDUCTIONS[self.entries]
-        return map_elements(
-            x, lambda rows: reduce(rows, tuple(range(2, rows.ndim))) if rows.ndim > 2 else rows
-        )
+        return map_elements(x, self._reduce)
+
+    def _reduce(self, rows: Tensor | RaggedSets) -> Tensor:
+        if isinstance(rows, RaggedSets):  # clouds (P, C) with different numbers of points
+            features = pool(rows, self.entries)
+        else:
+            axes = tuple(range(2, rows.ndim))
+            features = REDUCTIONS[self.entries](rows, axes) if axes else rows
+        check_channels(features, self.in_channels)
+        return features
 
 
 class Classify(_InvariantHead):
@@ -63,7 +81,7 @@ class Classify(_InvariantHead):
         size: A constant that ``pool="sum"`` divides by.
 
     Shape:
-        - x: ``(B, N, C, *E)`` or ragged.
+        - x: ``(B, N, C, *E)`` or ragged, also with elements ``(P, C)`` of different sizes.
         - output: ``(B, num_classes)``.
 
     Symmetry:
@@ -73,6 +91,8 @@ class Classify(_InvariantHead):
         >>> Classify(8, 3, hidden=(16,))(torch.randn(2, 5, 8, 32)).shape
         torch.Size([2, 3])
     """
+
+    returns_sets = False
 
     def __init__(
         self,
@@ -84,8 +104,9 @@ class Classify(_InvariantHead):
         entries: str = "mean",
         size: float = 1.0,
     ) -> None:
-        super().__init__(pool, entries, size)
-        self.mlp = _mlp([in_channels, *hidden, num_classes])
+        super().__init__(in_channels, pool, entries, size)
+        pooled = in_channels * (power_degree(pool) or 1)
+        self.mlp = _mlp([pooled, *hidden, num_classes])
 
     def extra_repr(self) -> str:
         """Show the formula."""
@@ -113,7 +134,7 @@ class Select(_InvariantHead):
         size: A constant that ``pool="sum"`` divides by.
 
     Shape:
-        - x: ``(B, N, C, *E)`` or ragged.
+        - x: ``(B, N, C, *E)`` or ragged, also with elements ``(P, C)`` of different sizes.
         - output: scores ``(B, N)``, or ragged with elements ``(T,)``.
 
     Symmetry:
@@ -133,7 +154,7 @@ class Select(_InvariantHead):
         entries: str = "mean",
         size: float = 1.0,
     ) -> None:
-        super().__init__(pool, entries, size)
+        super().__init__(in_channels, pool, entries, size)
         layers: list[nn.Module] = []
         for i, o in pairwise([in_channels, *hidden, 1]):
             layers += [DSS(nn.Linear(i, o), pool=pool, size=size), nn.ReLU()]
@@ -173,9 +194,12 @@ class Merge(SetModule):
         torch.Size([2, 3, 16, 16])
     """
 
+    returns_sets = False
+
     def __init__(self, element: nn.Module, *, pool: str = "sum", size: float = 1.0) -> None:
         super().__init__()
         check_pool(pool)
+        check_size(size)
         self.element = as_element(element)
         self.pool = pool
         self.size = size

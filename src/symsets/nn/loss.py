@@ -36,29 +36,43 @@ def select_loss(scores: Sets, target: Tensor, *, reduction: str = "mean") -> Ten
     """
     if reduction not in REDUCTIONS:
         raise ValueError(f"reduction must be one of {list(REDUCTIONS)}, got {reduction!r}")
+    if not isinstance(scores, Tensor | RaggedSets):
+        raise TypeError(f"scores must be a tensor or RaggedSets, got {type(scores).__name__}")
     rank = common_rows(scores).ndim + 1 if isinstance(scores, RaggedSets) else scores.ndim
     if rank != 2:
         raise ValueError("scores must be (B, N), or ragged with one number per element")
-    if target.shape != (len(scores),) or target.is_floating_point():
-        raise ValueError(
-            f"target must be {len(scores)} integers, one per set, "
-            f"got {target.dtype} of shape {tuple(target.shape)}"
-        )
+    _check_target(target, scores)
     if isinstance(scores, Tensor):
-        return functional.cross_entropy(scores, target, reduction=reduction)
+        return functional.cross_entropy(scores, target.long(), reduction=reduction)
     losses = _ragged_losses(scores, target)
     return losses if reduction == "none" else getattr(losses, reduction)()
 
 
-def _ragged_losses(scores: RaggedSets, target: Tensor) -> Tensor:
-    if 0 in scores.partition.counts:
+def _check_target(target: Tensor, scores: Sets) -> None:
+    if not isinstance(target, Tensor):
+        raise TypeError(f"target must be a tensor, got {type(target).__name__}")
+    wrong = target.is_floating_point() or target.dtype == torch.bool
+    if wrong or target.shape != (len(scores),):
+        raise ValueError(
+            f"target must be {len(scores)} integers, one per set, "
+            f"got {target.dtype} of shape {tuple(target.shape)}"
+        )
+    if isinstance(scores, RaggedSets):
+        counts = scores.partition.counts
+    else:
+        counts = (scores.shape[1],) * len(scores)
+    if 0 in counts:
         raise ValueError("scores must not hold empty sets: there is nothing to select")
     # On a device the check would make the host wait; there a wrong index fails in the gather.
-    if target.device.type == "cpu" and bool(((target < 0) | (target >= scores.sizes)).any()):
+    if target.device.type != "cpu" or torch.compiler.is_compiling():
+        return
+    if any(not 0 <= t < n for t, n in zip(target.tolist(), counts, strict=True)):
         raise ValueError(
-            f"target must index into its set, got {target.tolist()} for sizes "
-            f"{list(scores.partition.counts)}"
+            f"target must index into its set, got {target.tolist()} for sizes {list(counts)}"
         )
+
+
+def _ragged_losses(scores: RaggedSets, target: Tensor) -> Tensor:
     rows = common_rows(scores)
     chosen = rows[scores.partition.offsets[:-1] + target]
     return _logsumexp(scores) - chosen

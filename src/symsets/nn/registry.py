@@ -14,7 +14,7 @@ from symsets.nn.attention import SetAttention
 from symsets.nn.base import SetModule
 from symsets.nn.dss import DSS, Siamese
 from symsets.nn.wreath import Wreath
-from symsets.sets import power_degree
+from symsets.sets import check_size, power_degree
 
 __all__ = ["Make", "SchemeBuilder", "register_scheme", "schemes", "set_layer"]
 
@@ -53,9 +53,15 @@ def set_layer(
         >>> sorted(schemes())[:3]
         ['aittala', 'attention', 'dss-max']
     """
-    builder = _SCHEMES.get(scheme) or _power_scheme(scheme)
+    builder = _SCHEMES.get(scheme) or _power_scheme(scheme) if isinstance(scheme, str) else None
     if builder is None:
         raise ValueError(f"scheme must be one of {schemes()}, got {scheme!r}")
+    if isinstance(make, nn.Module) or not callable(make):
+        raise TypeError(
+            "make must be a function of input and output channels that returns a module, "
+            f"got {type(make).__name__}"
+        )
+    check_size(size)
     return builder(make, in_channels, out_channels, size=size)
 
 
@@ -73,7 +79,7 @@ def register_scheme(name: str) -> Callable[[SchemeBuilder], SchemeBuilder]:
         'mean'
         >>> unregister_scheme("my-scheme")
     """
-    if not re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", name):
+    if not isinstance(name, str) or not re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", name):
         raise ValueError(f"name must be lower-case words joined by '-', got {name!r}")
     if name in _SCHEMES or _power_scheme(name):
         raise ValueError(f"name must be new, but there is a scheme {name!r} already")
@@ -107,7 +113,7 @@ def _dss(pool: str) -> SchemeBuilder:
 
 
 def _power_scheme(scheme: str) -> SchemeBuilder | None:
-    pool = str(scheme).removeprefix("dss-")
+    pool = scheme.removeprefix("dss-")
     return _dss(pool) if pool != scheme and power_degree(pool) else None
 
 

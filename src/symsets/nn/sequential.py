@@ -22,7 +22,8 @@ class Sequential(SetModule, nn.Sequential):
     """Chain modules: set layers see whole sets, all others single elements.
 
     Dense and ragged batches take the same path. Further arguments (a graph, an ``edge_index``)
-    go to those set layers whose maps take them.
+    go to those set layers whose maps take them. After a head that makes one thing of every set
+    (``Classify``, ``Merge``), plain modules see these things, as they do in ``nn.Sequential``.
 
     Args:
         modules: Set layers, plain modules, heads.
@@ -41,25 +42,35 @@ class Sequential(SetModule, nn.Sequential):
         RaggedSets(2 sets of 2–3 elements (288,))
     """
 
-    def __init__(self, *modules: nn.Module) -> None:
-        super().__init__(*(_as_set_chain(module) for module in modules))
+    def add_module(self, name: str, module: nn.Module | None) -> None:
+        """Add a module; a plain ``nn.Sequential`` with set layers inside becomes a chain, too."""
+        if type(module) is nn.Sequential and takes_sets(module):
+            module = Sequential(*module)
+        super().add_module(name, module)
+
+    @property
+    def returns_sets(self) -> bool:  # type: ignore[override]
+        """Whether the output is a batch of sets again."""
+        return all(_returns_sets(module) for module in self)
 
     def forward(self, x: Any, *args: Any) -> Any:
         """Apply all modules in turn."""
         if args and not any(takes_sets(m) and takes_extra(m) for m in self):
             raise TypeError(f"none of the layers takes further arguments, got {len(args)}")
-        for module in self:
+        are_sets = True
+        for place, module in enumerate(self):
             if not takes_sets(module):
-                x = map_elements(x, module)
-            elif args and takes_extra(module):
-                x = module(x, *args)
-            else:
-                x = module(x)
+                x = map_elements(x, module) if are_sets else module(x)
+                continue
+            if not are_sets:
+                raise ValueError(
+                    f"modules must not take sets after a head that returns none, "
+                    f"got {type(module).__name__} at place {place}"
+                )
+            x = module(x, *args) if args and takes_extra(module) else module(x)
+            are_sets = _returns_sets(module)
         return x
 
 
-def _as_set_chain(module: nn.Module) -> nn.Module:
-    """Turn a plain ``nn.Sequential`` with set layers inside into a chain for sets."""
-    if type(module) is nn.Sequential and takes_sets(module):
-        return Sequential(*module)
-    return module
+def _returns_sets(module: nn.Module) -> bool:
+    return not isinstance(module, SetModule) or module.returns_sets

@@ -8,9 +8,9 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from symsets.nn._parts import channels
+from symsets.nn._parts import channels, check_channels
 from symsets.nn.base import AdditiveSetLayer
-from symsets.sets import RaggedSets, Sets, map_elements, pool, spread
+from symsets.sets import RaggedSets, Sets, check_size, map_elements, pool, spread
 
 __all__ = ["Wreath"]
 
@@ -65,8 +65,7 @@ class Wreath(AdditiveSetLayer):
                 f"in_channels and out_channels must be given where {type(element).__name__} "
                 "does not show them"
             )
-        if not size > 0:
-            raise ValueError(f"size must be positive, got {size}")
+        check_size(size)
         self.size = size
         self.channel_axis = channel_axis
         self.beta = nn.Parameter(torch.empty(out_channels, in_channels))
@@ -86,6 +85,7 @@ class Wreath(AdditiveSetLayer):
     def message(self, x: Sets, *args: Any) -> Tensor:
         """Return the same constant for every entry of every element of a set."""
         summary = pool(map_elements(x, self._mean_of_entries), "sum", size=self.size)
+        check_channels(summary, self.beta.shape[1])
         message = nn.functional.linear(summary, self.beta)  # (B, C')
         if isinstance(x, RaggedSets) and isinstance(x.elements, RaggedSets):
             return spread(message, x)

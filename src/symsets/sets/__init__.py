@@ -6,7 +6,15 @@ pooling, the softmax over a set. Every function takes either kind of batch, and 
 
 from symsets.sets.collating import collate
 from symsets.sets.folding import Sets, check_sets, fold, map_elements, membership, spread
-from symsets.sets.pooling import check_pool, pool, pool_symbol, power_degree, power_sums, softmax
+from symsets.sets.pooling import (
+    check_pool,
+    check_size,
+    pool,
+    pool_symbol,
+    power_degree,
+    power_sums,
+    softmax,
+)
 from symsets.sets.ragged import Partition, RaggedSets
 
 __all__ = [
@@ -23,6 +31,7 @@ __all__ = [
     "collate",
     "check_sets",
     "check_pool",
+    "check_size",
     "pool_symbol",
     "power_degree",
 ]

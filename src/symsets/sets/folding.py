@@ -19,6 +19,8 @@ Sets: TypeAlias = Union[Tensor, RaggedSets]  # noqa: UP007 (mypy wants a plain a
 def check_sets(x: Any, rank: int = 2) -> None:
     """Raise one sentence unless ``x`` is a batch of sets, with ``rank`` axes or more."""
     if isinstance(x, RaggedSets):
+        if isinstance(x.elements, Tensor) and x.elements.ndim + 1 < rank:
+            raise ValueError(f"x must have elements with channels, (C, …), got {x}")
         return
     if not isinstance(x, Tensor):
         raise TypeError(f"x must be a tensor or RaggedSets, got {type(x).__name__}")

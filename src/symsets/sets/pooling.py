@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import numbers
 import re
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -12,7 +14,16 @@ from torch import Tensor
 from symsets.sets.folding import Sets, check_sets, spread
 from symsets.sets.ragged import RaggedSets, common_rows, expand_as
 
-__all__ = ["POOLS", "check_pool", "pool", "pool_symbol", "power_degree", "power_sums", "softmax"]
+__all__ = [
+    "POOLS",
+    "check_pool",
+    "check_size",
+    "pool",
+    "pool_symbol",
+    "power_degree",
+    "power_sums",
+    "softmax",
+]
 
 
 def pool(x: Sets, how: str = "sum", *, size: float = 1.0) -> Tensor:
@@ -24,8 +35,9 @@ def pool(x: Sets, how: str = "sum", *, size: float = 1.0) -> Tensor:
 
     Sets of different sizes are reduced segment by segment, without padding; sets of equal size
     as a plain tensor. Empty sets pool to zero. The median of an even number of values is the
-    mean of the two middle ones. Where several elements hold the maximum, its gradient is shared
-    between them, so that the gradient has the symmetry of the value.
+    mean of the two middle ones. NaNs spread to the summary of their own set. Where several
+    elements hold the maximum or the median, its gradient is shared between them, so that the
+    gradient has the symmetry of the value. Sums of integers are 64-bit integers.
 
     Args:
         x: A batch of sets.
@@ -48,13 +60,13 @@ def pool(x: Sets, how: str = "sum", *, size: float = 1.0) -> Tensor:
         tensor([[ 9., 41.]])
     """
     check_pool(how)
+    check_size(size)
     check_sets(x)
     degree = power_degree(how)
     if degree is not None:
         return power_sums(x, degree, size=size)
     if how == "sum":
-        total = _sum(x)
-        return total if size == 1 else total / size
+        return _sum(x, None if size == 1 else size)
     return POOLS[how](x)
 
 
@@ -69,6 +81,10 @@ def power_sums(x: Sets, degree: int, *, size: float = 1.0) -> Tensor:
         tensor([[ 4., 10., 28.]])
     """
     check_sets(x, rank=3)
+    if degree < 1:
+        raise ValueError(f"degree must be at least 1, got {degree}")
+    if _is_integer(x.dtype):
+        x = x.to(torch.int64)  # powers of small integers do not fit into their own type
     powers = []
     for k in range(1, degree + 1):
         raised = x.map(torch.pow, k) if isinstance(x, RaggedSets) else x**k
@@ -97,9 +113,15 @@ def softmax(x: Sets) -> Sets:
 
 def check_pool(how: str) -> None:
     """Raise one sentence unless ``how`` names a pooling."""
-    if how not in POOLS and power_degree(how) is None:
+    if not isinstance(how, str) or (how not in POOLS and power_degree(how) is None):
         choices = sorted([*POOLS, "power2", "power3"])
         raise ValueError(f"pool must be one of {choices} (or another power), got {how!r}")
+
+
+def check_size(size: Any) -> None:
+    """Raise one sentence unless sums can be divided by ``size``."""
+    if not isinstance(size, numbers.Real) or not float(size) > 0:
+        raise ValueError(f"size must be positive, got {size!r}")
 
 
 def power_degree(how: str) -> int | None:
@@ -146,27 +168,40 @@ def _reduce(x: Tensor, fn: Callable[[Tensor], Tensor]) -> Tensor:
     return fn(x.permute(order)).permute(back)
 
 
-def _sum(x: Sets) -> Tensor:
+def _sum(x: Sets, over: float | Tensor | None = None) -> Tensor:
+    """Add up every set and divide by ``over``."""
     dense = _as_dense(x)
     if dense is not None:
-        return _reduce(dense, lambda t: t.sum(1))
-    assert isinstance(x, RaggedSets)
-    rows = common_rows(x)
-    # Half precision adds up in float32, as a plain sum does.
-    half = rows.dtype in (torch.float16, torch.bfloat16)
-    terms = rows.float() if half else rows
-    total = terms.new_zeros(len(x), *rows.shape[1:]).index_add(0, x.partition.index, terms)
-    return total.to(rows.dtype)
+        # A sum may be too large for float16 where what it is divided into is not.
+        wide = torch.float32 if over is not None and x.dtype == torch.float16 else None
+        total = _reduce(dense, lambda t: t.sum(1, dtype=wide))
+    else:
+        assert isinstance(x, RaggedSets)
+        terms = _summable(common_rows(x))
+        total = terms.new_zeros(len(x), *terms.shape[1:]).index_add(0, x.partition.index, terms)
+    if over is not None:
+        total = total / over
+    return total.to(x.dtype) if x.dtype.is_floating_point else total
+
+
+def _summable(rows: Tensor) -> Tensor:
+    """Return ``rows`` in the type in which a plain sum adds up."""
+    if rows.dtype in (torch.float16, torch.bfloat16):
+        return rows.float()
+    return rows.to(torch.int64) if _is_integer(rows.dtype) else rows
+
+
+def _is_integer(dtype: torch.dtype) -> bool:
+    return not dtype.is_floating_point and not dtype.is_complex
 
 
 def _mean(x: Sets) -> Tensor:
     if isinstance(x, Tensor):
-        return _sum(x) / max(x.shape[1], 1)
+        return _sum(x, max(x.shape[1], 1))
     n = x.partition.common_size
     if n is not None:
-        return _sum(x) / max(n, 1)
-    total = _sum(x)
-    return total / expand_as(x.sizes.clamp(min=1), total)
+        return _sum(x, max(n, 1))
+    return _sum(x, expand_as(x.sizes.clamp(min=1), common_rows(x)))
 
 
 def _max(x: Sets) -> Tensor:
@@ -178,10 +213,16 @@ def _max(x: Sets) -> Tensor:
     assert isinstance(x, RaggedSets)
     rows = common_rows(x)
     index = expand_as(x.partition.index, rows).expand_as(rows)
-    # Starting from -inf keeps the start value out of the ties that share the gradient.
-    start = rows.new_full((len(x), *rows.shape[1:]), -torch.inf)
+    # Starting from the lowest value keeps the start out of the ties that share the gradient.
+    start = rows.new_full((len(x), *rows.shape[1:]), _lowest(rows.dtype))
     top = start.scatter_reduce(0, index, rows, "amax")
     return _zero_where_empty(top, x)
+
+
+def _lowest(dtype: torch.dtype) -> float:
+    if dtype.is_floating_point:
+        return -torch.inf
+    return 0 if dtype == torch.bool else torch.iinfo(dtype).min
 
 
 def _median(x: Sets) -> Tensor:
@@ -190,20 +231,39 @@ def _median(x: Sets) -> Tensor:
         n = dense.shape[1]
         if n == 0:
             return dense.sum(1)
-        ordered = dense.sort(dim=1).values
-        return (ordered[:, (n - 1) // 2] + ordered[:, n // 2]) / 2
+        ordered = dense.detach().sort(dim=1).values
+        return _middle(dense, ordered[:, (n - 1) // 2], ordered[:, n // 2], ordered[:, -1])
     assert isinstance(x, RaggedSets)
     rows = common_rows(x)
     if len(rows) == 0:
         return rows.new_zeros(len(x), *rows.shape[1:])
     # Sort by value, then (stably) by set: each set's values lie in order, set after set.
-    by_value = rows.argsort(dim=0)
+    by_value = rows.detach().argsort(dim=0)
     by_set = x.partition.index[by_value].argsort(dim=0, stable=True)
-    ordered = rows.gather(0, by_value.gather(0, by_set))
+    ordered = rows.detach().gather(0, by_value.gather(0, by_set))
     first, sizes = x.partition.offsets[:-1], x.sizes
-    low = (first + (sizes - 1).clamp(min=0) // 2).clamp(max=len(rows) - 1)
-    high = (first + sizes // 2).clamp(max=len(rows) - 1)
-    return _zero_where_empty((ordered[low] + ordered[high]) / 2, x)
+    steps = (sizes - 1).clamp(min=0) // 2, sizes // 2, (sizes - 1).clamp(min=0)
+    low, high, last = (ordered[(first + step).clamp(max=len(rows) - 1)] for step in steps)
+    return _zero_where_empty(_middle(x, low, high, last), x)
+
+
+def _middle(x: Sets, low: Tensor, high: Tensor, last: Tensor) -> Tensor:
+    """Return the mean of two values; NaN where the last of the sorted values, the NaNs, is one."""
+    # Halved first: the sum of both may not fit into a small type.
+    half = _share_gradient(x, low) / 2 + _share_gradient(x, high) / 2
+    return torch.where(last.isnan(), last, half)
+
+
+def _share_gradient(x: Sets, value: Tensor) -> Tensor:
+    """Let the gradient of ``value (B, *E)`` reach all elements that hold it, in equal shares."""
+    rows = x if isinstance(x, Tensor) else common_rows(x)
+    if not rows.requires_grad:
+        return value
+    holds = (rows == spread(value, x)) & rows.isfinite()
+    zeros = torch.where(holds, rows - rows.detach(), 0)
+    parts = [zeros, holds.to(rows.dtype)]
+    sums = [_sum(part if isinstance(x, Tensor) else x.with_elements(part)) for part in parts]
+    return value + sums[0] / sums[1].clamp(min=1)
 
 
 def _zero_where_empty(summary: Tensor, x: RaggedSets) -> Tensor:

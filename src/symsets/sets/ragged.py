@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import accumulate
 from typing import Any
@@ -123,18 +124,23 @@ class RaggedSets:
             >>> RaggedSets.from_list([torch.zeros(2, 3), torch.zeros(4, 3)]).sizes
             tensor([2, 4])
         """
-        if not sets:
+        if len(sets) == 0:
             raise ValueError("sets must hold at least one set, got none")
-        counts = [len(s) for s in sets]
-        if isinstance(sets[0], Tensor):
-            shapes = {tuple(s.shape[1:]) for s in sets}
-            if len(shapes) > 1:
-                raise ValueError(
-                    f"sets must have elements of one shape, got {sorted(shapes)}; "
-                    "give lists of elements for elements of different sizes"
+        if all(isinstance(s, list | tuple) for s in sets):
+            clouds = [cloud for s in sets for cloud in s]
+            return cls(cls.from_list(clouds), [len(s) for s in sets])
+        for s in sets:
+            if not isinstance(s, Tensor) or s.ndim == 0:
+                raise TypeError(
+                    f"sets must be tensors (N, *E), or lists of tensors (P, *E), got {_shown(s)}"
                 )
-            return cls(torch.cat(list(sets)), counts)
-        return cls(cls.from_list([cloud for s in sets for cloud in s]), counts)
+        shapes = {tuple(s.shape[1:]) for s in sets}
+        if len(shapes) > 1:
+            raise ValueError(
+                f"sets must have elements of one shape, got {sorted(shapes)}; "
+                "give lists of elements for elements of different sizes"
+            )
+        return cls(torch.cat(list(sets)), [len(s) for s in sets])
 
     @classmethod
     def from_padded(cls, x: Tensor, mask: Tensor) -> RaggedSets:
@@ -145,10 +151,12 @@ class RaggedSets:
             >>> RaggedSets.from_padded(x, torch.tensor([[True, False, True], [True, True, True]]))
             RaggedSets(2 sets of 2–3 elements (1,))
         """
-        if mask.dtype != torch.bool or mask.shape != x.shape[:2]:
+        if not isinstance(x, Tensor) or x.ndim < 2:
+            raise ValueError(f"x must be a tensor (B, N, *E), got {_shown(x)}")
+        fits = isinstance(mask, Tensor) and mask.dtype == torch.bool and mask.shape == x.shape[:2]
+        if not fits:
             raise ValueError(
-                f"mask must be boolean of shape {tuple(x.shape[:2])}, "
-                f"got {mask.dtype} of shape {tuple(mask.shape)}"
+                f"mask must be boolean of shape {tuple(x.shape[:2])}, got {_shown(mask)}"
             )
         return cls(x[mask], mask.sum(1))
 
@@ -217,6 +225,10 @@ class RaggedSets:
             stop = max(start, stop)
             rows = slice(self.partition.starts[start], self.partition.starts[stop])
             return RaggedSets(self.elements[rows], self.partition.counts[start:stop])
+        try:
+            which = operator.index(which)
+        except TypeError:
+            raise TypeError(f"index must be an integer or a slice, got {which!r}") from None
         if not -len(self) <= which < len(self):
             raise IndexError(f"index must be in -{len(self)}..{len(self) - 1}, got {which}")
         which %= len(self)
@@ -246,24 +258,35 @@ class RaggedSets:
         return f"RaggedSets({len(self)} sets of {span} elements {tuple(self.elements.shape[1:])})"
 
 
+def _from_leaves(elements: Any, partition: Partition) -> RaggedSets:
+    """Make sets of what became of the elements, on the device that they were moved to."""
+    if isinstance(elements, Tensor | RaggedSets):
+        partition = partition.to(elements.device)
+    return RaggedSets._make(elements, partition)
+
+
 pytree.register_pytree_node(
     RaggedSets,
     lambda sets: ([sets.elements], sets.partition),
-    lambda children, partition: RaggedSets._make(next(iter(children)), partition),
+    lambda children, partition: _from_leaves(next(iter(children)), partition),
     serialized_type_name="symsets.RaggedSets",
 )
 
 
 def _checked_sizes(elements: Tensor | RaggedSets, sizes: Tensor | Sequence[int]) -> list[int]:
+    if not isinstance(elements, Tensor | RaggedSets) or (
+        isinstance(elements, Tensor) and elements.ndim == 0
+    ):
+        raise TypeError(f"elements must be a tensor (T, *E) or RaggedSets, got {_shown(elements)}")
     if isinstance(sizes, Tensor):
         if sizes.ndim != 1 or sizes.is_floating_point() or sizes.dtype == torch.bool:
-            raise ValueError(
-                f"sizes must be a vector of integers, got {sizes.dtype} of shape "
-                f"{tuple(sizes.shape)}"
-            )
+            raise ValueError(f"sizes must be a vector of integers, got {_shown(sizes)}")
         counts = sizes.tolist()
     else:
-        counts = [int(n) for n in sizes]
+        try:
+            counts = [operator.index(n) for n in sizes]
+        except TypeError:
+            raise TypeError(f"sizes must be a vector of integers, got {sizes!r}") from None
     if any(n < 0 for n in counts):
         raise ValueError(f"sizes must not be negative, got {counts}")
     if sum(counts) != len(elements):
@@ -272,6 +295,13 @@ def _checked_sizes(elements: Tensor | RaggedSets, sizes: Tensor | Sequence[int])
             f"got {counts} (sum {sum(counts)})"
         )
     return counts
+
+
+def _shown(value: Any) -> str:
+    """Describe a value that is not what it must be."""
+    if isinstance(value, Tensor):
+        return f"{value.dtype} of shape {tuple(value.shape)}"
+    return type(value).__name__
 
 
 def check_rows(rows: Any, total: int) -> None:

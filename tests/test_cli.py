@@ -63,6 +63,14 @@ def test_orbits_shows_what_siamese_cannot_see(tmp_path):
     assert (tmp_path / "orbits.png").stat().st_size > 10_000
 
 
+def test_data_lists_what_is_there_and_how_to_get_the_rest(tmp_path):
+    result = runner.invoke(app, ["data", str(tmp_path)])
+    assert result.exit_code == 0
+    assert "found" in result.output
+    assert "embedded" in result.output
+    assert "list_eval_partition.txt" in result.output
+
+
 def test_records_have_the_fields_of_the_schema(tmp_path):
     from symsets.train.records import write_records
 

@@ -78,6 +78,24 @@ def report(
         show_report(reports.write(directories, out))
 
 
+@app.command()
+def data(
+    directories: Annotated[
+        list[Path] | None,
+        typer.Argument(metavar="[DIR]...", help="Where to look; SYMSETS_DATA if left out."),
+    ] = None,
+) -> None:
+    """List the images and videos that can be used, and how to get the rest."""
+    from symsets.data import available
+
+    with user_errors():
+        for entry in available(directories or None):
+            mark = "[green]found[/]  " if entry.found else "[red]missing[/]"
+            where = f" ({entry.where})" if entry.where else ""
+            console.print(f"{mark}  {entry.kind:7} [bold]{entry.name}[/]{where}")
+            console.print(f"         {entry.note}\n", markup=False)
+
+
 def main() -> None:
     """Run the command line."""
     try:

@@ -1,6 +1,52 @@
 """Where elements come from, and how sets are made of them."""
 
+from symsets.data.augment import Augment, Moves
+from symsets.data.catalogue import Entry, available, image_source, video_source
+from symsets.data.clips import Clips, VideoSource
+from symsets.data.dead_leaves import DeadLeaves
+from symsets.data.decoding import Skipped
+from symsets.data.folders import MissingDataError
+from symsets.data.images import ImageFolder, ImageSource
 from symsets.data.labelled import LabelledSets
+from symsets.data.moving_things import MovingThings
+from symsets.data.packs import ImagePack, VideoPack
+from symsets.data.photos import EmbeddedImages, PhotoCrops
+from symsets.data.published_images import celeba, imagenet, places365
 from symsets.data.signals import CLASSES, Signals
+from symsets.data.splits import SPLITS
+from symsets.data.videos import VideoFolder, ucf101
 
-__all__ = ["CLASSES", "LabelledSets", "Signals"]
+__all__ = [
+    # sets
+    "LabelledSets",
+    "Augment",
+    "Moves",
+    "SPLITS",
+    # signals
+    "CLASSES",
+    "Signals",
+    # where images come from
+    "ImageSource",
+    "ImageFolder",
+    "ImagePack",
+    "DeadLeaves",
+    "PhotoCrops",
+    "EmbeddedImages",
+    "places365",
+    "imagenet",
+    "celeba",
+    "Skipped",
+    # where videos come from
+    "VideoSource",
+    "VideoFolder",
+    "VideoPack",
+    "MovingThings",
+    "Clips",
+    "ucf101",
+    # by name
+    "Entry",
+    "available",
+    "image_source",
+    "video_source",
+    "MissingDataError",
+]

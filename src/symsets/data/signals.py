@@ -9,11 +9,11 @@ import torch
 from torch import Tensor
 
 from symsets.data.labelled import LabelledSets
+from symsets.data.splits import SPLITS, checked_split
 
 __all__ = ["CLASSES", "Signals"]
 
 CLASSES = ("sine", "square", "sawtooth")
-SPLITS = ("train", "val", "test")
 
 
 @dataclass(frozen=True)
@@ -51,9 +51,8 @@ class Signals:
 
     def make(self, split: str, num: int, device: torch.device | str = "cpu") -> LabelledSets:
         """Return the first ``num`` sets of a split."""
-        if split not in SPLITS:
-            raise ValueError(f"split must be one of {list(SPLITS)}, got {split!r}")
-        generator = torch.Generator(device).manual_seed(3 * self.seed + SPLITS.index(split))
+        stream = 3 * self.seed + SPLITS.index(checked_split(split))
+        generator = torch.Generator(device).manual_seed(stream)
         blocks = [self._block(generator) for _ in range(-(-num // self.BLOCK))]
         x, y = (torch.cat(parts) for parts in zip(*blocks, strict=True))
         return LabelledSets(x, y).first(num)

@@ -85,7 +85,7 @@ PRESETS = {
         models=("dss-sum", "deepsets", "siamese", "sridhar"),
         train_sizes=(2000,),
         seeds=1,
-        epochs=(8,),
+        epochs=(6,),
         width=0.2,
         test_size=1000,
         duration="about two minutes on two cores",
@@ -372,16 +372,18 @@ def make_study(
 def announcement(study: Study) -> str:
     """Say what a study is about to do."""
     preset, runs = study.preset, sum(len(group.seeds) for group in study.groups)
-    widths = "" if preset.width == 1 else f", {preset.width:g} times the published width"
+    width = "" if preset.width == 1 else f", networks {preset.width:g} times as wide as published"
+    sizes = " and ".join(f"{size:,}" for size in preset.train_sizes)
     left = f"{runs} runs to go" if runs else "all runs are finished"
-    duration = f" (the whole preset takes {preset.duration})" if preset.duration and runs else ""
+    duration = f"          the whole preset takes {preset.duration}\n" if runs else ""
     return (
         "Each set holds 25 noisy copies of one periodic signal: a sine, a square or a\n"
         "sawtooth wave? The noise is three times as strong as the signal, so no copy\n"
-        "tells by itself; a network has to bring the copies together, early.\n"
-        f"\n{', '.join(preset.models)} on {' and '.join(f'{n:,}' for n in preset.train_sizes)} "
-        f"training sets{widths},\n{preset.seeds} seed{'s' if preset.seeds > 1 else ''}, "
-        f"on {study.device}: {left}{duration}.\n"
+        "tells by itself; a network has to bring the copies together, early.\n\n"
+        f"  models  {', '.join(preset.models)}\n"
+        f"  sets    {sizes} for training{width}\n"
+        f"  runs    {preset.seeds} per model and size, on {study.device}; {left}\n"
+        f"{duration}"
     )
 
 

@@ -1,0 +1,64 @@
+"""Frames of a video file."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from symsets.data.decoding import UnusableError
+from symsets.extras import require
+
+__all__ = ["decode_video", "frames_first"]
+
+
+def decode_video(path: Path, *, size: int, fps: float, num: int) -> Tensor:
+    """Return the first ``num`` frames at a rate, as middle squares, ``(L, 3, size, size)`` bytes.
+
+    Raises:
+        UnusableError: The file cannot be read or breaks off.
+    """
+    av = require("av", "video")
+    frames: list[np.ndarray] = []
+    decoded = 0
+    try:
+        with av.open(os.fspath(path)) as container:
+            stream = container.streams.video[0]
+            rate = float(stream.average_rate or fps)
+            for decoded, frame in enumerate(container.decode(stream), start=1):
+                time = frame.time if frame.time is not None else (decoded - 1) / rate
+                if not frames:
+                    begin = time
+                # half a frame of tolerance, for times that were rounded
+                if (time - begin) * fps >= len(frames) - 0.5 * fps / rate:
+                    frames.append(_middle(frame, size))
+                if len(frames) == num:
+                    return frames_first(frames)
+            declared = stream.frames
+    except FileNotFoundError as error:
+        raise UnusableError("missing") from error
+    except (av.error.FFmpegError, IndexError, ValueError, OSError) as error:
+        raise UnusableError("not readable or truncated") from error
+    if decoded < 0.9 * declared:
+        raise UnusableError("not readable or truncated")
+    if not frames:
+        raise UnusableError("without frames")
+    return frames_first(frames)
+
+
+def _middle(frame: Any, size: int) -> np.ndarray:
+    """Scale a frame's shorter side to ``size`` and cut out the middle."""
+    scale = size / min(frame.width, frame.height)
+    width, height = round(scale * frame.width), round(scale * frame.height)
+    small = frame.reformat(width=width, height=height, format="rgb24", interpolation="AREA")
+    left, top = (width - size) // 2, (height - size) // 2
+    return np.array(small.to_ndarray()[top : top + size, left : left + size])
+
+
+def frames_first(frames: list[np.ndarray]) -> Tensor:
+    """Stack frames ``(size, size, 3)`` to ``(L, 3, size, size)``."""
+    return torch.from_numpy(np.stack(frames)).permute(0, 3, 1, 2).contiguous()

@@ -1,0 +1,114 @@
+"""Crops, flips and quarter turns of whole sets, on the device."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+__all__ = ["Augment", "Moves"]
+
+
+@dataclass(frozen=True)
+class Moves:
+    """Where each pixel of the result comes from, for sets of a batch or for their elements.
+
+    Args:
+        index: Pixels ``(B, 1, crop, crop)`` of the input, counted row by row, if all elements of
+            a set move together; ``(B, N, crop, crop)`` if each moves on its own.
+    """
+
+    index: Tensor
+
+    def __call__(self, x: Tensor) -> Tensor:
+        """Move sets ``(B, N, C, H, W)`` to ``(B, N, C, crop, crop)``.
+
+        Other tensors of the same sets, such as targets, follow by the same moves. If all elements
+        move together, they may have any number of elements.
+        """
+        B, num, side = self.index.shape[:3]
+        if x.dim() != 5 or len(x) != B or num not in (1, x.shape[1]):
+            expected = f"({B}, {'N' if num == 1 else num}, C, H, W)"
+            raise ValueError(f"x must have the shape {expected}, got {tuple(x.shape)}")
+        pixels = x.flatten(3)  # (B, N, C, H·W)
+        index = self.index[:, :, None].flatten(3).expand(*x.shape[:3], side * side)
+        return pixels.gather(3, index).unflatten(3, (side, side))
+
+
+@dataclass(frozen=True)
+class Augment:
+    r"""Crop, flip and turn sets of pictures at random, as their symmetry allows.
+
+    By default all elements of a set move together: the group is :math:`S_N \times H`, and pixels
+    of different elements stay on top of each other. With ``per_element`` each element moves on
+    its own, the wreath product :math:`H \wr S_N`.
+
+    Args:
+        crop: Height and width of the result.
+        flip: Whether to mirror left and right in half of all cases.
+        rotate: Whether to turn by a random multiple of 90°.
+        per_element: Whether elements of a set move on their own.
+
+    Shape:
+        - x: ``(B, N, C, H, W)``, of any type.
+        - output: ``(B, N, C, crop, crop)``.
+
+    Example:
+        >>> x = torch.rand(2, 1, 3, 80, 80).expand(2, 5, 3, 80, 80)  # five copies of a picture
+        >>> y = Augment(64, rotate=True)(x)
+        >>> y.shape, torch.equal(y[:, 0], y[:, 4])
+        (torch.Size([2, 5, 3, 64, 64]), True)
+    """
+
+    crop: int
+    flip: bool = True
+    rotate: bool = False
+    per_element: bool = False
+
+    def __call__(self, x: Tensor, *, generator: torch.Generator | None = None) -> Tensor:
+        """Draw moves and apply them; ``generator`` is on the device of ``x``."""
+        return self.draw(x, generator=generator)(x)
+
+    def draw(self, x: Tensor, *, generator: torch.Generator | None = None) -> Moves:
+        """Draw moves for sets like ``x``, to be applied to all tensors that belong together."""
+        height, width = self._checked(x)
+        shape = (len(x), x.shape[1] if self.per_element else 1)
+
+        def integers(high: int) -> Tensor:
+            return torch.randint(high, shape, generator=generator, device=x.device)
+
+        top, left = integers(height - self.crop + 1), integers(width - self.crop + 1)
+        turns = integers(4) if self.rotate else torch.zeros_like(top)
+        mirror = integers(2).bool() if self.flip else torch.zeros_like(top, dtype=torch.bool)
+        return Moves(self._index(top, left, turns, mirror, width))
+
+    def centre(self, x: Tensor) -> Tensor:
+        """Return the middle of each picture, the same in every call, for evaluation."""
+        height, width = self._checked(x)
+        top, left = (height - self.crop) // 2, (width - self.crop) // 2
+        return x[..., top : top + self.crop, left : left + self.crop]
+
+    def _checked(self, x: Tensor) -> tuple[int, int]:
+        if x.dim() != 5:
+            raise ValueError(f"x must have the shape (B, N, C, H, W), got {tuple(x.shape)}")
+        height, width = x.shape[-2:]
+        if not 1 <= self.crop <= min(height, width):
+            raise ValueError(f"crop must be in 1..{min(height, width)}, got {self.crop}")
+        return height, width
+
+    def _index(
+        self, top: Tensor, left: Tensor, turns: Tensor, mirror: Tensor, width: int
+    ) -> Tensor:
+        """Return the input pixel of every output pixel, ``(*top.shape, crop, crop)``."""
+        place = torch.arange(self.crop, device=top.device)
+        last = self.crop - 1
+        turns = turns[..., None, None]
+        j = torch.where(mirror[..., None, None], last - place, place)  # (B, 1 or N, 1, crop)
+        i = place[:, None].expand(*j.shape[:2], self.crop, 1)  # (B, 1 or N, crop, 1)
+        # a turn by 90° against the clock takes (i, j) from (j, last - i)
+        row = torch.where(turns % 2 == 0, i, j)
+        row = torch.where((turns == 2) | (turns == 3), last - row, row)
+        column = torch.where(turns % 2 == 0, j, i)
+        column = torch.where((turns == 1) | (turns == 2), last - column, column)
+        return (row + top[..., None, None]) * width + column + left[..., None, None]

@@ -1,0 +1,202 @@
+"""Which data are there, which are not and how to get them, and one door to all of them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from symsets.data import published_images, videos
+from symsets.data.clips import VideoSource
+from symsets.data.dead_leaves import DeadLeaves
+from symsets.data.folders import MissingDataError
+from symsets.data.images import ImageFolder, ImageSource
+from symsets.data.moving_things import MovingThings
+from symsets.data.packs import ImagePack, VideoPack, pack_kind
+from symsets.data.photos import EmbeddedImages
+
+__all__ = ["Entry", "available", "data_directories", "image_source", "video_source"]
+
+VARIABLE = "SYMSETS_DATA"
+
+
+class _Dataset(NamedTuple):
+    kind: str
+    open: Callable[..., Any]
+    present: Callable[[Path], bool]
+    needs: str
+    folders: tuple[str, ...]  # names that its folder may have in a data directory
+
+
+DATASETS = {
+    "places365": _Dataset(
+        "images",
+        published_images.places365,
+        published_images.has_places365,
+        published_images.PLACES365_NEEDS,
+        ("places365", "Places365", "places365_standard"),
+    ),
+    "imagenet": _Dataset(
+        "images",
+        published_images.imagenet,
+        published_images.has_imagenet,
+        published_images.IMAGENET_NEEDS,
+        ("imagenet", "ImageNet", "ILSVRC2012"),
+    ),
+    "celeba": _Dataset(
+        "images",
+        published_images.celeba,
+        published_images.has_celeba,
+        published_images.CELEBA_NEEDS,
+        ("celeba", "CelebA"),
+    ),
+    "ucf101": _Dataset(
+        "videos", videos.ucf101, videos.has_ucf101, videos.UCF101_NEEDS, ("ucf101", "UCF101")
+    ),
+}
+EMBEDDED = (
+    ("embedded", "images", "crops of the photographs in scikit-image and scikit-learn, and leaves"),
+    ("leaves", "images", "generated pictures of leaves that cover each other"),
+    ("embedded", "videos", "generated clips of things that fall, slow down, spread and fade"),
+)
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A source of data.
+
+    Attributes:
+        name: What to type to use it.
+        kind: ``"images"`` or ``"videos"``.
+        found: Whether it is there.
+        where: The folder or file, if it is one.
+        note: What it is; if it is missing, what was expected where and how to get it.
+    """
+
+    name: str
+    kind: str
+    found: bool
+    where: Path | None
+    note: str
+
+
+def data_directories(directories: Iterable[str | os.PathLike[str]] | None = None) -> list[Path]:
+    """Return where to look: the directories given, or those that SYMSETS_DATA names."""
+    if directories is None:
+        directories = filter(None, os.environ.get(VARIABLE, "").split(os.pathsep))
+    return [Path(directory) for directory in directories]
+
+
+def available(directories: Iterable[str | os.PathLike[str]] | None = None) -> list[Entry]:
+    """List every source: what is found where, and how to get what is not.
+
+    Args:
+        directories: Where to look; what the environment variable SYMSETS_DATA names (several
+            with the path separator between them) if left out.
+
+    Example:
+        >>> [entry.name for entry in available([]) if entry.found]
+        ['embedded', 'leaves', 'embedded']
+    """
+    roots = data_directories(directories)
+    entries = [Entry(name, kind, True, None, note) for name, kind, note in EMBEDDED]
+    for name, dataset in DATASETS.items():
+        where = _locate(dataset, roots)
+        note = "" if where else _missing(name, dataset, roots)
+        entries.append(Entry(name, dataset.kind, where is not None, where, note))
+    return entries + list(_packs(roots))
+
+
+def _locate(dataset: _Dataset, roots: Iterable[Path]) -> Path | None:
+    """Return the folder of a dataset: a data directory itself, or one in it."""
+    places = (root / name for root in roots for name in (*dataset.folders, ""))
+    return next((place for place in places if place.is_dir() and dataset.present(place)), None)
+
+
+def _missing(name: str, dataset: _Dataset, roots: list[Path]) -> str:
+    places = ", ".join(str(root / dataset.folders[0]) for root in roots)
+    looked = f"expected in {places}" if roots else f"{VARIABLE} names no directory to look in"
+    return f"{name} is missing ({looked}): {dataset.needs}"
+
+
+def _packs(roots: Iterable[Path]) -> Iterator[Entry]:
+    for root in roots:
+        for path in sorted(root.glob("*.npz")):
+            kind = pack_kind(path)
+            if kind is not None:
+                yield Entry(path.stem, kind, True, path, f"a pack of {kind}")
+
+
+def image_source(
+    name: str,
+    *,
+    size: int = 80,
+    seed: int = 0,
+    directories: Iterable[str | os.PathLike[str]] | None = None,
+) -> ImageSource:
+    """Open pictures by name: what :func:`available` lists, a folder, or a packed ``.npz``.
+
+    Args:
+        name: Such as ``embedded``, ``places365``, ``photos/holiday`` or ``photos.npz``.
+        size: Height and width of the pictures.
+        seed: Fixes generated pictures.
+        directories: Where to look; see :func:`available`.
+
+    Example:
+        >>> image_source("leaves", size=16).images("val", 2).shape
+        torch.Size([2, 3, 16, 16])
+    """
+    generated = {
+        "embedded": lambda: EmbeddedImages(size=size, seed=seed),
+        "leaves": lambda: DeadLeaves(size=size, seed=seed),
+    }
+    return _open(name, "images", generated, ImageFolder, ImagePack, size, directories)
+
+
+def video_source(
+    name: str,
+    *,
+    size: int = 80,
+    seed: int = 0,
+    directories: Iterable[str | os.PathLike[str]] | None = None,
+) -> VideoSource:
+    """Open clips by name: what :func:`available` lists, a folder, or a packed ``.npz``.
+
+    Args:
+        name: Such as ``embedded``, ``ucf101``, ``videos/holiday`` or ``clips.npz``.
+        size: Height and width of the frames.
+        seed: Fixes generated clips.
+        directories: Where to look; see :func:`available`.
+    """
+    generated = {"embedded": lambda: MovingThings(size=size, seed=seed)}
+    return _open(name, "videos", generated, videos.VideoFolder, VideoPack, size, directories)
+
+
+def _open(
+    name: str,
+    kind: str,
+    generated: Mapping[str, Callable[[], Any]],
+    folder: Callable[..., Any],
+    pack: Callable[..., Any],
+    size: int,
+    directories: Iterable[str | os.PathLike[str]] | None,
+) -> Any:
+    """Try generators, datasets, packs in the data directories, and paths, in this order."""
+    roots = data_directories(directories)
+    if name in generated:
+        return generated[name]()
+    if name in DATASETS and DATASETS[name].kind == kind:
+        where = _locate(DATASETS[name], roots)
+        if where is None:
+            raise MissingDataError(_missing(name, DATASETS[name], roots))
+        return DATASETS[name].open(where, size=size)
+    packs = {entry.name: entry.where for entry in _packs(roots) if entry.kind == kind}
+    path = packs.get(name) or Path(name)
+    if path.suffix == ".npz":
+        return pack(path, size=size)
+    if path.is_dir():
+        return folder(path, size=size)
+    known = [*generated, *(n for n in DATASETS if DATASETS[n].kind == kind), *packs]
+    raise ValueError(f"data must be a folder, an .npz file or one of {known}, got {name!r}")

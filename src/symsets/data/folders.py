@@ -1,0 +1,63 @@
+"""Folders of files: what lies below them, and where a dataset may be."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from symsets.data.splits import SPLITS, shuffled, split_by_hash
+
+__all__ = ["MissingDataError", "files_below", "first_existing", "listed", "split_folder"]
+
+
+class MissingDataError(FileNotFoundError):
+    """A dataset is not where it was looked for; the message says what was expected."""
+
+
+def files_below(root: Path, suffixes: Iterable[str]) -> Iterator[str]:
+    """Give the paths below ``root`` of all visible files with one of the suffixes."""
+    if not root.is_dir():
+        raise ValueError(f"{root} must be a folder, got {'a file' if root.exists() else 'nothing'}")
+    wanted = tuple(suffixes)
+    for folder, below, names in os.walk(root):
+        below[:] = sorted(name for name in below if not name.startswith("."))
+        above = Path(folder).relative_to(root).as_posix()
+        prefix = "" if above == "." else f"{above}/"
+        for name in sorted(names):
+            if not name.startswith(".") and name.lower().endswith(wanted):
+                yield prefix + name
+
+
+def split_folder(root: Path, suffixes: Iterable[str]) -> dict[str, list[str]]:
+    """Divide the files below a folder by its subfolders if they are named so, else by hash."""
+    names = list(files_below(root, suffixes))
+    if not names:
+        kinds = " ".join(sorted(suffixes))
+        raise ValueError(f"{root} must hold files that end in one of {kinds}, found none")
+    if all((root / split).is_dir() for split in SPLITS):
+        return {
+            split: shuffled(name for name in names if name.startswith(f"{split}/"))
+            for split in SPLITS
+        }
+    return split_by_hash(names)
+
+
+def first_existing(root: Path, *names: str) -> Path | None:
+    """Return the first of the paths below ``root`` that exists."""
+    return next((root / name for name in names if (root / name).exists()), None)
+
+
+def listed(path: Path, num_words: int) -> list[list[str]]:
+    """Return the first words of every line of a list file that is not empty."""
+    lines = []
+    with path.open(encoding="utf-8") as text:
+        for number, line in enumerate(text, start=1):
+            words = line.split()[:num_words]
+            if words and len(words) < num_words:
+                raise ValueError(
+                    f"{path}, line {number}: must have {num_words} words, got {line.strip()!r}"
+                )
+            if words:
+                lines.append(words)
+    return lines

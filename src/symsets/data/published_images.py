@@ -1,0 +1,175 @@
+"""The paper's picture datasets, in the layouts in which they are published."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from pathlib import Path
+from typing import NamedTuple
+
+from symsets.data.folders import MissingDataError, files_below, first_existing, listed
+from symsets.data.images import ImageFiles
+from symsets.data.splits import SPLITS, shuffled, split_by_hash
+
+__all__ = ["celeba", "has_celeba", "has_imagenet", "has_places365", "imagenet", "places365"]
+
+PLACES365_NEEDS = (
+    "Places365-Standard needs places365_train_standard.txt, places365_val.txt, data_256/ (or "
+    "data_large/) and val_256/ (or val_large/), or train/ and val/ with a folder per class; "
+    "get train_256_places365standard.tar, val_256.tar and filelist_places365-standard.tar from "
+    "places2.csail.mit.edu/download.html and unpack them there"
+)
+IMAGENET_NEEDS = (
+    "ImageNet needs train/ with a folder nXXXXXXXX of .JPEG files per class, and val/; get "
+    "ILSVRC2012_img_train.tar and ILSVRC2012_img_val.tar from image-net.org (after registration) "
+    "and unpack them there, and each class archive of train into a folder of its own"
+)
+CELEBA_NEEDS = (
+    "CelebA needs img_align_celeba/ and list_eval_partition.txt; get img_align_celeba.zip and "
+    "list_eval_partition.txt from mmlab.ie.cuhk.edu.hk/projects/CelebA.html and unpack them there"
+)
+PLACES_LISTS = ("places365_train_standard.txt", "places365_val.txt")
+JPEG = (".jpg", ".jpeg")
+
+
+def has_places365(root: Path) -> bool:
+    """Tell whether the files of Places365 are there."""
+    return _places_paths(root) is not None or all(
+        (root / part / "airfield").is_dir() for part in ("train", "val")
+    )
+
+
+def has_imagenet(root: Path) -> bool:
+    """Tell whether the files of ImageNet are there."""
+    train, val = (_imagenet_root(root) / part for part in ("train", "val"))
+    both = train.is_dir() and val.is_dir()
+    return both and any(_is_synset(path.name) for path in train.iterdir())
+
+
+def has_celeba(root: Path) -> bool:
+    """Tell whether the files of CelebA are there."""
+    return _celeba_paths(root) is not None
+
+
+def places365(
+    root: str | os.PathLike[str], *, size: int = 80, num_classes: int | None = 25
+) -> ImageFiles:
+    """Open Places365-Standard: training and validation from its train split, test from its val.
+
+    The paper takes the 25 classes with the most training pictures. Many classes have 5,000, the
+    most there are, so ties are broken by the alphabet.
+
+    Args:
+        root: The folder with the files that :data:`PLACES365_NEEDS` names.
+        size: Height and width of the pictures.
+        num_classes: How many of the largest classes to use; all if None.
+    """
+    root = Path(root)
+    if not has_places365(root):
+        raise MissingDataError(f"{root}: {PLACES365_NEEDS}")
+    paths = _places_paths(root)
+    train, test = _class_folders(root) if paths is None else _listed_classes(paths)
+    largest = sorted(Counter(train.values()).items(), key=lambda item: (-item[1], item[0]))
+    kept = {label for label, _ in largest[:num_classes]}
+    splits = split_by_hash((name for name, c in train.items() if c in kept), test=0)
+    splits["test"] = shuffled(name for name, c in test.items() if c in kept)
+    name = "Places365" if num_classes is None else f"Places365 ({len(kept)} classes)"
+    return _image_files(name, root, splits, size)
+
+
+def imagenet(root: str | os.PathLike[str], *, size: int = 160) -> ImageFiles:
+    """Open ILSVRC2012: training and validation from its train split, test from its val split.
+
+    Args:
+        root: The folder with ``train/`` and ``val/``, or with ``ILSVRC/Data/CLS-LOC/``.
+        size: Height and width of the pictures.
+    """
+    root = Path(root)
+    if not has_imagenet(root):
+        raise MissingDataError(f"{root}: {IMAGENET_NEEDS}")
+    inner = _imagenet_root(root)
+    train, val = _class_folders(inner)
+    splits = split_by_hash((name for name, c in train.items() if _is_synset(c)), test=0)
+    splits["test"] = shuffled(val)
+    return _image_files("ImageNet", inner, splits, size)
+
+
+def celeba(root: str | os.PathLike[str], *, size: int = 80) -> ImageFiles:
+    """Open CelebA's aligned faces with the official split.
+
+    Args:
+        root: The folder with ``img_align_celeba/`` and ``list_eval_partition.txt``, also where
+            they lie in the subfolders ``Img/`` and ``Eval/`` as on the project's drive.
+        size: Height and width of the pictures.
+    """
+    root = Path(root)
+    paths = _celeba_paths(root)
+    if paths is None:
+        raise MissingDataError(f"{root}: {CELEBA_NEEDS}")
+    faces, partition = paths
+    lines = listed(partition, 2)  # lines: "000001.jpg 0"
+    splits = {
+        split: shuffled(words[0] for words in lines if words[1] == str(i))
+        for i, split in enumerate(SPLITS)
+    }
+    return _image_files("CelebA", faces, splits, size)
+
+
+class _PlacesPaths(NamedTuple):
+    train_list: Path
+    val_list: Path
+    train: Path
+    val: Path
+
+
+def _places_paths(root: Path) -> _PlacesPaths | None:
+    """Return the published lists and the folders that they speak of, if all are there."""
+    inner = "filelist_places365-standard/"
+    paths = (
+        first_existing(root, PLACES_LISTS[0], inner + PLACES_LISTS[0]),
+        first_existing(root, PLACES_LISTS[1], inner + PLACES_LISTS[1]),
+        first_existing(root, "data_256", "data_256_standard", "data_large", "data_large_standard"),
+        first_existing(root, "val_256", "val_large"),
+    )
+    there = [path for path in paths if path is not None]
+    return _PlacesPaths(*there) if len(there) == len(paths) else None
+
+
+def _listed_classes(paths: _PlacesPaths) -> tuple[dict[str, str], dict[str, str]]:
+    """Return the class of every training and validation file, from the published lists."""
+    # lines: "/a/airfield/00000001.jpg 0" and "Places365_val_00000001.jpg 165"
+    lines = listed(paths.train_list, 2)
+    labels = {label: name.rpartition("/")[0] for name, label in lines}
+    val = listed(paths.val_list, 2)
+    return (
+        {f"{paths.train.name}/{name.lstrip('/')}": labels[label] for name, label in lines},
+        {f"{paths.val.name}/{name}": labels.get(label, "") for name, label in val},
+    )
+
+
+def _class_folders(root: Path) -> tuple[dict[str, str], dict[str, str]]:
+    """Return the class of every file in ``train/<class>/`` and ``val/<class>/``."""
+    train, val = (
+        {f"{part}/{name}": name.rpartition("/")[0] for name in files_below(root / part, JPEG)}
+        for part in ("train", "val")
+    )
+    return train, val
+
+
+def _is_synset(name: str) -> bool:
+    return len(name) == 9 and name[0] == "n" and name[1:].isdigit()
+
+
+def _imagenet_root(root: Path) -> Path:
+    return first_existing(root, "ILSVRC/Data/CLS-LOC", "Data/CLS-LOC") or root
+
+
+def _celeba_paths(root: Path) -> tuple[Path, Path] | None:
+    faces = first_existing(root, "img_align_celeba", "Img/img_align_celeba")
+    partition = first_existing(root, "list_eval_partition.txt", "Eval/list_eval_partition.txt")
+    return None if faces is None or partition is None else (faces, partition)
+
+
+def _image_files(name: str, root: Path, splits: dict[str, list[str]], size: int) -> ImageFiles:
+    files = {split: [root / below for below in splits[split]] for split in SPLITS}
+    return ImageFiles(name, files, size=size, root=root)

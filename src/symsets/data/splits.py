@@ -1,0 +1,82 @@
+"""Which files are for training, for validation and for the test."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from hashlib import blake2b
+
+__all__ = ["SPLITS", "checked_split", "fraction", "shuffled", "split_by_hash"]
+
+SPLITS = ("train", "val", "test")
+
+
+def checked_split(split: str) -> str:
+    """Return ``split``, or say which ones there are."""
+    if split not in SPLITS:
+        raise ValueError(f"split must be one of {list(SPLITS)}, got {split!r}")
+    return split
+
+
+def fraction(key: str) -> float:
+    """Return a number in [0, 1) that depends on nothing but ``key``, on any machine.
+
+    Example:
+        >>> fraction("beach/1.jpg") == fraction("beach/1.jpg") != fraction("beach/2.jpg")
+        True
+    """
+    digest = blake2b(key.encode("utf-8", "surrogateescape"), digest_size=7).digest()
+    return int.from_bytes(digest, "big") / 2**56
+
+
+def shuffled(names: Iterable[str]) -> list[str]:
+    """Return names in an order that looks random but depends on nothing but the names."""
+    return sorted(names, key=lambda name: (fraction(name), name))
+
+
+def split_by_hash(
+    names: Iterable[str],
+    *,
+    val: float = 0.1,
+    test: float = 0.1,
+    group: Callable[[str], str] = lambda name: name,
+) -> dict[str, list[str]]:
+    """Divide names into splits, each in the random but fixed order of their hashes.
+
+    A name keeps its split when others come or go. Only where that would leave a split empty,
+    as it may with a handful of names, the names are cut at their ranks instead.
+
+    Args:
+        names: What to divide, such as paths below a folder.
+        val: Share of the validation split.
+        test: Share of the test split; 0 if it comes from elsewhere.
+        group: Names with the same group stay together.
+
+    Example:
+        >>> parts = split_by_hash([f"{i}.jpg" for i in range(1000)])
+        >>> [len(part) // 10 for part in parts.values()]
+        [80, 9, 9]
+    """
+    members: dict[str, list[str]] = {}
+    for name in names:
+        members.setdefault(group(name), []).append(name)
+    groups = shuffled(members)
+    place = [fraction(key) for key in groups]
+    splits = _cut(groups, place, val, test)
+    wanted = 2 + (test > 0)
+    if sum(map(bool, splits.values())) < wanted <= len(groups):
+        share = 1 / len(groups)
+        ranks = [(i + 0.5) * share for i in range(len(groups))]
+        splits = _cut(groups, ranks, max(val, share), max(test, share) if test else 0)
+    return {
+        split: shuffled(name for key in keys for name in members[key])
+        for split, keys in splits.items()
+    }
+
+
+def _cut(groups: list[str], place: list[float], val: float, test: float) -> dict[str, list[str]]:
+    """Give the end of [0, 1) to the test, what comes before it to validation."""
+    splits: dict[str, list[str]] = {split: [] for split in SPLITS}
+    for key, where in zip(groups, place, strict=True):
+        split = "test" if where >= 1 - test else "val" if where >= 1 - test - val else "train"
+        splits[split].append(key)
+    return splits

@@ -1,0 +1,204 @@
+"""Clips from video files: a folder of them, or UCF101 as it is published."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+from symsets.data._video import decode_video, frames_first
+from symsets.data.clips import Clips
+from symsets.data.decoding import Skipped, UnusableError, decode_image, in_threads
+from symsets.data.folders import MissingDataError, first_existing, listed, split_folder
+from symsets.data.splits import SPLITS, checked_split, shuffled, split_by_hash
+
+__all__ = ["UCF101_NEEDS", "VIDEO_SUFFIXES", "VideoFiles", "VideoFolder", "has_ucf101", "ucf101"]
+
+VIDEO_SUFFIXES = frozenset({".avi", ".mp4", ".m4v", ".mov", ".mkv", ".webm", ".mpg", ".mpeg"})
+UCF101_NEEDS = (
+    "UCF101 needs UCF-101/ with a folder of .avi files per class, and ucfTrainTestlist/ with "
+    "trainlist01.txt and testlist01.txt; get UCF101.rar and "
+    "UCF101TrainTestSplits-RecognitionTask.zip from crcv.ucf.edu/data/UCF101.php and unpack them "
+    "there"
+)
+
+
+Encoded = Path | list[bytes]  # a video, or the pictures that are its frames
+
+
+class VideoFiles:
+    """Clips from video files: the middle square of frames at equal distances in time.
+
+    Each video gives up to ``clips_per_video`` clips, one after the other. Videos that break off
+    before the first is complete, or cannot be read, are counted.
+
+    Args:
+        name: What tables call the data.
+        files: The videos of each split with the names of their clips, in the order of their use.
+        root: Where the files lie, for messages.
+        size: Height and width of the frames.
+        fps: Frames to take in a second; all, where a video has fewer.
+        max_frames: Frames of a clip at most.
+        min_frames: Frames of a clip at least.
+        clips_per_video: Clips of one video at most.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        files: Mapping[str, Sequence[tuple[str, Encoded]]],
+        *,
+        root: Path,
+        size: int = 80,
+        fps: float = 12.0,
+        max_frames: int = 24,
+        min_frames: int = 8,
+        clips_per_video: int = 1,
+    ) -> None:
+        if not 1 <= min_frames <= max_frames:
+            raise ValueError(
+                f"min_frames must be in 1..max_frames = {max_frames}, got {min_frames}"
+            )
+        self.name, self.files, self.root, self.size, self.fps = name, files, root, size, fps
+        self.max_frames, self.min_frames = max_frames, min_frames
+        self.clips_per_video = clips_per_video
+        self._skipped: dict[str, Skipped] = {}
+
+    @property
+    def skipped(self) -> Skipped:
+        """How many videos were left out so far, for each reason."""
+        return Skipped(sum(self._skipped.values(), Skipped()))
+
+    def clips(
+        self, split: str, num: int | None = None, device: torch.device | str = "cpu"
+    ) -> Clips:
+        """Return the first ``num`` clips of a split, or all."""
+        files = self.files[checked_split(split)]
+        skipped = self._skipped[split] = Skipped()
+        found = list(islice(self._each(files, skipped), num))
+        if not found:
+            raise ValueError(
+                f"{self.root} has no usable videos for split {split!r} (of at least "
+                f"{self.min_frames} frames at {self.fps:g} fps) among {len(files)}: {skipped}"
+            )
+        return Clips.join([clip for _, clip in found], [name for name, _ in found]).to(device)
+
+    def _each(
+        self, files: Sequence[tuple[str, Encoded]], skipped: Skipped
+    ) -> Iterator[tuple[str, Tensor]]:
+        def read(item: tuple[str, Encoded]) -> tuple[str, list[Tensor]]:
+            return item[0], self._read(item[1])
+
+        for name, clips in in_threads(read, files, skipped, block=16):
+            for i, clip in enumerate(clips):
+                yield (name if self.clips_per_video == 1 else f"{name}#{i}"), clip
+
+    def _read(self, encoded: Encoded) -> list[Tensor]:
+        """Return the clips of one video."""
+        wanted = self.max_frames * self.clips_per_video
+        if isinstance(encoded, Path):
+            frames = decode_video(encoded, size=self.size, fps=self.fps, num=wanted)
+        else:
+            pictures = [decode_image(picture, self.size) for picture in encoded[:wanted]]
+            frames = frames_first(pictures)
+        clips = [clip for clip in frames.split(self.max_frames) if len(clip) >= self.min_frames]
+        if not clips:
+            raise UnusableError(f"shorter than {self.min_frames} frames")
+        return clips
+
+
+class VideoFolder(VideoFiles):
+    """All videos below a folder, divided as :class:`~symsets.data.ImageFolder` divides pictures.
+
+    The source of a clip is the subfolder that it lies in, or the folder itself.
+
+    Args:
+        root: The folder.
+        size: Height and width of the frames.
+        fps: Frames to take in a second; all, where a video has fewer.
+        max_frames: Frames of a clip at most.
+        min_frames: Frames of a clip at least.
+        clips_per_video: Clips of one video at most.
+    """
+
+    def __init__(
+        self,
+        root: str | os.PathLike[str],
+        *,
+        size: int = 80,
+        fps: float = 12.0,
+        max_frames: int = 24,
+        min_frames: int = 8,
+        clips_per_video: int = 4,
+    ) -> None:
+        root = Path(root)
+        name = root.resolve().name
+        files = {
+            split: [(below if "/" in below else f"{name}/{below}", root / below) for below in names]
+            for split, names in split_folder(root, VIDEO_SUFFIXES).items()
+        }
+        super().__init__(
+            name,
+            files,
+            root=root,
+            size=size,
+            fps=fps,
+            max_frames=max_frames,
+            min_frames=min_frames,
+            clips_per_video=clips_per_video,
+        )
+
+
+def ucf101(
+    root: str | os.PathLike[str],
+    *,
+    size: int = 80,
+    fps: float = 12.5,
+    max_frames: int = 24,
+    fold: int = 1,
+) -> VideoFiles:
+    """Open UCF101 with one of its three official splits; the source of a clip is its class.
+
+    Validation takes a tenth of the groups of the training list: the clips of a group show the
+    same people in the same place, so they stay together.
+
+    Args:
+        root: The folder with the files that :data:`UCF101_NEEDS` names.
+        size: Height and width of the frames.
+        fps: Frames to take in a second (the videos have 25).
+        max_frames: Frames of a clip at most.
+        fold: Which official split, 1 to 3.
+    """
+    root = Path(root)
+    if fold not in (1, 2, 3):
+        raise ValueError(f"fold must be one of [1, 2, 3], got {fold!r}")
+    paths = _ucf101_paths(root, fold)
+    if paths is None:
+        raise MissingDataError(f"{root}: {UCF101_NEEDS}")
+    videos, train, test = paths
+    # lines: "ApplyEyeMakeup/v_ApplyEyeMakeup_g08_c01.avi 1", in the test list without the number
+    splits = split_by_hash(
+        (words[0] for words in listed(train, 1)), test=0, group=lambda name: name.rsplit("_", 1)[0]
+    )
+    splits["test"] = shuffled(words[0] for words in listed(test, 1))
+    files = {split: [(name, videos / name) for name in splits[split]] for split in SPLITS}
+    return VideoFiles("UCF101", files, root=root, size=size, fps=fps, max_frames=max_frames)
+
+
+def has_ucf101(root: Path) -> bool:
+    """Tell whether the files of UCF101 are there."""
+    return _ucf101_paths(root, 1) is not None
+
+
+def _ucf101_paths(root: Path, fold: int) -> tuple[Path, Path, Path] | None:
+    """Return the folder of videos and the two lists of a fold, if all are there."""
+    videos = first_existing(root, "UCF-101")
+    lists = first_existing(root, "ucfTrainTestlist") or root
+    train, test = lists / f"trainlist0{fold}.txt", lists / f"testlist0{fold}.txt"
+    if videos is None or not (train.is_file() and test.is_file()):
+        return None
+    return videos, train, test

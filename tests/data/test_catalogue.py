@@ -1,0 +1,101 @@
+import os
+
+import numpy as np
+import pytest
+
+from symsets.data.catalogue import available, image_source, video_source
+from symsets.data.dead_leaves import DeadLeaves
+from symsets.data.folders import MissingDataError
+from symsets.data.images import ImageFolder
+from symsets.data.moving_things import MovingThings
+from symsets.data.packs import ImagePack, VideoPack
+from symsets.data.photos import EmbeddedImages
+
+
+def touch(path):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.touch()
+    return path
+
+
+@pytest.fixture
+def data(tmp_path):
+    """A data directory with CelebA, UCF101 and two packs."""
+    touch(tmp_path / "celeba" / "img_align_celeba" / "000001.jpg")
+    (tmp_path / "celeba" / "list_eval_partition.txt").write_text("000001.jpg 0\n")
+    touch(tmp_path / "UCF101" / "UCF-101" / "Archery" / "v_Archery_g01_c01.avi")
+    for name in ("trainlist01.txt", "testlist01.txt"):
+        touch(tmp_path / "UCF101" / "ucfTrainTestlist" / name)
+    empty = {"data": np.zeros(0, np.uint8), "offsets": np.zeros(1, int), "split": np.zeros(0, int)}
+    np.savez(tmp_path / "photos.npz", **empty)
+    np.savez(tmp_path / "walks.npz", clip_start=np.zeros(1, int), **empty)
+    np.savez(tmp_path / "meshes.npz", vertices=np.zeros(3))
+    return tmp_path
+
+
+def found(entries):
+    return {(entry.name, entry.kind) for entry in entries if entry.found}
+
+
+EMBEDDED = {("embedded", "images"), ("leaves", "images"), ("embedded", "videos")}
+
+
+def test_everything_is_listed_and_found_where_it_is(data, monkeypatch):
+    entries = available([data])
+    assert found(entries) == EMBEDDED | {
+        ("celeba", "images"),
+        ("ucf101", "videos"),
+        ("photos", "images"),
+        ("walks", "videos"),
+    }
+    where = {entry.name: entry.where for entry in entries}
+    assert where["ucf101"] == data / "UCF101"
+    assert where["walks"] == data / "walks.npz"
+    assert {entry.name for entry in entries if not entry.found} == {"places365", "imagenet"}
+    monkeypatch.setenv("SYMSETS_DATA", os.pathsep.join(["/no/such/place", str(data)]))
+    assert found(available()) == found(entries)
+    assert found(available([data / "celeba"])) == EMBEDDED | {("celeba", "images")}
+
+
+def test_without_directories_only_the_embedded_data_are_there(monkeypatch):
+    monkeypatch.delenv("SYMSETS_DATA", raising=False)
+    entries = available()
+    assert found(entries) == EMBEDDED
+    notes = {entry.name: entry.note for entry in entries if not entry.found}
+    assert set(notes) == {"places365", "imagenet", "celeba", "ucf101"}
+    for name, note in notes.items():
+        assert note.startswith(f"{name} is missing (SYMSETS_DATA names no directory to look in): ")
+        assert "; get " in note
+
+
+def test_missing_datasets_say_where_they_were_expected(data):
+    expected = rf"places365 is missing \(expected in {data}/places365\): .*places365_val\.txt"
+    with pytest.raises(MissingDataError, match=expected):
+        image_source("places365", directories=[data])
+    with pytest.raises(MissingDataError, match=r"ucf101 is missing .*UCF101\.rar"):
+        video_source("ucf101", directories=[data / "celeba"])
+
+
+def test_one_door_opens_every_source(data, tmp_path):
+    assert isinstance(image_source("embedded", directories=[]), EmbeddedImages)
+    assert image_source("leaves", size=24, seed=3) == DeadLeaves(size=24, seed=3)
+    assert image_source("celeba", directories=[data]).name == "CelebA"
+    assert isinstance(image_source("photos", directories=[data]), ImagePack)
+    assert isinstance(image_source(str(data / "photos.npz"), directories=[]), ImagePack)
+    folder = image_source(str(data / "celeba"), size=24, directories=[])
+    assert isinstance(folder, ImageFolder)
+    assert folder.size == 24
+    assert video_source("embedded", size=24, seed=3) == MovingThings(size=24, seed=3)
+    assert isinstance(video_source("walks", directories=[data]), VideoPack)
+    assert video_source("ucf101", directories=[data]).name == "UCF101"
+    assert video_source(str(data / "UCF101"), directories=[]).name == "UCF101"
+
+
+def test_unknown_names_get_the_list(data):
+    known = r"\['embedded', 'leaves', 'places365', 'imagenet', 'celeba', 'photos'\], got 'palces'"
+    with pytest.raises(
+        ValueError, match=rf"data must be a folder, an \.npz file or one of {known}"
+    ):
+        image_source("palces", directories=[data])
+    with pytest.raises(ValueError, match=r"one of \['embedded', 'ucf101', 'walks'\], got 'celeba'"):
+        video_source("celeba", directories=[data])

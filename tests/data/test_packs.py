@@ -1,0 +1,121 @@
+import io
+
+import numpy as np
+import pytest
+import torch
+
+from symsets.data.packs import ImagePack, VideoPack, pack_kind
+from symsets.data.splits import SPLITS
+
+Image = pytest.importorskip("PIL.Image", reason="needs Pillow")
+
+
+def encoded(grey, kind="WEBP", size=40):
+    file = io.BytesIO()
+    Image.new("RGB", (size, size), (grey, grey, grey)).save(file, kind)
+    return file.getvalue()
+
+
+def write(path, pictures, **arrays):
+    """Write a pack of encoded pictures."""
+    offsets = np.cumsum([0, *map(len, pictures)])
+    data = np.frombuffer(b"".join(pictures), dtype=np.uint8)
+    np.savez(path, **({"data": data, "offsets": offsets} | arrays))
+    return path
+
+
+@pytest.fixture
+def photos(tmp_path):
+    kinds = ["WEBP", "JPEG", "PNG"]
+    return write(
+        tmp_path / "photos.npz",
+        [encoded(10 * i, kinds[i % 3]) for i in range(20)],
+        split=np.array([0] * 12 + [1] * 4 + [2] * 4, dtype=np.uint8),
+        name=np.array([f"class/{i}.jpg" for i in range(20)]),
+    )
+
+
+@pytest.fixture
+def clips(tmp_path):
+    lengths = [8, 12, 9, 10, 3]
+    return write(
+        tmp_path / "clips.npz",
+        [encoded(20 * i + t) for i, length in enumerate(lengths) for t in range(length)],
+        split=np.array([0, 0, 1, 2, 2]),
+        clip_start=np.cumsum([0, *lengths]),
+        name=np.array([f"{'ab'[i % 2]}/{i}.mp4#0" for i in range(5)]),
+        fps=np.float32(10),
+    )
+
+
+def test_pictures_come_back_by_split(photos):
+    source = ImagePack(photos, size=32)
+    shades = [sorted(source.images(split)[:, 1, 5, 5].tolist()) for split in SPLITS]
+    for found, expected in zip(shades, (range(12), range(12, 16), range(16, 20)), strict=True):
+        np.testing.assert_allclose(found, [10 * i for i in expected], atol=1)
+    assert source.name == "photos"
+    assert source.images("train", 5).shape == (5, 3, 32, 32)
+    assert source.skipped.total() == 0
+
+
+def test_names_are_optional_and_broken_pictures_are_counted(tmp_path):
+    path = write(
+        tmp_path / "p.npz", [encoded(3), b"broken", encoded(5, size=2)], split=np.zeros(3, int)
+    )
+    source = ImagePack(path, size=32)
+    assert len(source.images("train")) == 1
+    assert source.skipped == {"not readable": 1, "smaller than 16 pixels": 1}
+    with pytest.raises(ValueError, match=r"p\.npz has no usable images for split 'val'"):
+        source.images("val")
+
+
+def test_clips_come_back_in_order_with_their_lengths(clips):
+    source = VideoPack(clips, size=32)
+    train = source.clips("train")
+    assert dict(zip(train.names, train.lengths.tolist(), strict=True)) == {
+        "a/0.mp4#0": 8,
+        "b/1.mp4#0": 12,
+    }
+    for name, clip in zip(train.names, train.each(), strict=True):
+        start = 20 * int(name[2])
+        shades = clip[:, 0, 4, 4].tolist()
+        np.testing.assert_allclose(shades, range(start, start + len(clip)), atol=1)
+    assert source.fps == 10
+    assert train.frames.shape == (20, 3, 32, 32)
+    assert train.frames.dtype == torch.uint8
+    assert source.clips("test").sources == ["b"]
+    assert source.skipped == {"shorter than 8 frames": 1}
+    assert len(source.clips("train", 1).names) == 1
+
+
+def test_kinds_of_packs_are_told_apart(photos, clips, tmp_path):
+    assert pack_kind(photos) == "images"
+    assert pack_kind(clips) == "videos"
+    np.savez(tmp_path / "other.npz", vertices=np.zeros(3))
+    assert pack_kind(tmp_path / "other.npz") is None
+    (tmp_path / "junk.npz").write_text("junk")
+    assert pack_kind(tmp_path / "junk.npz") is None
+
+
+def test_bad_packs_get_a_sentence(photos, clips, tmp_path):
+    with pytest.raises(ValueError, match=r"gone\.npz must be a packed \.npz file, found no such"):
+        ImagePack(tmp_path / "gone.npz")
+    with pytest.raises(ValueError, match=r"must be a pack of images with the keys \['data', 'off"):
+        ImagePack(clips)
+    with pytest.raises(ValueError, match=r"must be a pack of videos with the keys .*'clip_start'"):
+        VideoPack(photos)
+    bad = {
+        "offsets": {"split": np.zeros(1, int), "offsets": np.array([0, 10**6])},
+        "split": {"split": np.array([7])},
+        "length": {"split": np.zeros(2, int)},
+    }
+    for name, arrays in bad.items():
+        path = write(tmp_path / f"{name}.npz", [encoded(3)], **arrays)
+        with pytest.raises(ValueError, match=rf"{name}\.npz is inconsistent: offsets must rise"):
+            ImagePack(path)
+
+
+def test_nothing_is_executed_from_a_pack(tmp_path):
+    path = write(tmp_path / "evil.npz", [encoded(3)], split=np.array([object()], dtype=object))
+    with pytest.raises(ValueError, match=r"evil\.npz cannot be read: .*allow_pickle"):
+        ImagePack(path)

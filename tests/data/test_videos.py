@@ -1,0 +1,149 @@
+import numpy as np
+import pytest
+import torch
+
+from symsets.data.folders import MissingDataError
+from symsets.data.splits import SPLITS
+from symsets.data.videos import VideoFolder, ucf101
+
+av = pytest.importorskip("av", reason="needs PyAV")
+
+
+def video(path, *, frames=50, rate=25, codec="mpeg4", shape=(48, 64)):
+    """Encode a video that gets brighter by three grey levels from frame to frame."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with av.open(str(path), "w") as container:
+        stream = container.add_stream(codec, rate=rate)
+        stream.height, stream.width = shape
+        stream.pix_fmt, stream.bit_rate = "yuv420p", 10_000_000  # hardly any loss
+        for i in range(frames):
+            pixels = np.full((*shape, 3), 20 + 3 * i, dtype=np.uint8)
+            container.mux(stream.encode(av.VideoFrame.from_ndarray(pixels, format="rgb24")))
+        container.mux(stream.encode())
+    return path
+
+
+def levels(clip):
+    """Return the number of the frame in the video that each frame of the clip is."""
+    return ((clip.float().mean((1, 2, 3)) - 20) / 3).round().int().tolist()
+
+
+@pytest.fixture
+def folder(tmp_path):
+    for i in range(12):
+        video(tmp_path / "videos" / ("first" if i % 2 else "second") / f"{i}.avi")
+    return tmp_path / "videos"
+
+
+def test_frames_come_at_equal_distances_in_time(folder):
+    source = VideoFolder(folder, size=32, fps=12.5, max_frames=10, clips_per_video=1)
+    clips = source.clips("train")
+    assert clips.frames.shape[1:] == (3, 32, 32)
+    assert clips.frames.dtype == torch.uint8
+    assert set(clips.lengths.tolist()) == {10}
+    for clip in clips.each():
+        assert levels(clip) == list(range(0, 20, 2))
+    assert set(clips.sources) <= {"first", "second"}
+
+
+def test_splits_share_no_video_even_if_it_gives_several_clips(folder):
+    source = VideoFolder(folder, size=32, fps=25, max_frames=12, clips_per_video=4)
+    clips = {split: source.clips(split) for split in SPLITS}
+    videos = {s: {name.partition("#")[0] for name in clips[s].names} for s in SPLITS}
+    assert len(set.union(*videos.values())) == sum(map(len, videos.values())) == 12
+    # 50 frames are four clips of twelve; two frames are too few for a fifth
+    assert sum(len(each.names) for each in clips.values()) == 48
+    first, second = list(clips["train"].each())[:2]
+    assert levels(first) == list(range(12))
+    assert levels(second) == list(range(12, 24))
+
+
+def test_clips_of_different_lengths(tmp_path):
+    for i, frames in enumerate([9, 14, 30, 4]):
+        video(tmp_path / "train" / f"{i}.mp4", frames=frames)
+    for split in ("val", "test"):
+        video(tmp_path / split / "a.mp4", frames=9)
+    source = VideoFolder(tmp_path, size=32, fps=25, clips_per_video=1)
+    assert sorted(source.clips("train").lengths.tolist()) == [9, 14, 24]
+    assert source.skipped == {"shorter than 8 frames": 1}
+
+
+def test_truncated_and_broken_videos_are_counted(tmp_path):
+    for split in SPLITS:
+        whole = video(tmp_path / split / "whole.avi", frames=60)
+    train = tmp_path / "train"
+    for percent in (50, 75):  # in the first the decoder stumbles, in the second it just ends
+        cut = whole.read_bytes()[: whole.stat().st_size * percent // 100]
+        (train / f"cut{percent}.avi").write_bytes(cut)
+    streamed = video(tmp_path / "streamed.mp4", codec="libx264").read_bytes()
+    (train / "cut.mp4").write_bytes(streamed[: len(streamed) // 2])
+    (train / "empty.avi").touch()
+    (train / "text.mov").write_text("no video")
+    source = VideoFolder(tmp_path, size=32, fps=25, max_frames=50)
+    assert source.clips("train").names == ["train/whole.avi#0", "train/whole.avi#1"]
+    assert source.skipped == {"not readable or truncated": 5}
+
+
+def test_slow_videos_give_all_their_frames(tmp_path):
+    for split in SPLITS:
+        video(tmp_path / split / "slow.avi", frames=12, rate=5)
+    clips = VideoFolder(tmp_path, size=32, fps=12).clips("test")
+    assert levels(clips.frames) == list(range(12))
+
+
+def ucf_tree(root, groups=12):
+    train, test = [], []
+    for label, name in enumerate(["ApplyEyeMakeup", "Archery"], start=1):
+        for g in range(1, groups + 1):
+            for c in (1, 2):
+                file = f"{name}/v_{name}_g{g:02}_c{c:02}.avi"
+                video(root / "UCF-101" / file, frames=20, shape=(24, 32))
+                (test.append(file) if g <= 3 else train.append(f"{file} {label}"))
+    lists = root / "ucfTrainTestlist"
+    lists.mkdir()
+    (lists / "classInd.txt").write_text("1 ApplyEyeMakeup\n2 Archery\n")
+    (lists / "trainlist01.txt").write_text("\r\n".join(train) + "\r\n")
+    (lists / "testlist01.txt").write_text("\r\n".join(test) + "\r\n")
+
+
+def test_ucf101_has_its_official_split_and_keeps_groups_together(tmp_path):
+    ucf_tree(tmp_path)
+    source = ucf101(tmp_path, size=16)
+    groups = {
+        split: {name.rpartition("_")[0] for name, _ in source.files[split]} for split in SPLITS
+    }
+    assert groups["test"] == {
+        f"{name}/v_{name}_g0{g}" for name in ("ApplyEyeMakeup", "Archery") for g in (1, 2, 3)
+    }
+    assert groups["val"]
+    assert not groups["val"] & groups["train"]
+    assert len(groups["val"] | groups["train"]) == 18
+    clips = source.clips("test")
+    assert sorted(set(clips.sources)) == ["ApplyEyeMakeup", "Archery"]
+    assert len(clips.names) == 12
+    assert levels(clips.frames[:10]) == list(range(0, 20, 2))
+    assert source.name == "UCF101"
+
+
+def test_a_listed_video_that_is_not_there_is_counted(tmp_path):
+    ucf_tree(tmp_path, groups=5)
+    source = ucf101(tmp_path, size=16)
+    source.files["test"][0][1].unlink()
+    assert len(source.clips("test").names) == 11
+    assert source.skipped == {"missing": 1}
+
+
+def test_bad_input_gets_a_sentence(tmp_path):
+    expected = r"UCF-101/ with a folder.*trainlist01\.txt and testlist01\.txt.*crcv\.ucf\.edu"
+    with pytest.raises(MissingDataError, match=expected):
+        ucf101(tmp_path)
+    with pytest.raises(ValueError, match=r"fold must be one of \[1, 2, 3\], got 4"):
+        ucf101(tmp_path, fold=4)
+    with pytest.raises(ValueError, match=r"must hold files that end in one of \.avi"):
+        VideoFolder(tmp_path)
+    video(tmp_path / "short.avi", frames=5)
+    source = VideoFolder(tmp_path)
+    with pytest.raises(ValueError, match=r"no usable videos for split 'train'.*at least 8 frames"):
+        source.clips("train")
+    with pytest.raises(ValueError, match=r"min_frames must be in 1\.\.max_frames = 4, got 8"):
+        VideoFolder(tmp_path, max_frames=4)

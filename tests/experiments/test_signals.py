@@ -114,6 +114,16 @@ def test_a_killed_study_ends_with_the_numbers_of_an_undisturbed_one(tmp_path):
     assert values(killed) == values(whole)
 
 
+def test_an_interrupt_is_one_line_and_status_130(tmp_path, monkeypatch):
+    def interrupt(*args):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("symsets.train.fit._Fit.validation_step", interrupt)
+    result = run(tmp_path / "study", "--models", "mlp")
+    assert result.exit_code == 130
+    assert "the same command continues" in result.stderr
+
+
 def test_the_learning_rate_search_is_kept(tmp_path, monkeypatch):
     monkeypatch.setattr(signals, "LEARNING_RATE_GRID", (1e-2, 1e-4))
     monkeypatch.setattr(signals, "SEARCH_EPOCHS", 1)

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from symsets._version import __version__
 from symsets.cli import run
@@ -98,8 +96,4 @@ def data(
 
 def main() -> None:
     """Run the command line."""
-    try:
-        app()
-    except KeyboardInterrupt:
-        Console(stderr=True).print("interrupted")
-        sys.exit(130)
+    app()

@@ -20,10 +20,17 @@ console = Console(highlight=False)
 
 
 @contextmanager
-def user_errors() -> Iterator[None]:
-    """Turn what a user can get wrong into one line and exit status 2."""
+def user_errors(*, interrupted: str = "interrupted") -> Iterator[None]:
+    """Turn what a user can get wrong into one line and exit status 2, an interrupt into 130.
+
+    Args:
+        interrupted: What to say after an interrupt.
+    """
     try:
         yield
+    except KeyboardInterrupt as error:
+        Console(stderr=True, highlight=False).print(f"symsets: {interrupted}", markup=False)
+        raise typer.Exit(130) from error
     except (ValueError, OSError, MissingExtraError) as error:
         console = Console(stderr=True, highlight=False)
         console.print(f"symsets: {error}", markup=False, soft_wrap=True)

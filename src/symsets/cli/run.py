@@ -104,7 +104,7 @@ def signals(
     from symsets import report
     from symsets.experiments import signals as experiment
 
-    with user_errors():
+    with user_errors(interrupted="interrupted; the same command continues where it was"):
         checked_device(device)
         study = experiment.make_study(
             out or Path("runs") / f"signals-{preset}",

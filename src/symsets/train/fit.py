@@ -295,7 +295,11 @@ def fit(
             **options,
         )
         resume = checkpoint if checkpoint and checkpoint.exists() else None
-        trainer.fit(module, ckpt_path=resume)
+        try:
+            trainer.fit(module, ckpt_path=resume)
+        except SystemExit as error:
+            # Lightning leaves the program when somebody interrupts it; that is for the caller.
+            raise KeyboardInterrupt from error
     return module.fitted
 
 

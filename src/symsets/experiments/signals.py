@@ -14,6 +14,7 @@ from torch import Tensor
 from torch.nn.functional import cross_entropy
 
 from symsets.data import LabelledSets, Signals
+from symsets.experiments import words
 from symsets.models.signals import MODELS, RECIPES, SignalNetwork
 from symsets.nn.circular import SymmetryWarning
 from symsets.saving import save
@@ -350,21 +351,20 @@ def make_study(
     together: bool = False,
 ) -> Study:
     """Return the study that a user described in words; one sentence for each wrong one."""
-    if preset not in PRESETS:
-        raise ValueError(f"preset must be one of {list(PRESETS)}, got {preset!r}")
-    if recipe not in RECIPES:
-        raise ValueError(f"recipe must be one of {list(RECIPES)}, got {recipe!r}")
-    chosen = PRESETS[preset]
+    words.chosen_word("recipe", recipe, RECIPES)
+    chosen = PRESETS[words.chosen_word("preset", preset, PRESETS)]
     if models is not None:
-        chosen = replace(chosen, models=_models(models))
+        chosen = replace(chosen, models=words.names("models", models, MODELS))
     if train_sizes is not None:
-        sizes = _sizes(train_sizes)
+        sizes = words.sizes("train-sizes", train_sizes)
         chosen = replace(chosen, train_sizes=sizes, epochs=tuple(map(chosen.epochs_at, sizes)))
     if epochs is not None:
         chosen = replace(chosen, epochs=(epochs,) * len(chosen.train_sizes))
     if seeds is not None:
         chosen = replace(chosen, seeds=seeds)
-    settings = Settings(preset, recipe, _rate(learning_rate), epochs, data_seed, precision)
+    settings = Settings(
+        preset, recipe, words.learning_rate(learning_rate), epochs, data_seed, precision
+    )
     Plan(1, precision=precision)  # one sentence if there is no such precision
     return Study(out, chosen, settings, device, together=together)
 
@@ -385,33 +385,3 @@ def announcement(study: Study) -> str:
         f"  runs    {preset.seeds} per model and size, on {study.device}; {left}\n"
         f"{duration}"
     )
-
-
-def _models(text: str) -> tuple[str, ...]:
-    names = tuple(name.strip() for name in text.split(",") if name.strip())
-    unknown = [name for name in names if name not in MODELS]
-    if unknown or not names:
-        raise ValueError(f"models must be some of {list(MODELS)}, got {text!r}")
-    return names
-
-
-def _sizes(text: str) -> tuple[int, ...]:
-    try:
-        sizes = tuple(sorted((int(part) for part in text.split(",")), reverse=True))
-    except ValueError:
-        raise ValueError(f"train-sizes must be numbers joined by commas, got {text!r}") from None
-    if min(sizes) < 1:
-        raise ValueError(f"train-sizes must be positive, got {text!r}")
-    return sizes
-
-
-def _rate(text: str) -> float | None:
-    if text == "search":
-        return None
-    try:
-        rate = float(text)
-    except ValueError:
-        raise ValueError(f"lr must be a number or 'search', got {text!r}") from None
-    if not rate > 0:
-        raise ValueError(f"lr must be positive, got {text!r}")
-    return rate

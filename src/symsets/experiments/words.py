@@ -1,0 +1,56 @@
+"""Read what users type on the command line; one sentence for each mistake."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+__all__ = ["chosen_word", "learning_rate", "names", "sizes"]
+
+
+def chosen_word(what: str, text: str, choices: Collection[str]) -> str:
+    """Return ``text`` if it is one of the choices."""
+    if text not in choices:
+        raise ValueError(f"{what} must be one of {list(choices)}, got {text!r}")
+    return text
+
+
+def names(what: str, text: str, choices: Collection[str]) -> tuple[str, ...]:
+    """Return names joined by commas.
+
+    Example:
+        >>> names("models", "mlp, dss-sum", ["mlp", "dss-sum", "siamese"])
+        ('mlp', 'dss-sum')
+    """
+    found = tuple(name.strip() for name in text.split(",") if name.strip())
+    if not found or any(name not in choices for name in found):
+        raise ValueError(f"{what} must be some of {list(choices)}, got {text!r}")
+    return found
+
+
+def sizes(what: str, text: str) -> tuple[int, ...]:
+    """Return positive numbers joined by commas, the largest first.
+
+    Example:
+        >>> sizes("train-sizes", "300,30000")
+        (30000, 300)
+    """
+    try:
+        found = tuple(sorted((int(part) for part in text.split(",")), reverse=True))
+    except ValueError:
+        raise ValueError(f"{what} must be numbers joined by commas, got {text!r}") from None
+    if min(found) < 1:
+        raise ValueError(f"{what} must be positive, got {text!r}")
+    return found
+
+
+def learning_rate(text: str) -> float | None:
+    """Return a learning rate, or None for ``search``."""
+    if text == "search":
+        return None
+    try:
+        rate = float(text)
+    except ValueError:
+        raise ValueError(f"lr must be a number or 'search', got {text!r}") from None
+    if not rate > 0:
+        raise ValueError(f"lr must be positive, got {text!r}")
+    return rate

@@ -12,6 +12,7 @@ from symsets.data import Signals
 from symsets.models.signals import SignalNetwork
 from symsets.train.ensemble import Ensemble
 from symsets.train.fit import fit, predict
+from symsets.train.metrics import ACCURACY, Metric
 from symsets.train.plan import Plan
 from symsets.train.step import CapturedSteps, EagerSteps
 
@@ -24,10 +25,6 @@ def network(seed):
     return SignalNetwork("dss-sum", widths=(6, 6, 4), num_elements=5, length=16)
 
 
-def accuracy(output, target):
-    return (output.argmax(1) == target).double().mean().item()
-
-
 @pytest.fixture(scope="module")
 def sets():
     return [SIGNALS.make(split, 200).to("cpu", torch.float64) for split in ("train", "val")]
@@ -35,7 +32,7 @@ def sets():
 
 def train(sets, seeds, plan, **options):
     nets = [network(seed) for seed in seeds]
-    return fit(nets, seeds, plan, *sets, cross_entropy, accuracy, **options)
+    return fit(nets, seeds, plan, *sets, cross_entropy, ACCURACY, **options)
 
 
 def values(fitted):
@@ -85,7 +82,15 @@ def test_the_best_epoch_on_validation_is_kept(sets):
     net = network(0).double()
     net.load_state_dict(fitted.best)
     output = predict(Ensemble([net]), sets[1], "float64")[0]
-    assert accuracy(output, sets[1].y) == fitted.best_metric
+    assert ACCURACY(output, sets[1].y) == fitted.best_metric
+
+
+def test_errors_are_better_when_they_are_smaller(sets):
+    entropy = Metric("entropy", lambda out, y: cross_entropy(out, y).item(), larger_is_better=False)
+    plan = Plan(epochs=4, precision="float64", learning_rate=0.03)
+    fitted = fit([network(0)], [0], plan, *sets, cross_entropy, entropy)[0]
+    assert fitted.best_metric == min(row["val_entropy"] for row in fitted.curves)
+    assert fitted.best_metric < max(row["val_entropy"] for row in fitted.curves)
 
 
 def test_each_seed_stops_on_its_own(sets):
@@ -103,7 +108,7 @@ def test_a_nan_stops_its_run_and_no_other(sets):
     with torch.no_grad():
         next(nets[0].parameters()).fill_(math.nan)
     plan = Plan(**EXACT)
-    bad, good = fit(nets, [0, 1], plan, *sets, cross_entropy, accuracy)
+    bad, good = fit(nets, [0, 1], plan, *sets, cross_entropy, ACCURACY)
     assert bad.failed
     assert bad.epochs == 1
     assert_same(good, train(sets, [1], plan)[0], tolerance=1e-7)
@@ -114,7 +119,7 @@ def test_learning_happens():
     train_sets, val = easy.make("train", 1000), easy.make("val", 300)
     net = SignalNetwork("dss-sum", widths=(16, 16, 8), num_elements=5, length=64)
     plan = Plan(epochs=8, learning_rate=1e-2, average=0.5)
-    fitted = fit([net], [0], plan, train_sets, val, cross_entropy, accuracy)[0]
+    fitted = fit([net], [0], plan, train_sets, val, cross_entropy, ACCURACY)[0]
     assert fitted.best_metric > 0.6
     losses = [row["train_loss"] for row in fitted.curves]
     assert losses[-1] < 0.7 * losses[0]

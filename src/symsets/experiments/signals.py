@@ -10,7 +10,6 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 import torch
-from torch import Tensor
 from torch.nn.functional import cross_entropy
 
 from symsets.data import LabelledSets, Signals
@@ -20,6 +19,7 @@ from symsets.nn.circular import SymmetryWarning
 from symsets.saving import save
 from symsets.train.ensemble import Ensemble
 from symsets.train.fit import Fitted, fit, predict
+from symsets.train.metrics import ACCURACY
 from symsets.train.plan import Plan
 from symsets.train.processes import is_first
 from symsets.train.records import Record, device_name, write_json, write_records
@@ -146,11 +146,6 @@ Watch = Callable[[int, float], None]
 """Called with the number of finished epochs and the mean validation accuracy."""
 
 
-def accuracy(output: Tensor, target: Tensor) -> float:
-    """Return the share of right labels."""
-    return (output.argmax(1) == target).double().mean().item()
-
-
 def plan_groups(preset: Preset, out: Path, settings: Settings, *, together: bool) -> list[Group]:
     """Return the groups that still have to run, the largest training sets first."""
     groups = []
@@ -270,7 +265,7 @@ class Study:
             self.data("train").first(train_size),
             self.data("val"),
             cross_entropy,
-            accuracy,
+            ACCURACY,
             device=self.device,
             checkpoint=checkpoint,
             progress=lambda epoch, values: watch(epoch + 1, sum(values) / len(values)),
@@ -286,7 +281,7 @@ class Study:
             for rate in LEARNING_RATE_GRID:
                 plan = self.plan(SEARCH_EPOCHS, rate)
                 fitted = self._fit([self.network(model, seed=0)], [0], plan, size)[0]
-                found[model][f"{rate:g}"] = 0.0 if fitted.failed else fitted.best_metric
+                found[model][f"{rate:g}"] = 0.0 if fitted.failed else fitted.best_metric or 0.0
             write_json(path, found)
         return float(max(found[model], key=lambda rate: found[model][rate]))
 
@@ -301,7 +296,7 @@ class Study:
             network.load_state_dict(fitted.best)
             network.to(self.device, test.x.dtype)
             outputs = predict(Ensemble([network]).to(self.device), test, plan.precision)[0]
-            value = accuracy(outputs, test.y)
+            value = ACCURACY(outputs, test.y)
             save(path, "signals", network.arguments, network.state_dict())
         record = Record(
             experiment="signals",
@@ -313,7 +308,7 @@ class Study:
             train_size=group.train_size,
             epochs=fitted.epochs,
             seed=seed,
-            metric="accuracy",
+            metric=ACCURACY.name,
             value=value,
             parameters=sum(p.numel() for p in network.parameters()),
             seconds=round(fitted.seconds / len(group.seeds), 2),

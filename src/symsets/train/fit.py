@@ -22,6 +22,7 @@ from torch.utils.data import DataLoader
 
 from symsets.data import LabelledSets
 from symsets.train.ensemble import Ensemble
+from symsets.train.metrics import Metric
 from symsets.train.plan import Plan
 from symsets.train.processes import distributed_options
 from symsets.train.statistics import refresh_statistics
@@ -29,7 +30,6 @@ from symsets.train.step import CapturedSteps, EagerSteps, Loss, autocast
 
 __all__ = ["Fitted", "Progress", "fit", "predict"]
 
-Metric = Callable[[Tensor, Tensor], float]
 Progress = Callable[[int, list[float]], None]
 """Called after every epoch with its number and the validation metric of each seed."""
 
@@ -44,7 +44,7 @@ class Fitted:
     Attributes:
         curves: One dictionary per epoch.
         best: State of the network at its best epoch on validation.
-        best_metric: Its validation metric.
+        best_metric: Its validation metric; None if there was no such epoch.
         epochs: Number of epochs trained.
         failed: Whether the loss became NaN or infinite.
         seconds: Training time, shared by all seeds that were trained together.
@@ -52,7 +52,7 @@ class Fitted:
 
     curves: list[dict[str, float]] = field(default_factory=list)
     best: dict[str, Tensor] = field(default_factory=dict)
-    best_metric: float = -math.inf
+    best_metric: float | None = None
     epochs: int = 0
     failed: bool = False
     seconds: float = 0.0
@@ -158,7 +158,8 @@ class _Fit(L.LightningModule):
             if not fitted.stopped:
                 self._note(fitted, k, losses[k], outputs[k], seconds)
         if self.progress:
-            self.progress(self.current_epoch, [f.curves[-1]["val_accuracy"] for f in self.fitted])
+            key = f"val_{self.metric.name}"
+            self.progress(self.current_epoch, [f.curves[-1][key] for f in self.fitted])
 
     def _refresh(self, average: Ensemble) -> None:
         """Give the averaged weights the batch statistics that belong to them."""
@@ -178,7 +179,7 @@ class _Fit(L.LightningModule):
                 "epoch": self.current_epoch + 1,
                 "train_loss": train_loss,
                 "val_loss": self.loss(output, y).item(),
-                "val_accuracy": metric,
+                f"val_{self.metric.name}": metric,
                 "learning_rate": self.plan.rates(self.current_epoch, 1).item(),
                 "seconds": seconds,
             }
@@ -188,7 +189,7 @@ class _Fit(L.LightningModule):
         fitted.waited += 1
         if not math.isfinite(train_loss):
             fitted.failed = fitted.stopped = True
-        elif metric > fitted.best_metric:
+        elif self.metric.is_better(metric, fitted.best_metric):
             fitted.best_metric, fitted.waited = metric, 0
             fitted.best = self.candidate.member_state(k)
         elif fitted.waited >= self.plan.patience:
@@ -266,7 +267,7 @@ def fit(
         train: Training sets.
         val: Validation sets, for early stopping and for choosing the epoch to keep.
         loss: Of one network's output and its targets.
-        metric: Of the same; larger is better.
+        metric: Of the same.
         device: Where to train; several processes take one GPU each.
         checkpoint: A file to continue from, and to write after each epoch.
         progress: Called after each epoch.

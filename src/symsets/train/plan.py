@@ -28,7 +28,7 @@ class Plan:
         patience: Stop after so many epochs without a better validation metric.
         weight_decay: Decoupled from the gradient.
         average: Validate and keep a running average of the weights, of which each step keeps this
-            share; 0 keeps the weights themselves. It steadies the validation curve.
+            share; 0 keeps the weights themselves.
         precision: ``"float32"``, ``"tf32"``, ``"bfloat16"`` or ``"float64"``.
     """
 

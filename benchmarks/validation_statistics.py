@@ -1,0 +1,77 @@
+"""Why do validation curves swing, and what steadies them?
+
+Run ``python benchmarks/validation_statistics.py [--out FILE]``. One training run of DSS(sum) (2,000
+sets, a fifth of the width, 8 epochs); after each epoch the same weights are validated in four
+ways: as they are or averaged over steps, with the batch statistics gathered on the way or with
+refreshed ones.
+"""
+
+from __future__ import annotations
+
+import argparse
+import copy
+import json
+import warnings
+from pathlib import Path
+
+import torch
+from torch.nn.functional import cross_entropy
+
+from symsets import __version__
+from symsets.data import Signals
+from symsets.experiments.signals import AVERAGE
+from symsets.models.signals import SignalNetwork
+from symsets.train.ensemble import Ensemble
+from symsets.train.fit import STATISTICS_BATCHES, predict
+from symsets.train.metrics import accuracy
+from symsets.train.plan import Plan
+from symsets.train.statistics import refresh_statistics
+from symsets.train.step import EagerSteps
+
+TRAIN, EPOCHS, WIDTHS = 2000, 8, (32, 32, 16)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--out", type=Path)
+    parser.add_argument("--seed", type=int, default=0)
+    options = parser.parse_args()
+    warnings.simplefilter("ignore")  # length 25 is odd; see SignalNetwork
+    torch.manual_seed(options.seed)
+    train, val = Signals().make("train", TRAIN), Signals().make("val", 1000)
+    plan = Plan(EPOCHS, average=AVERAGE)
+    ensemble = Ensemble([SignalNetwork("dss-sum", widths=WIDTHS)])
+    average = copy.deepcopy(ensemble).requires_grad_(False)
+    optimiser = torch.optim.AdamW(ensemble.parameters())
+    steps = EagerSteps(ensemble, optimiser, train, cross_entropy, average=average, keep=AVERAGE)
+    curves: dict[str, list[float]] = {}
+    for epoch in range(EPOCHS):
+        ensemble.train()
+        order, rates = (
+            plan.order(TRAIN, epoch, options.seed)[:, None],
+            plan.rates(epoch, TRAIN // 64),
+        )
+        for step in range(len(order)):
+            steps.run(order[step : step + 1], rates[step : step + 1])
+            for mean, value in zip(average.buffers(), ensemble.buffers(), strict=True):
+                if mean.is_floating_point():
+                    mean.lerp_(value, 1 - AVERAGE)
+        batches = [train.x[which] for which in order[:STATISTICS_BATCHES]]
+        for weights, network in (("weights", ensemble), ("averaged weights", average)):
+            fresh = copy.deepcopy(network)
+            refresh_statistics(fresh, batches)
+            for statistics, candidate in (("gathered", network), ("refreshed", fresh)):
+                value = accuracy(predict(candidate, val)[0], val.y)
+                curves.setdefault(f"{weights}, {statistics} statistics", []).append(round(value, 3))
+    for name, values in curves.items():
+        print(f"{name:40}", *(f"{v:.3f}" for v in values))
+    if options.out:
+        command = "python benchmarks/validation_statistics.py"
+        content = {"command": command, "torch": torch.__version__, "symsets": __version__}
+        options.out.write_text(
+            json.dumps({**content, "seed": options.seed, "curves": curves}, indent=1) + "\n"
+        )
+
+
+if __name__ == "__main__":
+    main()

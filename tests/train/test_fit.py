@@ -1,5 +1,6 @@
 import json
 import math
+import time
 import subprocess
 import sys
 from pathlib import Path
@@ -202,3 +203,27 @@ def test_captured_steps_have_the_gradients_of_float64(precision, bound):
     for p, q in zip(ensemble.parameters(), exact.parameters(), strict=True):
         error = (p.grad.double() - q.grad).norm() / max(q.grad.norm(), 1e-2 * scale)
         assert error < bound
+
+
+def test_rare_validation_changes_what_is_seen_and_not_what_is_learnt(sets, tmp_path):
+    rare = train(sets, [0], Plan(**{**EXACT, "epochs": 4, "validate_every": 2}))[0]
+    often = train(sets, [0], Plan(**{**EXACT, "epochs": 4}))[0]
+    assert [row["epoch"] for row in rare.curves] == [2, 4]
+    for two, one in zip(rare.curves, often.curves[1::2], strict=True):
+        assert two["val_loss"] == one["val_loss"]
+    first = (often.curves[0]["train_loss"] + often.curves[1]["train_loss"]) / 2
+    assert rare.curves[0]["train_loss"] == pytest.approx(first, rel=1e-6)
+    assert rare.epochs == often.epochs == 4
+
+
+def test_checkpoints_take_a_tenth_of_the_time_at_most(sets, tmp_path, monkeypatch):
+    from symsets.train.fit import _Checkpoint
+
+    saved = []
+    monkeypatch.setattr(_Checkpoint, "FREE", 0.0)
+    monkeypatch.setattr(
+        "lightning.Trainer.save_checkpoint",
+        lambda self, path: (saved.append(self.current_epoch), time.sleep(0.2)),
+    )
+    train(sets, [0], Plan(**{**EXACT, "epochs": 4}), checkpoint=tmp_path / "last.ckpt")
+    assert saved == [0]

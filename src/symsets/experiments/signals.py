@@ -41,6 +41,7 @@ PUBLISHED_MODELS = (
 LEARNING_RATE_GRID = (1e-1, 1e-2, 1e-3, 1e-4, 1e-5, 1e-6, 1e-7)
 SEARCH_SIZE, SEARCH_EPOCHS = 3000, 5
 AVERAGE = 0.98  # of the weights, over about 50 steps
+STEPS_PER_VALIDATION = 40
 RELATIVE_COST = {"mlp": 0.1, "deepsets": 0.2, "deepsets-max": 0.2, "aittala": 1.5}
 
 
@@ -95,7 +96,7 @@ PRESETS = {
         models=PUBLISHED_MODELS,
         train_sizes=(30_000, 10_000, 3000, 1000, 300),
         seeds=5,
-        epochs=(30, 60, 100, 150, 200),
+        epochs=(30, 40, 60, 100, 200),
         duration="about an hour on one H200; days on a CPU",
     ),
 }
@@ -231,7 +232,9 @@ class Study:
             return self._run_group(group, watch)
 
     def _run_group(self, group: Group, watch: Watch) -> list[Record]:
-        plan = self.plan(group.epochs, self.learning_rate(group.model))
+        plan = self.plan(group.epochs, self.learning_rate(group.model)).validating_after(
+            STEPS_PER_VALIDATION, group.train_size
+        )
         networks = [self.network(group.model, seed) for seed in group.seeds]
         seeds = f"{group.seeds[0]}-{group.seeds[-1]}"
         checkpoint = self.out / "unfinished" / f"{group.model}-{group.train_size}-{seeds}.ckpt"

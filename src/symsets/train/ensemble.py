@@ -73,7 +73,8 @@ class Ensemble(nn.Module):
         self.template.train(self.training)
         state = dict(self.stacked.named_parameters()) | dict(self.stacked.named_buffers())
         if self.size == 1:
-            alone = {name: value[0] for name, value in state.items()}
+            # Not value[0]: the gradient of a selection is a copy into zeros.
+            alone = {name: value.squeeze(0) for name, value in state.items()}
             return member(alone, *(value[0] for value in inputs))[None]
         return torch.vmap(member, randomness="different")(state, *inputs)
 

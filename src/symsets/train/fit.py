@@ -31,7 +31,7 @@ from symsets.train.step import CapturedSteps, EagerSteps, Loss, autocast
 __all__ = ["Fitted", "Progress", "fit", "predict"]
 
 Progress = Callable[[int, list[float]], None]
-"""Called after every epoch with its number and the validation metric of each seed."""
+"""Called after every validation with its epoch and the metric of each seed."""
 
 EVALUATION_BATCH = 500
 STATISTICS_BATCHES = 16
@@ -42,7 +42,7 @@ class Fitted:
     """What training left for one seed.
 
     Attributes:
-        curves: One dictionary per epoch.
+        curves: One dictionary per validation.
         best: State of the network at its best epoch on validation.
         best_metric: Its validation metric; None if there was no such epoch.
         epochs: Number of epochs trained.
@@ -123,8 +123,9 @@ class _Fit(L.LightningModule):
         return DataLoader([0], batch_size=None)  # type: ignore[arg-type]
 
     def on_train_epoch_start(self) -> None:
-        self._started = time.perf_counter()
-        self._total = torch.zeros(len(self.seeds), device=self.device)
+        if self.current_epoch % self.plan.validate_every == 0:
+            self._started = time.perf_counter()
+            self._total = torch.zeros(len(self.seeds), device=self.device)
         torch.manual_seed(1_000_003 * self.seeds[0] + self.current_epoch)
         if self._steps is None:
             captured = self.device.type == "cuda" and self.trainer.world_size == 1
@@ -149,7 +150,8 @@ class _Fit(L.LightningModule):
     def validation_step(self, batch: Any, index: int) -> None:
         steps = self.plan.steps_per_epoch(len(self.sets["train"].y))
         total = self.trainer.strategy.reduce(self._total, reduce_op="mean")
-        losses = (total / steps).tolist()  # the only wait for the device in an epoch
+        steps *= self.plan.validate_every
+        losses = (total / steps).tolist()  # the only wait for the device since the last time
         seconds = time.perf_counter() - self._started
         if self.average is not None:
             self._refresh(self.average)
@@ -184,9 +186,9 @@ class _Fit(L.LightningModule):
                 "seconds": seconds,
             }
         )
-        fitted.epochs += 1
+        fitted.epochs = self.current_epoch + 1
         fitted.seconds += seconds
-        fitted.waited += 1
+        fitted.waited += self.plan.validate_every
         if not math.isfinite(train_loss):
             fitted.failed = fitted.stopped = True
         elif self.metric.is_better(metric, fitted.best_metric):
@@ -207,13 +209,28 @@ class _Fit(L.LightningModule):
 
 
 class _Checkpoint(L.Callback):
-    """Save everything after each epoch."""
+    """Save everything after each validation, where that takes less than a tenth of the time.
 
-    def __init__(self, path: Path) -> None:
+    Args:
+        path: The file.
+        every: Epochs between validations.
+    """
+
+    FREE = 2.0  # seconds that may be spent on it in any case
+
+    def __init__(self, path: Path, every: int) -> None:
         self.path = path
+        self.every = every
+        self._started = time.perf_counter()
+        self._spent = 0.0
 
     def on_train_epoch_end(self, trainer: L.Trainer, pl_module: L.LightningModule) -> None:
+        now = time.perf_counter()
+        dear = self._spent > max(self.FREE, 0.1 * (now - self._started))
+        if dear or (trainer.current_epoch + 1) % self.every:
+            return
         trainer.save_checkpoint(self.path)
+        self._spent += time.perf_counter() - now
 
 
 class _AtomicIO(CheckpointIO):
@@ -269,8 +286,8 @@ def fit(
         loss: Of one network's output and its targets.
         metric: Of the same.
         device: Where to train; several processes take one GPU each.
-        checkpoint: A file to continue from, and to write after each epoch.
-        progress: Called after each epoch.
+        checkpoint: A file to continue from, and to write after validations.
+        progress: Called after each validation.
         options: For Lightning's ``Trainer``: ``strategy``, ``devices``, ``num_nodes``, …; under
             ``torchrun`` or SLURM they are found by themselves.
     """
@@ -284,7 +301,8 @@ def fit(
             accelerator="gpu" if target.type == "cuda" else target.type,
             devices=options.pop("devices", [target.index or 0] if target.type == "cuda" else 1),
             max_epochs=plan.epochs,
-            callbacks=[_Checkpoint(checkpoint)] if checkpoint else [],
+            callbacks=[_Checkpoint(checkpoint, plan.validate_every)] if checkpoint else [],
+            check_val_every_n_epoch=plan.validate_every,
             plugins=[_AtomicIO()],
             logger=False,
             enable_checkpointing=False,

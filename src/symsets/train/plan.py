@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
@@ -30,6 +30,7 @@ class Plan:
         average: Validate and keep a running average of the weights, of which each step keeps this
             share; 0 keeps the weights themselves.
         precision: ``"float32"``, ``"tf32"``, ``"bfloat16"`` or ``"float64"``.
+        validate_every: Epochs between validations; it divides ``epochs``.
     """
 
     epochs: int
@@ -40,15 +41,20 @@ class Plan:
     weight_decay: float = 0.0
     average: float = 0.0
     precision: str = "float32"
+    validate_every: int = 1
 
     def __post_init__(self) -> None:
         if self.schedule not in SCHEDULES:
             raise ValueError(f"schedule must be one of {list(SCHEDULES)}, got {self.schedule!r}")
         if self.precision not in PRECISIONS:
             raise ValueError(f"precision must be one of {list(PRECISIONS)}, got {self.precision!r}")
-        for name in ("epochs", "batch_size", "patience"):
+        for name in ("epochs", "batch_size", "patience", "validate_every"):
             if getattr(self, name) < 1:
                 raise ValueError(f"{name} must be at least 1, got {getattr(self, name)}")
+        if self.epochs % self.validate_every:
+            raise ValueError(
+                f"validate_every must divide the {self.epochs} epochs, got {self.validate_every}"
+            )
         if not 0 <= self.average < 1:
             raise ValueError(f"average must be at least 0 and below 1, got {self.average}")
         if not self.learning_rate > 0:
@@ -65,6 +71,18 @@ class Plan:
         done = (epoch * steps + torch.arange(steps) + 0.5) / (self.epochs * steps)
         rise = (done / WARM_UP).clamp(max=1)
         return self.learning_rate * rise * 0.5 * (1 + torch.cos(math.pi * done))
+
+    def validating_after(self, steps: int, train_size: int) -> Plan:
+        """Return the plan with validations that are at least ``steps`` apart, if epochs allow.
+
+        Example:
+            >>> Plan(200).validating_after(50, train_size=300).validate_every
+            20
+        """
+        wanted = -(-steps // self.steps_per_epoch(train_size))
+        divisors = (n for n in range(1, self.epochs + 1) if self.epochs % n == 0)
+        every = next((n for n in divisors if n >= wanted), self.epochs)
+        return replace(self, validate_every=every)
 
     def order(self, train_size: int, epoch: int, seed: int) -> Tensor:
         """Return which sets each step of an epoch sees, ``(S, batch)``; fixed by seed and epoch."""

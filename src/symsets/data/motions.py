@@ -1,0 +1,219 @@
+"""Bodies that move: sequences of meshes with consistent vertices, and what every source offers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple, Protocol
+
+import torch
+from torch import Tensor
+
+from symsets.data.splits import SPLITS, checked_split
+from symsets.nn import Graph
+
+__all__ = ["HeldOut", "MotionSource", "Motions", "check_faces", "check_motion", "farthest_points"]
+
+
+class Motions(NamedTuple):
+    """Shapes of all sequences end to end; vertex v is the same place of the body in all of them.
+
+    Attributes:
+        shapes: ``(T, 3, V)``, coordinates in metres.
+        lengths: Frames of each sequence, ``(M,)``, on the host.
+        names: What each sequence is called.
+        subjects: Who moves in each sequence.
+        activities: What is done in each sequence.
+        faces: The triangles ``(F, 3)`` that all shapes share, or None for points alone.
+
+    Example:
+        >>> motions = Motions.join([torch.zeros(4, 3, 5), torch.ones(6, 3, 5)], ["ann_walk", "bo_run"])
+        >>> motions.lengths.tolist(), motions.starts.tolist(), motions.subjects
+        ([4, 6], [0, 4], ['ann', 'bo'])
+        >>> motions.num_vertices
+        5
+    """
+
+    shapes: Tensor
+    lengths: Tensor
+    names: Sequence[str]
+    subjects: Sequence[str]
+    activities: Sequence[str]
+    faces: Tensor | None = None
+
+    @classmethod
+    def join(
+        cls,
+        sequences: Sequence[Tensor],
+        names: Sequence[str],
+        *,
+        faces: Tensor | None = None,
+        subjects: Sequence[str] | None = None,
+        activities: Sequence[str] | None = None,
+    ) -> Motions:
+        """Check sequences and lay them end to end.
+
+        Args:
+            sequences: The shapes of each, ``(L, 3, V)``.
+            names: Of the sequences; a subject, an underscore and an activity, if these are not
+                given.
+            faces: ``(F, 3)``.
+            subjects: Who moves.
+            activities: What is done.
+        """
+        if not sequences:
+            raise ValueError("sequences must hold at least one sequence, got none")
+        num_vertices = sequences[0].shape[-1]
+        for name, sequence in zip(names, sequences, strict=True):
+            check_motion(name, sequence, num_vertices)
+        check_faces(names[0], faces, num_vertices)
+        return cls(
+            torch.cat(list(sequences)),
+            torch.tensor([len(sequence) for sequence in sequences]),
+            names,
+            subjects or [name.partition("_")[0] for name in names],
+            activities or [name.partition("_")[2] for name in names],
+            faces,
+        )
+
+    @property
+    def starts(self) -> Tensor:
+        """The shape at which each sequence starts, ``(M,)``, on the host."""
+        return self.lengths.cumsum(0) - self.lengths
+
+    @property
+    def num_vertices(self) -> int:
+        """Vertices of every shape."""
+        return self.shapes.shape[-1]
+
+    @property
+    def graph(self) -> Graph:
+        """The edges of the mesh, with the normalisation of the paper, where the shapes are."""
+        if self.faces is None:
+            raise ValueError(
+                "motions must have faces to make a graph of, got points alone: "
+                "open them with all their vertices"
+            )
+        return Graph.from_faces(self.faces.long(), self.num_vertices).to(self.shapes.device)
+
+    def each(self) -> Iterator[Tensor]:
+        """Give the shapes of one sequence after the other, ``(L, 3, V)``."""
+        return iter(self.shapes.split(self.lengths.tolist()))
+
+    def at(self, vertices: Tensor) -> Motions:
+        """Keep some of the vertices, as points: the faces go."""
+        return self._replace(shapes=self.shapes[..., vertices.to(self.shapes.device)], faces=None)
+
+    def to(self, device: torch.device | str) -> Motions:
+        """Move the shapes; faces, like lengths and names, stay on the host."""
+        return self._replace(shapes=self.shapes.to(device))
+
+
+class MotionSource(Protocol):
+    """Motions in three splits; those of the test show unseen subjects in unseen activities.
+
+    Attributes:
+        name: What tables call the data.
+        fps: Frames in a second.
+        skip: How many frames further the next element of a set is, if nobody says otherwise.
+    """
+
+    name: str
+    fps: float
+    skip: int
+
+    def motions(
+        self, split: str, num: int | None = None, device: torch.device | str = "cpu"
+    ) -> Motions:
+        """Return the first ``num`` sequences of a split, or all; perhaps fewer but never none."""
+        ...
+
+
+class HeldOut(NamedTuple):
+    """The hard split: who and what is kept away from training.
+
+    The test has unseen subjects in unseen activities, validation unseen subjects in the
+    activities of training. What lies between (a subject of the test who does what training shows,
+    or the other way round) is in no split, so nothing of the test is ever seen.
+
+    Attributes:
+        val_subjects: Who is seen in validation alone.
+        test_subjects: Who is seen in the test alone.
+        test_activities: What is done in the test alone.
+
+    Example:
+        >>> held = HeldOut({"bo"}, {"cy"}, {"hop"})
+        >>> [held.split(*who) for who in (("ann", "run"), ("bo", "run"), ("cy", "hop"))]
+        ['train', 'val', 'test']
+        >>> held.split("ann", "hop") is held.split("cy", "run") is None
+        True
+    """
+
+    val_subjects: frozenset[str] | set[str]
+    test_subjects: frozenset[str] | set[str]
+    test_activities: frozenset[str] | set[str]
+
+    def split(self, subject: str, activity: str) -> str | None:
+        """Return the split of a sequence, or None if it is in none."""
+        unseen = activity in self.test_activities
+        if subject in self.test_subjects:
+            return "test" if unseen else None
+        if unseen:
+            return None
+        return "val" if subject in self.val_subjects else "train"
+
+
+def check_motion(name: str, shapes: Tensor, num_vertices: int) -> None:
+    """Raise one sentence naming the sequence unless it is ``(L, 3, num_vertices)`` and finite."""
+    if shapes.ndim != 3 or shapes.shape[1] != 3 or 0 in shapes.shape:
+        raise ValueError(
+            f"sequence {name!r} must be (frames, 3, vertices), got shape {tuple(shapes.shape)}"
+        )
+    if shapes.shape[2] != num_vertices:
+        raise ValueError(
+            f"sequence {name!r} must have {num_vertices} vertices like the others, "
+            f"got {shapes.shape[2]}"
+        )
+    finite = shapes.flatten(1).isfinite().all(1)
+    if not finite.all():
+        frame = int(finite.int().argmin())
+        raise ValueError(f"sequence {name!r} must have finite vertices, got NaN in frame {frame}")
+
+
+def check_faces(name: str, faces: Tensor | None, num_vertices: int) -> None:
+    """Raise one sentence naming a sequence unless ``faces`` join vertices that it has."""
+    if faces is None:
+        return
+    if faces.ndim != 2 or faces.shape[1] != 3 or faces.is_floating_point():
+        raise ValueError(
+            f"faces of {name!r} must be (F, 3) integers, "
+            f"got {faces.dtype} of shape {tuple(faces.shape)}"
+        )
+    if faces.numel() and not 0 <= int(faces.min()) <= int(faces.max()) < num_vertices:
+        wrong = int(faces.min()) if faces.min() < 0 else int(faces.max())
+        raise ValueError(
+            f"faces of {name!r} must point to its vertices 0..{num_vertices - 1}, got {wrong}"
+        )
+
+
+def farthest_points(shape: Tensor, num: int) -> Tensor:
+    """Choose ``num`` vertices of a shape ``(3, V)``, each as far as can be from those before.
+
+    Example:
+        >>> farthest_points(torch.tensor([[0.0, 1.0, 2.0, 10.0], [0.0] * 4, [0.0] * 4]), 3)
+        tensor([0, 3, 2])
+    """
+    if not 0 < num <= shape.shape[1]:
+        raise ValueError(f"num_vertices must be in 1..{shape.shape[1]}, got {num}")
+    chosen = [0]
+    distance = (shape - shape[:, :1]).square().sum(0)
+    for _ in range(num - 1):
+        chosen.append(int(distance.argmax()))
+        distance = torch.minimum(distance, (shape - shape[:, chosen[-1:]]).square().sum(0))
+    return torch.tensor(chosen)
+
+
+def no_motions(where: object, split: str, counts: dict[str, int]) -> ValueError:
+    """Say that a split is empty, and which are not."""
+    checked_split(split)
+    have = ", ".join(f"{counts.get(each, 0)} {each}" for each in SPLITS)
+    return ValueError(f"{where} has no motions for split {split!r}: {have}")

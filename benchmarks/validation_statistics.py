@@ -22,13 +22,15 @@ from symsets.data import Signals
 from symsets.experiments.signals import AVERAGE
 from symsets.models.signals import SignalNetwork
 from symsets.train.ensemble import Ensemble
-from symsets.train.fit import STATISTICS_BATCHES, predict
-from symsets.train.metrics import accuracy
+from symsets.train.evaluate import evaluate
+from symsets.train.fit import STATISTICS_BATCHES
+from symsets.train.metrics import ACCURACY, Task
 from symsets.train.plan import Plan
 from symsets.train.statistics import refresh_statistics
 from symsets.train.step import EagerSteps
 
 TRAIN, EPOCHS, WIDTHS = 2000, 8, (32, 32, 16)
+TASK = Task(cross_entropy, (ACCURACY,))
 
 
 def main() -> None:
@@ -61,7 +63,9 @@ def main() -> None:
             fresh = copy.deepcopy(network)
             refresh_statistics(fresh, batches)
             for statistics, candidate in (("gathered", network), ("refreshed", fresh)):
-                value = accuracy(predict(candidate, val)[0], val.y)
+                value = evaluate(candidate, val, Task(cross_entropy, (ACCURACY,)))[0].mean(
+                    "accuracy"
+                )
                 curves.setdefault(f"{weights}, {statistics} statistics", []).append(round(value, 3))
     for name, values in curves.items():
         print(f"{name:40}", *(f"{v:.3f}" for v in values))

@@ -16,7 +16,8 @@ from typer.testing import CliRunner
 
 import symsets
 from symsets.cli import app
-from symsets.experiments import signals
+from symsets.experiments import signals, study
+from symsets.experiments.study import Study
 from symsets.train.records import read_records
 
 runner = CliRunner()
@@ -125,8 +126,8 @@ def test_an_interrupt_is_one_line_and_status_130(tmp_path, monkeypatch):
 
 
 def test_the_learning_rate_search_is_kept(tmp_path, monkeypatch):
-    monkeypatch.setattr(signals, "LEARNING_RATE_GRID", (1e-2, 1e-4))
-    monkeypatch.setattr(signals, "SEARCH_EPOCHS", 1)
+    monkeypatch.setattr(study, "LEARNING_RATE_GRID", (1e-2, 1e-4))
+    monkeypatch.setattr(study, "SEARCH_EPOCHS", 1)
     out = tmp_path / "study"
     assert run(out, "--models", "mlp", "--lr", "search").exit_code == 0
     found = json.loads((out / "search.json").read_text())
@@ -137,7 +138,7 @@ def test_the_learning_rate_search_is_kept(tmp_path, monkeypatch):
 
 
 def test_a_failed_run_is_recorded_and_the_others_go_on(tmp_path, monkeypatch):
-    make = signals.Study.network
+    make = Study.network
 
     def broken(self, model, seed):
         net = make(self, model, seed)
@@ -146,7 +147,7 @@ def test_a_failed_run_is_recorded_and_the_others_go_on(tmp_path, monkeypatch):
                 next(net.parameters()).fill_(torch.nan)
         return net
 
-    monkeypatch.setattr(signals.Study, "network", broken)
+    monkeypatch.setattr(Study, "network", broken)
     out = tmp_path / "study"
     result = run(out, "--models", "siamese,dss-sum")
     assert result.exit_code == 0, result.output

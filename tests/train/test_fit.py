@@ -1,8 +1,8 @@
 import json
 import math
-import time
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -12,12 +12,14 @@ from torch.nn.functional import cross_entropy
 from symsets.data import Signals
 from symsets.models.signals import SignalNetwork
 from symsets.train.ensemble import Ensemble
-from symsets.train.fit import fit, predict
-from symsets.train.metrics import ACCURACY, Metric
+from symsets.train.evaluate import evaluate
+from symsets.train.fit import fit
+from symsets.train.metrics import ACCURACY, Metric, Task
 from symsets.train.plan import Plan
 from symsets.train.step import CapturedSteps, EagerSteps
 
 SIGNALS = Signals(num_elements=5, length=16)
+CLASSIFY = Task(cross_entropy, (ACCURACY,))
 EXACT = {"epochs": 4, "precision": "float64", "average": 0.5, "learning_rate": 1e-2}
 
 
@@ -33,7 +35,7 @@ def sets():
 
 def train(sets, seeds, plan, **options):
     nets = [network(seed) for seed in seeds]
-    return fit(nets, seeds, plan, *sets, cross_entropy, ACCURACY, **options)
+    return fit(nets, seeds, plan, *sets, CLASSIFY, **options)
 
 
 def values(fitted):
@@ -82,14 +84,16 @@ def test_the_best_epoch_on_validation_is_kept(sets):
     assert fitted.best_metric == max(row["val_accuracy"] for row in fitted.curves)
     net = network(0).double()
     net.load_state_dict(fitted.best)
-    output = predict(Ensemble([net]), sets[1], "float64")[0]
-    assert ACCURACY(output, sets[1].y) == fitted.best_metric
+    found = evaluate(Ensemble([net]), sets[1], CLASSIFY, precision="float64")[0]
+    assert found.mean("accuracy") == fitted.best_metric
 
 
 def test_errors_are_better_when_they_are_smaller(sets):
-    entropy = Metric("entropy", lambda out, y: cross_entropy(out, y).item(), larger_is_better=False)
+    entropy = Metric(
+        "entropy", lambda out, y: cross_entropy(out, y, reduction="none"), larger_is_better=False
+    )
     plan = Plan(epochs=4, precision="float64", learning_rate=0.03)
-    fitted = fit([network(0)], [0], plan, *sets, cross_entropy, entropy)[0]
+    fitted = fit([network(0)], [0], plan, *sets, Task(cross_entropy, (entropy,)))[0]
     assert fitted.best_metric == min(row["val_entropy"] for row in fitted.curves)
     assert fitted.best_metric < max(row["val_entropy"] for row in fitted.curves)
 
@@ -109,7 +113,7 @@ def test_a_nan_stops_its_run_and_no_other(sets):
     with torch.no_grad():
         next(nets[0].parameters()).fill_(math.nan)
     plan = Plan(**EXACT)
-    bad, good = fit(nets, [0, 1], plan, *sets, cross_entropy, ACCURACY)
+    bad, good = fit(nets, [0, 1], plan, *sets, CLASSIFY)
     assert bad.failed
     assert bad.epochs == 1
     assert_same(good, train(sets, [1], plan)[0], tolerance=1e-7)
@@ -120,7 +124,7 @@ def test_learning_happens():
     train_sets, val = easy.make("train", 1000), easy.make("val", 300)
     net = SignalNetwork("dss-sum", widths=(16, 16, 8), num_elements=5, length=64)
     plan = Plan(epochs=8, learning_rate=1e-2, average=0.5)
-    fitted = fit([net], [0], plan, train_sets, val, cross_entropy, ACCURACY)[0]
+    fitted = fit([net], [0], plan, train_sets, val, CLASSIFY)[0]
     assert fitted.best_metric > 0.6
     losses = [row["train_loss"] for row in fitted.curves]
     assert losses[-1] < 0.7 * losses[0]
@@ -151,7 +155,7 @@ def test_two_processes_get_the_result_of_one(tmp_path):
     ("options", "message"),
     [
         ({"epochs": 0}, "epochs must be at least 1, got 0"),
-        ({"epochs": 1, "schedule": "step"}, r"schedule must be one of \['constant', 'cosine'\]"),
+        ({"epochs": 1, "schedule": "step"}, "schedule must be one of"),
         ({"epochs": 1, "precision": "half"}, "precision must be one of"),
         ({"epochs": 1, "learning_rate": 0}, "learning_rate must be positive, got 0"),
         ({"epochs": 1, "average": 1.0}, "average must be at least 0 and below 1"),

@@ -11,7 +11,7 @@ from symsets import DSS, Sequential
 from symsets.data import Signals
 from symsets.nn import CircularConv1d, Classify
 from symsets.train.fit import fit
-from symsets.train.metrics import ACCURACY
+from symsets.train.metrics import ACCURACY, Task
 from symsets.train.plan import Plan
 
 
@@ -23,7 +23,7 @@ def main(path, processes):
     train, val = (signals.make(s, 64).to("cpu", torch.float64) for s in ("train", "val"))
     plan = Plan(epochs=2, batch_size=16, learning_rate=1e-2, precision="float64")
     options = {"devices": processes, "strategy": "ddp"} if processes > 1 else {}
-    fitted = fit([net], [0], plan, train, val, cross_entropy, ACCURACY, **options)[0]
+    fitted = fit([net], [0], plan, train, val, Task(cross_entropy, (ACCURACY,)), **options)[0]
     if not torch.distributed.is_initialized() or torch.distributed.get_rank() == 0:
         weights = {name: value.tolist() for name, value in fitted.best.items()}
         losses = [row["train_loss"] for row in fitted.curves]

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
@@ -13,7 +14,7 @@ from symsets.train.processes import is_first
 from symsets.train.records import checked_device
 
 if TYPE_CHECKING:
-    from symsets.experiments.signals import Group, Study
+    from symsets.experiments.study import Group, Study
 
 __all__ = ["app"]
 
@@ -74,25 +75,41 @@ def orbits(
     )
 
 
+Models = Annotated[str | None, typer.Option(help="Models to compare, joined by commas.")]
+TrainSizes = Annotated[str | None, typer.Option(help="Numbers of training sets, joined by commas.")]
+Seeds = Annotated[int | None, typer.Option(min=1, help="Number of initialisations.")]
+PresetName = Annotated[str, typer.Option(help="Size of the study: smoke, quick or paper.")]
+Recipe = Annotated[str, typer.Option(help="ours, or published as in the released code.")]
+Out = Annotated[Path | None, typer.Option(help="Directory of the study.")]
+Device = Annotated[str, typer.Option(help="Where to train, such as cpu or cuda.")]
+Precision = Annotated[str, typer.Option(help="float32, tf32, bfloat16 or float64.")]
+LearningRate = Annotated[
+    str | None, typer.Option(help="A learning rate, or 'search' for each model.")
+]
+Epochs = Annotated[int | None, typer.Option(min=1, help="Epochs at every size.")]
+DataSeed = Annotated[int, typer.Option(min=0, help="Fixes the data.")]
+Data = Annotated[
+    str | None,
+    typer.Option(help="A folder, a packed .npz, or a name that `symsets data` lists."),
+]
+SettingNames = Annotated[
+    str | None, typer.Option("--settings", help="Settings of the experiment, joined by commas.")
+]
+
+
 @app.command()
 def signals(
-    models: Annotated[str | None, typer.Option(help="Models to compare, joined by commas;")] = None,
-    train_sizes: Annotated[
-        str | None, typer.Option(help="Numbers of training sets, joined by commas.")
-    ] = None,
-    seeds: Annotated[int | None, typer.Option(min=1, help="Number of initialisations.")] = None,
-    preset: Annotated[
-        str, typer.Option(help="Size of the study: smoke, quick or paper.")
-    ] = "quick",
-    recipe: Annotated[
-        str, typer.Option(help="ours, or published as in the released code.")
-    ] = "ours",
-    out: Annotated[Path | None, typer.Option(help="Directory of the study.")] = None,
-    device: Annotated[str, typer.Option(help="Where to train, such as cpu or cuda.")] = "cpu",
-    precision: Annotated[str, typer.Option(help="float32, tf32, bfloat16 or float64.")] = "float32",
-    lr: Annotated[str, typer.Option(help="A learning rate, or 'search' for each model.")] = "1e-3",
-    epochs: Annotated[int | None, typer.Option(min=1, help="Epochs at every size.")] = None,
-    data_seed: Annotated[int, typer.Option(min=0, help="Fixes the data.")] = 0,
+    models: Models = None,
+    train_sizes: TrainSizes = None,
+    seeds: Seeds = None,
+    preset: PresetName = "quick",
+    recipe: Recipe = "ours",
+    out: Out = None,
+    device: Device = "cpu",
+    precision: Precision = "float32",
+    lr: LearningRate = None,
+    epochs: Epochs = None,
+    data_seed: DataSeed = 0,
     together: Annotated[
         bool, typer.Option("--together", help="Train all seeds of a model as one computation.")
     ] = False,
@@ -101,27 +118,83 @@ def signals(
 
     Finished runs are not repeated; a study that was interrupted continues where it was.
     """
-    from symsets import report
-    from symsets.experiments import signals as experiment
+    _run(
+        "signals",
+        out,
+        models=models,
+        train_sizes=train_sizes,
+        seeds=seeds,
+        preset=preset,
+        recipe=recipe,
+        device=device,
+        precision=precision,
+        learning_rate=lr,
+        epochs=epochs,
+        data_seed=data_seed,
+        together=together,
+    )
 
-    with user_errors(interrupted="interrupted; the same command continues where it was"):
-        checked_device(device)
-        study = experiment.make_study(
-            out or Path("runs") / f"signals-{preset}",
-            preset=preset,
+
+def _add_command(name: str, summary: str) -> None:
+    """Add the command of an experiment on data that a user may have."""
+
+    def command(
+        data: Data = None,
+        settings: SettingNames = None,
+        models: Models = None,
+        train_sizes: TrainSizes = None,
+        seeds: Seeds = None,
+        preset: PresetName = "quick",
+        recipe: Recipe = "ours",
+        out: Out = None,
+        device: Device = "cpu",
+        precision: Precision = "float32",
+        lr: LearningRate = None,
+        epochs: Epochs = None,
+        data_seed: DataSeed = 0,
+    ) -> None:
+        _run(
+            name,
+            out,
+            data=data,
+            settings=settings,
             models=models,
             train_sizes=train_sizes,
             seeds=seeds,
+            preset=preset,
             recipe=recipe,
             device=device,
             precision=precision,
             learning_rate=lr,
             epochs=epochs,
             data_seed=data_seed,
-            together=together,
         )
+
+    command.__doc__ = (
+        f"{summary}\n\n"
+        "Finished runs are not repeated; a study that was interrupted continues where it was."
+    )
+    app.command(name)(command)
+
+
+_add_command("quality", "Select the best of 20 degraded copies of a photograph.")
+_add_command("colors", "Match six single-channel pictures to two colour photographs.")
+_add_command("bursts", "Merge five blurred, noisy shots into one sharp picture.")
+_add_command("frames", "Select the first of eight shuffled frames of a video.")
+
+
+def _run(name: str, out: Path | None, *, preset: str, device: str, **described: Any) -> None:
+    from symsets import report
+    from symsets.experiments.study import announcement, make_study
+
+    with user_errors(interrupted="interrupted; the same command continues where it was"):
+        checked_device(device)
+        experiment = import_module(f"symsets.experiments.{name}").EXPERIMENT
+        out = out or Path("runs") / f"{name}-{preset}"
+        study = make_study(experiment, out, preset=preset, device=device, **described)
         console.quiet = not is_first()
-        console.print(experiment.announcement(study))
+        console.print(announcement(study))
+        study.run_baselines()
         _run_with_progress(study)
         if is_first():
             show_report(report.write([study.out]))
@@ -133,21 +206,19 @@ def _run_with_progress(study: Study) -> None:
         TextColumn("{task.description:24}"),
         BarColumn(bar_width=24),
         TaskProgressColumn(),
-        TextColumn("val {task.fields[accuracy]:.3f}"),
+        TextColumn("val {task.fields[value]:.3f}"),
         TimeRemainingColumn(),
     )
     with Progress(*columns, console=console) as progress:
         total = sum(group.cost for group in study.groups)
-        task = progress.add_task("", total=total, accuracy=float("nan"))
+        task = progress.add_task("", total=total, value=float("nan"))
         done = 0.0
         for group in study.groups:
 
-            def watch(
-                epoch: int, accuracy: float, group: Group = group, done: float = done
-            ) -> None:
+            def watch(epoch: int, value: float, group: Group = group, done: float = done) -> None:
                 share = group.cost * epoch / group.epochs
                 name = group.name
-                progress.update(task, completed=done + share, description=name, accuracy=accuracy)
+                progress.update(task, completed=done + share, description=name, value=value)
 
             for record in study.run_group(group, watch):
                 if record.value != record.value:

@@ -47,6 +47,7 @@ class Signals:
     noise: float = 3.0
     seed: int = 0
 
+    name = "generated signals"  # in tables
     BLOCK = 1000  # sets are drawn in blocks, so that more of them leave the first ones as they were
 
     def make(self, split: str, num: int, device: torch.device | str = "cpu") -> LabelledSets:

@@ -20,20 +20,20 @@ from lightning.pytorch.plugins.io import CheckpointIO
 from torch import Tensor, nn
 from torch.utils.data import DataLoader
 
-from symsets.data import LabelledSets
+from symsets.data.labelled import Supply
 from symsets.train.ensemble import Ensemble
-from symsets.train.metrics import Metric
+from symsets.train.evaluate import Evaluation, evaluate
+from symsets.train.metrics import Task
 from symsets.train.plan import Plan
 from symsets.train.processes import distributed_options
 from symsets.train.statistics import refresh_statistics
-from symsets.train.step import CapturedSteps, EagerSteps, Loss, autocast
+from symsets.train.step import CapturedSteps, EagerSteps, autocast
 
-__all__ = ["Fitted", "Progress", "fit", "predict"]
+__all__ = ["Fitted", "Progress", "fit"]
 
 Progress = Callable[[int, list[float]], None]
 """Called after every validation with its epoch and the metric of each seed."""
 
-EVALUATION_BATCH = 500
 STATISTICS_BATCHES = 16
 
 
@@ -68,10 +68,9 @@ class _Fit(L.LightningModule):
         ensemble: Ensemble,
         plan: Plan,
         seeds: Sequence[int],
-        train: LabelledSets,
-        val: LabelledSets,
-        loss: Loss,
-        metric: Metric,
+        train: Supply,
+        val: Supply,
+        task: Task,
         progress: Progress | None,
     ) -> None:
         super().__init__()
@@ -81,8 +80,7 @@ class _Fit(L.LightningModule):
         self.plan = plan
         self.seeds = list(seeds)
         self.sets = {"train": train, "val": val}
-        self.loss = loss
-        self.metric = metric
+        self.task = task
         self.progress = progress
         self.fitted = [Fitted() for _ in seeds]
         self._steps: EagerSteps | None = None
@@ -110,7 +108,7 @@ class _Fit(L.LightningModule):
 
     def train_dataloader(self) -> DataLoader[Any]:
         """Return the epoch's order in chunks ``(S, K, B)``, the rates beside them."""
-        size, epoch = len(self.sets["train"].y), self.current_epoch
+        size, epoch = self.sets["train"].num_sets, self.current_epoch
         order = torch.stack([self.plan.order(size, epoch, seed) for seed in self.seeds], dim=1)
         rates = self.plan.rates(epoch, len(order))
         world, rank = self.trainer.world_size, self.trainer.global_rank
@@ -137,7 +135,7 @@ class _Fit(L.LightningModule):
                 self.ensemble,
                 optimiser,
                 self.sets["train"],
-                self.loss,
+                self.task.loss,
                 self.plan.precision,
                 **options,
             )
@@ -148,40 +146,45 @@ class _Fit(L.LightningModule):
         self._total += self._steps.run(order, rates)
 
     def validation_step(self, batch: Any, index: int) -> None:
-        steps = self.plan.steps_per_epoch(len(self.sets["train"].y))
+        steps = self.plan.steps_per_epoch(self.sets["train"].num_sets)
         total = self.trainer.strategy.reduce(self._total, reduce_op="mean")
         steps *= self.plan.validate_every
         losses = (total / steps).tolist()  # the only wait for the device since the last time
         seconds = time.perf_counter() - self._started
         if self.average is not None:
             self._refresh(self.average)
-        outputs = predict(self.candidate, self.sets["val"], self.plan.precision)
+        evaluations = evaluate(
+            self.candidate,
+            self.sets["val"],
+            self.task,
+            precision=self.plan.precision,
+            batch_size=self.plan.evaluation_batch,
+        )
         for k, fitted in enumerate(self.fitted):
             if not fitted.stopped:
-                self._note(fitted, k, losses[k], outputs[k], seconds)
+                self._note(fitted, k, losses[k], evaluations[k], seconds)
         if self.progress:
-            key = f"val_{self.metric.name}"
+            key = f"val_{self.task.metric.name}"
             self.progress(self.current_epoch, [f.curves[-1][key] for f in self.fitted])
 
     def _refresh(self, average: Ensemble) -> None:
         """Give the averaged weights the batch statistics that belong to them."""
-        train, size = self.sets["train"], len(self.sets["train"].y)
+        train, size = self.sets["train"], self.sets["train"].num_sets
         orders = [self.plan.order(size, self.current_epoch, seed) for seed in self.seeds]
         which = torch.stack(orders, dim=1)[:STATISTICS_BATCHES].to(self.device)
         with autocast(self.plan.precision, self.device):
-            refresh_statistics(average, (train.x[batch] for batch in which))
+            refresh_statistics(average, (train.batch(batch)[0] for batch in which))
 
     def _note(
-        self, fitted: Fitted, k: int, train_loss: float, output: Tensor, seconds: float
+        self, fitted: Fitted, k: int, train_loss: float, found: Evaluation, seconds: float
     ) -> None:
-        y = self.sets["val"].y
-        metric = self.metric(output, y)
+        metric = found.mean(self.task.metric.name)
         fitted.curves.append(
             {
                 "epoch": self.current_epoch + 1,
                 "train_loss": train_loss,
-                "val_loss": self.loss(output, y).item(),
-                f"val_{self.metric.name}": metric,
+                "val_loss": found.loss,
+                **{f"val_{name}": found.mean(name) for name in found.values},
                 "learning_rate": self.plan.rates(self.current_epoch, 1).item(),
                 "seconds": seconds,
             }
@@ -191,7 +194,7 @@ class _Fit(L.LightningModule):
         fitted.waited += self.plan.validate_every
         if not math.isfinite(train_loss):
             fitted.failed = fitted.stopped = True
-        elif self.metric.is_better(metric, fitted.best_metric):
+        elif self.task.metric.is_better(metric, fitted.best_metric):
             fitted.best_metric, fitted.waited = metric, 0
             fitted.best = self.candidate.member_state(k)
         elif fitted.waited >= self.plan.patience:
@@ -265,10 +268,9 @@ def fit(
     networks: Sequence[nn.Module],
     seeds: Sequence[int],
     plan: Plan,
-    train: LabelledSets,
-    val: LabelledSets,
-    loss: Loss,
-    metric: Metric,
+    train: Supply,
+    val: Supply,
+    task: Task,
     *,
     device: str = "cpu",
     checkpoint: Path | None = None,
@@ -283,15 +285,14 @@ def fit(
         plan: How to train.
         train: Training sets.
         val: Validation sets, for early stopping and for choosing the epoch to keep.
-        loss: Of one network's output and its targets.
-        metric: Of the same.
+        task: What to learn and what to measure.
         device: Where to train; several processes take one GPU each.
         checkpoint: A file to continue from, and to write after validations.
         progress: Called after each validation.
         options: For Lightning's ``Trainer``: ``strategy``, ``devices``, ``num_nodes``, …; under
             ``torchrun`` or SLURM they are found by themselves.
     """
-    module = _Fit(Ensemble(networks), plan, seeds, train, val, loss, metric, progress)
+    module = _Fit(Ensemble(networks), plan, seeds, train, val, task, progress)
     if plan.precision == "float64":
         module.double()
     target = torch.device(device)
@@ -320,20 +321,6 @@ def fit(
             # Lightning leaves the program when somebody interrupts it; that is for the caller.
             raise KeyboardInterrupt from error
     return module.fitted
-
-
-@torch.no_grad()
-def predict(ensemble: Ensemble, sets: LabelledSets, precision: str = "float32") -> Tensor:
-    """Return the outputs of all members for all sets, ``(K, M, …)``."""
-    was_training = ensemble.training
-    ensemble.eval()
-    outputs = []
-    for x in sets.x.split(EVALUATION_BATCH):
-        with autocast(precision, x.device):
-            outputs.append(ensemble(x.expand(ensemble.size, *x.shape)))
-    ensemble.train(was_training)
-    out = torch.cat(outputs, dim=1)
-    return out if out.dtype == torch.float64 else out.float()
 
 
 @contextmanager

@@ -1,22 +1,26 @@
-"""What is measured on validation and test sets."""
+"""What is learnt and what is measured: losses and metrics of a task."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
 
+import torch
 from torch import Tensor
 
-__all__ = ["ACCURACY", "Metric", "accuracy"]
+__all__ = ["ACCURACY", "Loss", "Metric", "Task", "accuracy", "mean_absolute_error", "psnr", "ssim"]
+
+Loss = Callable[[Tensor, Tensor], Tensor]
+"""Of outputs and targets: one number."""
 
 
 @dataclass(frozen=True)
 class Metric:
-    """A number that tells how good outputs are.
+    """A number that tells how good outputs are: the mean of one value per set.
 
     Args:
         name: As in ``results.json``.
-        function: Of a network's outputs and their targets.
+        function: Gives the values ``(B,)`` of a network's outputs and their targets.
         larger_is_better: Which way is up.
 
     Example:
@@ -28,12 +32,12 @@ class Metric:
     """
 
     name: str
-    function: Callable[[Tensor, Tensor], float]
+    function: Callable[[Tensor, Tensor], Tensor]
     larger_is_better: bool = True
 
     def __call__(self, output: Tensor, target: Tensor) -> float:
         """Return the metric."""
-        return self.function(output, target)
+        return self.function(output, target).double().mean().item()
 
     def is_better(self, value: float, than: float | None) -> bool:
         """Whether a value beats another one; any value beats none."""
@@ -42,9 +46,63 @@ class Metric:
         return value > than if self.larger_is_better else value < than
 
 
-def accuracy(output: Tensor, target: Tensor) -> float:
-    """Return the share of right labels."""
-    return (output.argmax(1) == target).double().mean().item()
+@dataclass(frozen=True)
+class Task:
+    """What a network is to learn.
+
+    Args:
+        loss: To make small.
+        metrics: To report; the first chooses the epoch to keep.
+        keep_outputs: Whether outputs are small enough to be kept for every test set.
+    """
+
+    loss: Loss
+    metrics: tuple[Metric, ...]
+    keep_outputs: bool = True
+
+    @property
+    def metric(self) -> Metric:
+        """The metric that decides."""
+        return self.metrics[0]
+
+
+def accuracy(output: Tensor, target: Tensor) -> Tensor:
+    """Tell for each set whether its label, or the element that was selected, is right."""
+    return (output.argmax(1) == target).float()
+
+
+def mean_absolute_error(levels: float) -> Callable[[Tensor, Tensor], Tensor]:
+    """Return the error of pictures in grey levels, where a step of 1 is ``levels`` of them."""
+
+    def error(output: Tensor, target: Tensor) -> Tensor:
+        return levels * (output - target).abs().flatten(1).mean(1)
+
+    return error
+
+
+def psnr(span: float) -> Callable[[Tensor, Tensor], Tensor]:
+    """Return the signal-to-noise ratio of pictures in decibels, whose values span ``span``."""
+
+    def ratio(output: Tensor, target: Tensor) -> Tensor:
+        error = (output - target).square().flatten(1).mean(1)
+        return 10 * torch.log10(span**2 / error.clamp(min=1e-12))
+
+    return ratio
+
+
+def ssim(span: float) -> Callable[[Tensor, Tensor], Tensor]:
+    """Return the structural similarity of pictures ``(B, C, H, W)`` whose values span ``span``."""
+
+    def similarity(output: Tensor, target: Tensor) -> Tensor:
+        from torchmetrics.functional.image import structural_similarity_index_measure
+
+        values = structural_similarity_index_measure(
+            output, target, data_range=span, reduction="none"
+        )
+        assert isinstance(values, Tensor)
+        return values
+
+    return similarity
 
 
 ACCURACY = Metric("accuracy", accuracy)

@@ -12,7 +12,7 @@ from symsets.train.step import PRECISIONS
 
 __all__ = ["SCHEDULES", "Plan"]
 
-SCHEDULES = ("constant", "cosine")
+SCHEDULES = ("constant", "cosine", "staircase")
 WARM_UP = 0.1  # of all steps, for the cosine schedule
 
 
@@ -24,13 +24,17 @@ class Plan:
         epochs: At most so many passes over the training sets.
         batch_size: Sets in a step; a last incomplete batch is left out.
         learning_rate: The largest one of the schedule.
-        schedule: ``"constant"``, or ``"cosine"``: a short rise, then a cosine down to zero.
+        schedule: ``"constant"``; ``"cosine"``: a short rise, then a cosine down to zero; or
+            ``"staircase"``: a factor ``decay`` after every ``decay_every`` epochs.
         patience: Stop after so many epochs without a better validation metric.
         weight_decay: Decoupled from the gradient.
         average: Validate and keep a running average of the weights, of which each step keeps this
             share; 0 keeps the weights themselves.
         precision: ``"float32"``, ``"tf32"``, ``"bfloat16"`` or ``"float64"``.
         validate_every: Epochs between validations; it divides ``epochs``.
+        decay: What the schedule ``"staircase"`` multiplies the learning rate by.
+        decay_every: Epochs after which it does.
+        evaluation_batch: Sets that are evaluated at a time; it decides no number.
     """
 
     epochs: int
@@ -42,13 +46,16 @@ class Plan:
     average: float = 0.0
     precision: str = "float32"
     validate_every: int = 1
+    decay: float = 1.0
+    decay_every: int = 1
+    evaluation_batch: int = 512
 
     def __post_init__(self) -> None:
         if self.schedule not in SCHEDULES:
             raise ValueError(f"schedule must be one of {list(SCHEDULES)}, got {self.schedule!r}")
         if self.precision not in PRECISIONS:
             raise ValueError(f"precision must be one of {list(PRECISIONS)}, got {self.precision!r}")
-        for name in ("epochs", "batch_size", "patience", "validate_every"):
+        for name in ("epochs", "batch_size", "patience", "validate_every", "decay_every"):
             if getattr(self, name) < 1:
                 raise ValueError(f"{name} must be at least 1, got {getattr(self, name)}")
         if self.epochs % self.validate_every:
@@ -68,6 +75,9 @@ class Plan:
         """Return the learning rate of every step of an epoch, ``(S,)``."""
         if self.schedule == "constant":
             return torch.full((steps,), self.learning_rate)
+        if self.schedule == "staircase":
+            rate = self.learning_rate * self.decay ** (epoch // self.decay_every)
+            return torch.full((steps,), rate)
         done = (epoch * steps + torch.arange(steps) + 0.5) / (self.epochs * steps)
         rise = (done / WARM_UP).clamp(max=1)
         return self.learning_rate * rise * 0.5 * (1 + torch.cos(math.pi * done))

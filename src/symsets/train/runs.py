@@ -61,20 +61,26 @@ class RunDirectory:
         self,
         configuration: Mapping[str, Any],
         curves: Sequence[Mapping[str, float]],
-        outputs: Tensor,
-        targets: Tensor,
+        arrays: Mapping[str, Tensor],
         records: Sequence[Record],
     ) -> None:
         """Write everything but the network, the mark of completion last."""
         self.path.mkdir(parents=True, exist_ok=True)
         write_json(self.path / "config.json", dict(configuration))
-        with (self.path / "curves.csv").open("w", newline="", encoding="utf-8") as file:
-            writer = csv.DictWriter(file, fieldnames=list(curves[0]))
-            writer.writeheader()
-            writer.writerows({k: f"{v:.6g}" for k, v in row.items()} for row in curves)
-        np.savez_compressed(
-            self.path / "predictions.npz",
-            output=outputs.cpu().numpy().astype(np.float32),
-            target=targets.cpu().numpy(),
-        )
+        if curves:
+            with (self.path / "curves.csv").open("w", newline="", encoding="utf-8") as file:
+                writer = csv.DictWriter(file, fieldnames=list(curves[0]))
+                writer.writeheader()
+                writer.writerows({k: f"{v:.6g}" for k, v in row.items()} for row in curves)
+        self.write_arrays("predictions.npz", arrays)
         write_json(self.path / "done.json", [to_plain(record) for record in records])
+
+    def write_arrays(self, name: str, arrays: Mapping[str, Tensor]) -> None:
+        """Write tensors, in single precision at most."""
+        self.path.mkdir(parents=True, exist_ok=True)
+        plain = {key: value.detach().cpu() for key, value in arrays.items()}
+        content: dict[str, Any] = {
+            key: (value.float() if value.is_floating_point() else value).numpy()
+            for key, value in plain.items()
+        }
+        np.savez_compressed(self.path / name, **content)

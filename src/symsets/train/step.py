@@ -9,12 +9,12 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from symsets.data import LabelledSets
+from symsets.data.labelled import Supply
 from symsets.train.ensemble import Ensemble
+from symsets.train.metrics import Loss
 
 __all__ = ["PRECISIONS", "CapturedSteps", "EagerSteps", "autocast"]
 
-Loss = Callable[[Tensor, Tensor], Tensor]
 PRECISIONS = ("float32", "tf32", "bfloat16", "float64")
 
 
@@ -32,7 +32,7 @@ class EagerSteps:
     Args:
         ensemble: What to train.
         optimiser: Of its parameters.
-        data: All training sets, on the device.
+        data: All training sets.
         loss: Of one member's output.
         precision: One of :data:`PRECISIONS`.
         average: A copy of the ensemble that follows its weights slowly, if wanted.
@@ -44,7 +44,7 @@ class EagerSteps:
         self,
         ensemble: Ensemble,
         optimiser: torch.optim.Optimizer,
-        data: LabelledSets,
+        data: Supply,
         loss: Loss,
         precision: str = "float32",
         *,
@@ -63,7 +63,7 @@ class EagerSteps:
 
     def losses(self, which: Tensor) -> Tensor:
         """Return the loss of each member on the sets ``which (K, B)``."""
-        x, y = self.data.x[which], self.data.y[which]
+        x, y = self.data.batch(which)
         with autocast(self.precision, x.device):
             return self.ensemble(x, y, then=self.loss)
 
@@ -85,7 +85,7 @@ class EagerSteps:
 
     def run(self, order: Tensor, rates: Tensor) -> Tensor:
         """Take the steps ``order (S, K, B)`` at learning rates ``(S,)``; return summed losses."""
-        total = torch.zeros(order.shape[1], device=self.data.y.device)
+        total = torch.zeros(order.shape[1], device=self.data.device)
         for which, rate in zip(order, rates.tolist(), strict=True):
             for group in self.optimiser.param_groups:
                 group["lr"] = rate
@@ -116,7 +116,7 @@ class CapturedSteps(EagerSteps):
         return self._total.clone()
 
     def _capture(self, order: Tensor, rates: Tensor) -> None:
-        device = self.data.y.device
+        device = self.data.device
         self._order = order.to(device).clone()
         self._rates = rates.to(device).clone()
         self._position = torch.zeros(1, dtype=torch.int64, device=device)

@@ -1,0 +1,101 @@
+"""Sets that are made on the fly: fresh ones for training, fixed ones for evaluation."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from symsets.data.labelled import Supply
+
+__all__ = ["MadeSets", "shuffled_sets"]
+
+
+class MadeSets(Supply):
+    """The base of supplies that make their sets, on the device of what they are made of.
+
+    A subclass says how in :meth:`make`.
+
+    Args:
+        material: Pictures or frames in memory, ``(M, …)``.
+        num_sets: How many sets count as one pass; set ``i`` starts from a piece of material that
+            ``i`` decides.
+        seed: Fixes the sets of :meth:`part`.
+    """
+
+    BLOCK = 64  # sets of :meth:`part` that share a generator
+    dtype = torch.float32
+
+    def __init__(self, material: Tensor, num_sets: int, *, seed: int = 0) -> None:
+        if num_sets < 1:
+            raise ValueError(f"num_sets must be positive, got {num_sets}")
+        self.material = material
+        self._num_sets = num_sets
+        self.seed = seed
+
+    @property
+    def num_sets(self) -> int:
+        """How many sets there are."""
+        return self._num_sets
+
+    @property
+    def device(self) -> torch.device:
+        """Where sets are made."""
+        return self.material.device
+
+    def make(
+        self, which: Tensor, generator: torch.Generator | None, *, augment: bool
+    ) -> tuple[Tensor, Tensor]:
+        """Make the sets ``which (B,)`` and their targets.
+
+        Args:
+            which: Numbers of sets, on the device.
+            generator: Of all that is random; None for the default one.
+            augment: Whether to move pictures at random, as in training.
+        """
+        raise NotImplementedError
+
+    def batch(self, which: Tensor) -> tuple[Tensor, Tensor]:
+        """Return fresh sets and their targets."""
+        x, y = self.make(which.flatten().to(self.device), None, augment=True)
+        shape = tuple(which.shape)
+        return self._cast(x).unflatten(0, shape), self._cast(y).unflatten(0, shape)
+
+    def part(self, start: int, stop: int) -> tuple[Tensor, Tensor]:
+        """Return the sets from ``start`` to ``stop``, the same in every call on one device."""
+        stop = min(stop, self.num_sets)
+        blocks = [self._block(b) for b in range(start // self.BLOCK, -(-stop // self.BLOCK))]
+        first = start // self.BLOCK * self.BLOCK
+        x, y = (torch.cat(parts)[start - first : stop - first] for parts in zip(*blocks))  # noqa: B905
+        return self._cast(x), self._cast(y)
+
+    def _block(self, number: int) -> tuple[Tensor, Tensor]:
+        first = number * self.BLOCK
+        which = torch.arange(first, min(first + self.BLOCK, self.num_sets), device=self.device)
+        generator = torch.Generator(self.device).manual_seed(1_000_003 * self.seed + number)
+        return self.make(which, generator, augment=False)
+
+    def first(self, num: int) -> Any:
+        """Return a supply of so many sets, made of the first pieces of material alone."""
+        if not 0 < num <= self.num_sets:
+            raise ValueError(f"num must be in 1..{self.num_sets}, got {num}")
+        fewer = copy.copy(self)
+        fewer._num_sets = num
+        return fewer
+
+    def _cast(self, x: Tensor) -> Tensor:
+        return x.to(self.dtype) if x.is_floating_point() else x
+
+    def to(self, device: torch.device | str, dtype: torch.dtype | None = None) -> Any:
+        """Move the material; sets come in the given type from now on."""
+        moved = copy.copy(self)
+        moved.material = self.material.to(device)
+        moved.dtype = dtype or self.dtype
+        return moved
+
+
+def shuffled_sets(shape: tuple[int, int], like: Tensor, generator: Any) -> Tensor:
+    """Return a random order ``(B, N)`` of the elements of each set."""
+    return torch.rand(shape, device=like.device, generator=generator).argsort(1)

@@ -1,0 +1,521 @@
+"""A study: many runs of one experiment in one directory, finished one after the other."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+import warnings
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Any, Protocol
+
+import torch
+from torch import Tensor, nn
+
+from symsets.data.labelled import Supply
+from symsets.experiments import words
+from symsets.nn.circular import SymmetryWarning
+from symsets.saving import save
+from symsets.train.ensemble import Ensemble
+from symsets.train.evaluate import Evaluation, evaluate
+from symsets.train.fit import Fitted, fit
+from symsets.train.metrics import Task
+from symsets.train.plan import Plan
+from symsets.train.processes import is_first
+from symsets.train.records import Record, device_name, write_json, write_records
+from symsets.train.runs import RunDirectory, claim_directory
+
+__all__ = ["Experiment", "Group", "Preset", "Settings", "Source", "Study", "Watch", "make_study"]
+
+RECIPES = ("ours", "published")
+LEARNING_RATE_GRID = (1e-1, 1e-2, 1e-3, 1e-4, 1e-5, 1e-6, 1e-7)
+SEARCH_SIZE, SEARCH_EPOCHS = 3000, 5
+STEPS_PER_VALIDATION = 40
+NUM_EXAMPLES = 4  # test sets whose outputs are kept for the report
+
+Watch = Callable[[int, float], None]
+"""Called with the number of finished epochs and the mean validation metric."""
+
+
+@dataclass(frozen=True)
+class Preset:
+    """A size of an experiment.
+
+    Attributes:
+        models: What is compared.
+        train_sizes: Numbers of training sets, largest first.
+        seeds: Number of initialisations.
+        epochs: Passes over the training sets, for each size.
+        width: Networks have this fraction of the published channels.
+        test_size: Number of validation sets, and of test sets.
+        batch_size: Sets in a step; the published number if left out.
+        settings: Settings of the experiment; all of them if left out.
+        duration: How long that takes, in words.
+    """
+
+    models: tuple[str, ...]
+    train_sizes: tuple[int, ...]
+    seeds: int
+    epochs: tuple[int, ...]
+    width: float = 1.0
+    test_size: int = 3000
+    batch_size: int | None = None
+    settings: tuple[str, ...] = ()
+    duration: str = ""
+
+    def epochs_at(self, train_size: int) -> int:
+        """Return the epochs of the preset's size that is nearest, on a scale of factors."""
+        nearest = min(self.train_sizes, key=lambda size: abs(math.log(size / train_size)))
+        return self.epochs[self.train_sizes.index(nearest)]
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What a study is made of; all of it decides the numbers.
+
+    Attributes:
+        preset: Name of the preset the others started from.
+        recipe: ``"ours"`` or ``"published"``.
+        learning_rate: For all models, or None to search for each.
+        epochs: At every size, or None for those of the preset.
+        data_seed: Fixes the data.
+        precision: Of the training.
+    """
+
+    preset: str = "quick"
+    recipe: str = "ours"
+    learning_rate: float | None = 1e-3
+    epochs: int | None = None
+    data_seed: int = 0
+    precision: str = "float32"
+
+
+class Source(Protocol):
+    """Where the data of an experiment come from; its name is that of the data in tables."""
+
+    name: str
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """What makes one experiment differ from another.
+
+    Attributes:
+        name: As users type it.
+        network: The registered name of its networks.
+        story: What it is about, in a few lines.
+        models: The words for its models.
+        presets: By name.
+        task: What is learnt and measured.
+        make_network: Makes the network of a model word, a recipe and a fraction of its width.
+        make_plan: Says how a recipe trains, for so many epochs.
+        open_source: Opens the data that a user names, with a seed.
+        make_sets: Makes the sets of a source, a setting and a split, so many, on a device.
+        settings_of: The settings that a source allows.
+        learning_rates: The default of each recipe.
+        baselines: Functions of sets that give what a network would.
+        relative_cost: Of models that are much cheaper or dearer than others.
+        default_data: What a user who names no data gets.
+    """
+
+    name: str
+    network: str
+    story: str
+    models: Collection[str]
+    presets: Mapping[str, Preset]
+    task: Task
+    make_network: Callable[[str, str, float], nn.Module]
+    make_plan: Callable[[str, int], Plan]
+    open_source: Callable[[str, int], Source]
+    make_sets: Callable[[Any, str, str, int, str], Supply]
+    settings_of: Callable[[Source], tuple[str, ...]] = lambda source: ("",)
+    learning_rates: Mapping[str, float] = field(
+        default_factory=lambda: dict.fromkeys(RECIPES, 1e-3)
+    )
+    baselines: Mapping[str, Callable[[Tensor], Tensor]] = field(default_factory=dict)
+    relative_cost: Mapping[str, float] = field(default_factory=dict)
+    default_data: str = ""
+
+
+@dataclass(frozen=True)
+class Group:
+    """Runs that are trained together: one model at one setting and size, some seeds."""
+
+    setting: str
+    model: str
+    train_size: int
+    epochs: int
+    seeds: tuple[int, ...]
+    relative_cost: float = 1.0
+
+    @property
+    def name(self) -> str:
+        """What a progress bar shows."""
+        words = [self.setting, self.model, f"{self.train_size:,} sets"]
+        return ", ".join(word for word in words if word)
+
+    @property
+    def cost(self) -> float:
+        """How much there is to compute, for the time that is left."""
+        return self.epochs * self.train_size * len(self.seeds) * self.relative_cost
+
+
+class Study:
+    """All runs of an experiment in one directory.
+
+    Args:
+        experiment: Which.
+        out: The directory.
+        preset: What to run.
+        settings: How.
+        source: The data.
+        device: Where to train.
+        together: Train all seeds of a model as one computation.
+    """
+
+    def __init__(
+        self,
+        experiment: Experiment,
+        out: Path,
+        preset: Preset,
+        settings: Settings,
+        source: Source,
+        device: str,
+        *,
+        together: bool = False,
+    ) -> None:
+        self.experiment = experiment
+        self.out = out
+        self.preset = preset
+        self.settings = settings
+        self.source = source
+        self.device = device
+        if is_first():
+            configuration = {
+                "experiment": experiment.name,
+                **asdict(settings),
+                "width": preset.width,
+            }
+            claim_directory(out, configuration)
+        self.groups = self._open_groups(together=together)
+        self._sets: dict[tuple[str, str], Supply] = {}
+
+    def _open_groups(self, *, together: bool) -> list[Group]:
+        """Return the groups that still have to run, the largest training sets first."""
+        groups = []
+        preset, costs = self.preset, self.experiment.relative_cost
+        for size, epochs in zip(preset.train_sizes, preset.epochs, strict=True):
+            for setting in preset.settings:
+                for model in preset.models:
+                    open_ = [
+                        seed
+                        for seed in range(preset.seeds)
+                        if not self.run(setting, model, size, seed).finished
+                    ]
+                    parts = [tuple(open_)] if together else [(seed,) for seed in open_]
+                    groups += [
+                        Group(setting, model, size, epochs, part, costs.get(model, 1.0))
+                        for part in parts
+                        if part
+                    ]
+        return groups
+
+    def _slug(self, *words: str) -> str:
+        """Return the name of a directory; that of the data is left out where there is no choice."""
+        data = self.source.name if self.experiment.default_data else ""
+        return "-".join(re.sub(r"[^\w.]+", "_", w) if w == data else w for w in (data, *words) if w)
+
+    def run(self, setting: str, model: str, train_size: int, seed: int) -> RunDirectory:
+        """Return the directory of one run."""
+        recipe = self.settings.recipe
+        name = self._slug(setting, model, recipe, str(train_size), f"seed{seed}")
+        return RunDirectory(self.out / "runs" / name)
+
+    def sets(self, setting: str, split: str) -> Supply:
+        """Return the sets of a split, made once, on the device."""
+        if (setting, split) not in self._sets:
+            size = max(self.preset.train_sizes) if split == "train" else self.preset.test_size
+            sets = self.experiment.make_sets(self.source, setting, split, size, self.device)
+            double = self.settings.precision == "float64"
+            moved = sets.to(self.device, torch.float64 if double else None)
+            self._sets[setting, split] = moved
+        return self._sets[setting, split]
+
+    def network(self, model: str, seed: int) -> nn.Module:
+        """Return a freshly initialised network."""
+        with torch.random.fork_rng():
+            torch.manual_seed(seed)
+            return self.experiment.make_network(model, self.settings.recipe, self.preset.width)
+
+    def plan(self, epochs: int, learning_rate: float) -> Plan:
+        """Return how to train."""
+        plan = replace(
+            self.experiment.make_plan(self.settings.recipe, epochs),
+            learning_rate=learning_rate,
+            precision=self.settings.precision,
+        )
+        return replace(plan, batch_size=self.preset.batch_size or plan.batch_size)
+
+    def learning_rate(self, setting: str, model: str) -> float:
+        """Return the learning rate of a model; search for it once if none is set."""
+        if self.settings.learning_rate is not None:
+            return self.settings.learning_rate
+        return self.search_learning_rate(setting, model)
+
+    def search_learning_rate(self, setting: str, model: str) -> float:
+        """Try the paper's grid once per model, with one seed and few epochs; keep the values."""
+        path, metric = self.out / "search.json", self.experiment.task.metric
+        found: dict[str, dict[str, float | None]] = {}
+        if path.exists():
+            found = json.loads(path.read_text())
+        if model not in found:
+            size = min(SEARCH_SIZE, max(self.preset.train_sizes))
+            found[model] = {}
+            for rate in LEARNING_RATE_GRID:
+                plan = self.plan(SEARCH_EPOCHS, rate)
+                network = self.network(model, seed=0)
+                fitted = self._fit(setting, [network], [0], plan, size)[0]
+                found[model][f"{rate:g}"] = None if fitted.failed else fitted.best_metric
+            write_json(path, found)
+        values = {rate: value for rate, value in found[model].items() if value is not None}
+        best = max if metric.larger_is_better else min
+        return float(best(values, key=lambda rate: values[rate])) if values else 1e-3
+
+    def run_group(self, group: Group, watch: Watch) -> list[Record]:
+        """Train a group, test it and write its runs."""
+        with warnings.catch_warnings():
+            # Stride 2 meets the odd length 25: the published signals network is only nearly
+            # invariant, and says so to whoever makes one.
+            warnings.simplefilter("ignore", SymmetryWarning)
+            return self._run_group(group, watch)
+
+    def _run_group(self, group: Group, watch: Watch) -> list[Record]:
+        plan = self.plan(group.epochs, self.learning_rate(group.setting, group.model))
+        plan = plan.validating_after(STEPS_PER_VALIDATION, group.train_size)
+        networks = [self.network(group.model, seed) for seed in group.seeds]
+        seeds = f"{group.seeds[0]}-{group.seeds[-1]}"
+        name = self._slug(group.setting, group.model, str(group.train_size), seeds)
+        checkpoint = self.out / "unfinished" / f"{name}.ckpt"
+        fitted = self._fit(
+            group.setting,
+            networks,
+            group.seeds,
+            plan,
+            group.train_size,
+            checkpoint=checkpoint,
+            watch=watch,
+        )
+        if not is_first():
+            return []
+        records = [
+            record
+            for seed, network, one in zip(group.seeds, networks, fitted, strict=True)
+            for record in self._finish(group, seed, network, one, plan)
+        ]
+        checkpoint.unlink(missing_ok=True)
+        self.write_results()
+        return records
+
+    def _fit(
+        self,
+        setting: str,
+        networks: Sequence[nn.Module],
+        seeds: Sequence[int],
+        plan: Plan,
+        train_size: int,
+        *,
+        checkpoint: Path | None = None,
+        watch: Watch = lambda epoch, value: None,
+    ) -> list[Fitted]:
+        return fit(
+            networks,
+            seeds,
+            plan,
+            self.sets(setting, "train").first(train_size),
+            self.sets(setting, "val"),
+            self.experiment.task,
+            device=self.device,
+            checkpoint=checkpoint,
+            progress=lambda epoch, values: watch(epoch + 1, sum(values) / len(values)),
+        )
+
+    def _finish(
+        self, group: Group, seed: int, network: nn.Module, fitted: Fitted, plan: Plan
+    ) -> list[Record]:
+        task, test = self.experiment.task, self.sets(group.setting, "test")
+        run = self.run(group.setting, group.model, group.train_size, seed)
+        found = None
+        if not fitted.failed:
+            network.load_state_dict(fitted.best)
+            dtype = torch.float64 if plan.precision == "float64" else torch.float32
+            ensemble = Ensemble([network.to(self.device, dtype)])
+            found = evaluate(
+                ensemble,
+                test,
+                task,
+                precision=plan.precision,
+                batch_size=plan.evaluation_batch,
+            )[0]
+            arguments: dict[str, Any] = network.arguments  # type: ignore[assignment]
+            save(run.path, self.experiment.network, arguments, network.state_dict())
+            if not task.keep_outputs:
+                self._keep_examples(run, group.setting, ensemble)
+        record = Record(
+            experiment=self.experiment.name,
+            model=group.model,
+            metric="",
+            value=math.nan,
+            scheme=group.model,
+            recipe=self.settings.recipe,
+            setting=group.setting,
+            data=self.source.name,
+            preset=self.settings.preset,
+            train_size=group.train_size,
+            epochs=fitted.epochs,
+            seed=seed,
+            parameters=sum(p.numel() for p in network.parameters()),
+            seconds=round(fitted.seconds / len(group.seeds), 2),
+            device=device_name(self.device),
+        )
+        configuration = {
+            **_without(record, "metric", "value", "split"),
+            **asdict(plan),
+            "data_seed": self.settings.data_seed,
+            "seeds_together": list(group.seeds),
+        }
+        return self._write(run, record, configuration, fitted.curves, found)
+
+    def _write(
+        self,
+        run: RunDirectory,
+        record: Record,
+        configuration: dict[str, Any],
+        curves: Sequence[Mapping[str, float]],
+        found: Evaluation | None,
+    ) -> list[Record]:
+        records = [
+            replace(record, metric=m.name, value=found.mean(m.name) if found else math.nan)
+            for m in self.experiment.task.metrics
+        ]
+        arrays: dict[str, Tensor] = {}
+        if found is not None:
+            arrays = dict(found.values)
+            if found.outputs is not None and found.targets is not None:
+                arrays |= {"output": found.outputs, "target": found.targets}
+        run.write(configuration, curves, arrays, records)
+        return records
+
+    def run_baselines(self) -> list[Record]:
+        """Measure what needs no training, once for each setting."""
+        records = []
+        for setting in self.preset.settings:
+            for name, baseline in self.experiment.baselines.items():
+                run = RunDirectory(self.out / "runs" / self._slug(setting, name))
+                if run.finished or not is_first():
+                    continue
+                test = self.sets(setting, "test")
+                found = evaluate(baseline, test, self.experiment.task, batch_size=64)[0]
+                record = Record(
+                    experiment=self.experiment.name,
+                    model=name,
+                    metric="",
+                    value=math.nan,
+                    recipe=self.settings.recipe,
+                    setting=setting,
+                    data=self.source.name,
+                    preset=self.settings.preset,
+                    device=device_name(self.device),
+                )
+                configuration = _without(record, "metric", "value", "split")
+                records += self._write(run, record, configuration, [], found)
+        if records:
+            self.write_results()
+        return records
+
+    @torch.no_grad()
+    def _keep_examples(self, run: RunDirectory, setting: str, ensemble: Ensemble) -> None:
+        x, _ = self.sets(setting, "test").part(0, NUM_EXAMPLES)
+        ensemble.eval()
+        run.write_arrays("examples.npz", {"output": ensemble(x[None])[0]})
+
+    def write_results(self) -> None:
+        """Write the records of all finished runs."""
+        write_records(self.out / "results.json", all_records(self.out))
+
+
+def _without(record: Record, *names: str) -> dict[str, Any]:
+    return {name: value for name, value in asdict(record).items() if name not in names}
+
+
+def all_records(out: Path) -> list[Record]:
+    """Return the records of all finished runs."""
+    directories = [RunDirectory(path) for path in sorted((out / "runs").glob("*"))]
+    return [record for run in directories if run.finished for record in run.records()]
+
+
+def make_study(
+    experiment: Experiment,
+    out: Path,
+    *,
+    preset: str = "quick",
+    models: str | None = None,
+    train_sizes: str | None = None,
+    seeds: int | None = None,
+    recipe: str = "ours",
+    device: str = "cpu",
+    precision: str = "float32",
+    learning_rate: str | None = None,
+    epochs: int | None = None,
+    data_seed: int = 0,
+    data: str | None = None,
+    settings: str | None = None,
+    together: bool = False,
+) -> Study:
+    """Return the study that a user described in words; one sentence for each wrong one."""
+    words.chosen_word("recipe", recipe, RECIPES)
+    presets = experiment.presets
+    chosen = presets[words.chosen_word("preset", preset, presets)]
+    if models is not None:
+        chosen = replace(chosen, models=words.names("models", models, experiment.models))
+    if train_sizes is not None:
+        sizes = words.sizes("train-sizes", train_sizes)
+        chosen = replace(chosen, train_sizes=sizes, epochs=tuple(map(chosen.epochs_at, sizes)))
+    if epochs is not None:
+        chosen = replace(chosen, epochs=(epochs,) * len(chosen.train_sizes))
+    if seeds is not None:
+        chosen = replace(chosen, seeds=seeds)
+    if learning_rate is None:
+        rate: float | None = experiment.learning_rates[recipe]
+    else:
+        rate = words.learning_rate(learning_rate)
+    how = Settings(preset, recipe, rate, epochs, data_seed, precision)
+    Plan(1, precision=precision)  # one sentence if there is no such precision
+    source = experiment.open_source(data or experiment.default_data, data_seed)
+    allowed = experiment.settings_of(source)
+    if settings is not None:
+        chosen = replace(chosen, settings=words.names("settings", settings, allowed))
+    chosen = replace(chosen, settings=chosen.settings or allowed)
+    return Study(experiment, out, chosen, how, source, device, together=together)
+
+
+def announcement(study: Study) -> str:
+    """Say what a study is about to do."""
+    preset, runs = study.preset, sum(len(group.seeds) for group in study.groups)
+    width = "" if preset.width == 1 else f", networks {preset.width:g} times as wide as published"
+    sizes = " and ".join(f"{size:,}" for size in preset.train_sizes)
+    left = f"{runs} runs to go" if runs else "all runs are finished"
+    per = "model, setting and size" if len(preset.settings) > 1 else "model and size"
+    lines = [
+        f"  models  {', '.join(preset.models)}",
+        f"  sets    {sizes} for training{width}",
+        f"  runs    {preset.seeds} per {per}, on {study.device}; {left}",
+    ]
+    if any(preset.settings):
+        lines.insert(1, f"  setting {', '.join(preset.settings)}")
+    if study.experiment.default_data:
+        lines.insert(1, f"  data    {study.source.name}")
+    if runs:
+        lines.append(f"          the whole preset takes {preset.duration}")
+    return study.experiment.story + "\n\n" + "\n".join(lines) + "\n"

@@ -1,0 +1,101 @@
+"""Outputs, losses and metrics on sets that are always the same."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from symsets.data.labelled import Supply
+from symsets.train.ensemble import Ensemble
+from symsets.train.metrics import Task
+from symsets.train.step import autocast
+
+__all__ = ["Evaluation", "evaluate"]
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """What came out of one network.
+
+    Attributes:
+        loss: Mean over all sets.
+        values: Each metric for each set, ``(M,)``.
+        outputs: Of all sets, if the task keeps them.
+        targets: Of all sets, if the task keeps them.
+    """
+
+    loss: float
+    values: dict[str, Tensor]
+    outputs: Tensor | None = None
+    targets: Tensor | None = None
+
+    def mean(self, name: str) -> float:
+        """Return a metric."""
+        return self.values[name].double().mean().item()
+
+
+@torch.no_grad()
+def evaluate(
+    network: Ensemble | Callable[[Tensor], Tensor],
+    sets: Supply,
+    task: Task,
+    *,
+    precision: str = "float32",
+    batch_size: int = 512,
+) -> list[Evaluation]:
+    """Apply networks to all sets, and measure what each member gives.
+
+    Args:
+        network: An ensemble, or any function of sets, such as a baseline.
+        sets: What to apply it to.
+        task: What to measure.
+        precision: Of the computation.
+        batch_size: Sets at a time; it changes no result.
+    """
+    members = _members(network)
+    kept: list[list[tuple[Tensor, ...]]] = []
+    targets = []
+    for start in range(0, sets.num_sets, batch_size):
+        x, y = sets.part(start, start + batch_size)
+        with autocast(precision, x.device):
+            outputs = members(x)
+        outputs = outputs if outputs.dtype == torch.float64 else outputs.float()
+        kept.append([_measure(output, y, task) for output in outputs])
+        targets.append(y if task.keep_outputs else y[:0])
+    target = torch.cat(targets) if task.keep_outputs else None
+    return [_joined(parts, task, target) for parts in zip(*kept, strict=True)]
+
+
+def _members(network: Ensemble | Callable[[Tensor], Tensor]) -> Callable[[Tensor], Tensor]:
+    """Return what gives the outputs ``(K, B, …)`` of all members, as in evaluation."""
+    if not isinstance(network, Ensemble):
+        return lambda x: network(x)[None]
+
+    def outputs(x: Tensor) -> Tensor:
+        was_training = network.training
+        network.eval()
+        try:
+            return network(x.expand(network.size, *x.shape))
+        finally:
+            network.train(was_training)
+
+    return outputs
+
+
+def _measure(output: Tensor, y: Tensor, task: Task) -> tuple[Tensor, ...]:
+    loss = task.loss(output, y) * len(y)
+    values = [metric.function(output, y) for metric in task.metrics]
+    return (loss[None], *values, *([output] if task.keep_outputs else []))
+
+
+def _joined(
+    parts: tuple[tuple[Tensor, ...], ...], task: Task, targets: Tensor | None
+) -> Evaluation:
+    losses, *columns = (torch.cat(column) for column in zip(*parts, strict=True))
+    values = {metric.name: column for metric, column in zip(task.metrics, columns, strict=False)}
+    num = len(columns[0])
+    outputs = columns[-1] if task.keep_outputs else None
+    return Evaluation(losses.sum().item() / num, values, outputs, targets)

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from symsets.data.labelled import Supply
 
-__all__ = ["MadeSets", "shuffled_sets"]
+__all__ = ["MadeSets", "random_crops", "random_orders"]
 
 
 class MadeSets(Supply):
@@ -96,6 +96,39 @@ class MadeSets(Supply):
         return moved
 
 
-def shuffled_sets(shape: tuple[int, int], like: Tensor, generator: Any) -> Tensor:
-    """Return a random order ``(B, N)`` of the elements of each set."""
-    return torch.rand(shape, device=like.device, generator=generator).argsort(1)
+def random_orders(
+    num_sets: int, num_elements: int, like: Tensor, generator: torch.Generator | None
+) -> Tensor:
+    """Return a random order ``(B, N)`` of the elements of each set, on the device of ``like``."""
+    keys = torch.rand((num_sets, num_elements), device=like.device, generator=generator)
+    return keys.argsort(1)
+
+
+def random_crops(
+    num: int,
+    full: int,
+    size: int,
+    device: torch.device,
+    generator: torch.Generator | None,
+    *,
+    random: bool,
+) -> tuple[Tensor, Tensor]:
+    """Return which rows and which columns ``(B, size)`` of pictures to keep.
+
+    Args:
+        num: How many pictures.
+        full: Height and width of a picture.
+        size: Height and width of a crop.
+        device: Of the result.
+        generator: Of the places.
+        random: Whether the places are random; otherwise crops are in the middle.
+    """
+    room = full - size
+    if room < 0:
+        raise ValueError(f"size must be at most {full}, that of the pictures, got {size}")
+    if random:
+        corner = torch.randint(room + 1, (2, num, 1), device=device, generator=generator)
+    else:
+        corner = torch.full((2, num, 1), room // 2, device=device)
+    rows, columns = corner + torch.arange(size, device=device)
+    return rows, columns

@@ -201,9 +201,21 @@ class UNet(nn.Module):
             skips.append(x)
             x = map_elements(x, pool)
         x = self.bottleneck(x)
-        for join, block in zip(self.joins, [*self.decoder, self.head], strict=True):
+        *joins, last = self.joins
+        for join, block in zip(joins, self.decoder, strict=True):
             x = block(join(x, skips.pop()))
-        return x
+        return self._in_full_precision(last(x, skips.pop()))
+
+    def _in_full_precision(self, x: Sets) -> Sets:
+        """Apply the head: pictures have more grey levels than bfloat16 has digits for."""
+        rows, unfold = fold(x)
+        with torch.autocast(rows.device.type, enabled=False):
+            return self.head(unfold(rows.to(self.precision)))
+
+    @property
+    def precision(self) -> torch.dtype:
+        """The type of the weights."""
+        return next(self.head.parameters()).dtype
 
 
 class _Join(SetModule):

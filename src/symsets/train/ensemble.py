@@ -40,7 +40,7 @@ class Ensemble(nn.Module):
         members = [dict(network.state_dict(keep_vars=True)) for network in networks]
         for name, value in list(members[0].items()):
             owner, _, leaf = name.rpartition(".")
-            together = torch.stack([member[name].detach() for member in members])
+            together = _stacked([member[name].detach() for member in members])
             module = self.stacked.get_submodule(owner)
             if isinstance(value, nn.Parameter):
                 module.register_parameter(leaf, nn.Parameter(together))
@@ -91,6 +91,15 @@ class Ensemble(nn.Module):
         with torch.no_grad():
             for name, value in self.stacked.state_dict().items():
                 value[k].copy_(state[name])
+
+
+def _stacked(tensors: Sequence[Tensor]) -> Tensor:
+    """Stack tensors and keep the order in which their entries lie in memory."""
+    like = tensors[0]
+    order = sorted(range(like.ndim), key=lambda axis: like.stride(axis), reverse=True)
+    together = torch.stack([tensor.permute(order) for tensor in tensors])
+    back = sorted(range(like.ndim), key=lambda axis: order[axis])
+    return together.permute(0, *(1 + axis for axis in back))
 
 
 def _cast_to_statistics(norm: nn.Module, inputs: tuple[Tensor, ...]) -> tuple[Tensor, ...]:

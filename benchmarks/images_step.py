@@ -1,0 +1,177 @@
+"""How long does a training step on sets of images take, and are its gradients right?
+
+Run ``python benchmarks/images_step.py [--experiment colors] [--model dss-sum] [--device cuda]
+[--data PACK] [--out FILE]``. *Reference style* is the published recipe with both branches of DSS
+applied to every element, one launch after the other; *ours* is the recipe ``ours`` as ``symsets
+run`` trains it (on a GPU: bfloat16, channels last, one CUDA graph per step), once on a fixed batch
+and once with the making of the sets inside the step. Every step of ours is compared, in gradient,
+with plain float64 before it is timed; with a smooth activation and without dropout, since a number
+that rounds to the other side of a kink changes a gradient by a finite amount.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+import time
+from importlib import import_module
+from pathlib import Path
+
+import torch
+from torch import nn
+
+from symsets import DSS, __version__
+from symsets.data import LabelledSets
+from symsets.data.labelled import Supply
+from symsets.experiments.study import Experiment
+from symsets.train.ensemble import Ensemble
+from symsets.train.records import device_name
+from symsets.train.step import CapturedSteps, EagerSteps
+
+BOUNDS = {"float32": 1e-4, "tf32": 3e-2, "bfloat16": 1e-1}
+
+
+def make_steps(
+    experiment: Experiment, network: nn.Module, data: Supply, precision: str, *, captured: bool
+) -> EagerSteps:
+    ensemble = Ensemble([network]).to(data.device)
+    on_gpu = data.device.type == "cuda"
+    rate = torch.tensor(0.0, device=data.device) if on_gpu else 0.0
+    optimiser = torch.optim.AdamW(ensemble.parameters(), lr=rate, fused=on_gpu, capturable=on_gpu)
+    torch.set_float32_matmul_precision("high" if precision == "tf32" else "highest")
+    torch.backends.cudnn.allow_tf32 = precision == "tf32"
+    kind = CapturedSteps if captured else EagerSteps
+    return kind(ensemble, optimiser, data, experiment.task.loss, precision)
+
+
+def smooth(network: nn.Module) -> nn.Module:
+    """Replace activations and maxima by smooth ones, and dropout by nothing."""
+    for module in list(network.modules()):
+        for name, child in module.named_children():
+            if isinstance(child, nn.ReLU | nn.ELU):
+                setattr(module, name, nn.Softplus())
+            elif isinstance(child, nn.MaxPool2d):
+                setattr(module, name, nn.AvgPool2d(child.kernel_size, child.stride))
+            elif isinstance(child, nn.Dropout | nn.Dropout2d):
+                setattr(module, name, nn.Identity())
+    return network
+
+
+def gradient_errors(
+    experiment: Experiment, model: str, fixed: LabelledSets, precision: str, *, captured: bool
+) -> float:
+    """The largest relative error of a gradient after one step at learning rate 0."""
+    torch.manual_seed(0)
+    network = smooth(experiment.make_network(model, "ours", 1.0))
+    state = {name: value.clone() for name, value in network.state_dict().items()}
+    steps = make_steps(experiment, network, fixed, precision, captured=captured)
+    order = torch.arange(fixed.num_sets)[None, None].to(fixed.device)
+    steps.run(order, torch.zeros(1, device=fixed.device))
+    network.load_state_dict(state)
+    exact = network.to(fixed.device, torch.float64).train()
+    double = fixed.to(fixed.device, torch.float64)
+    y = double.y.double() if double.y.is_floating_point() else double.y
+    experiment.task.loss(exact(double.x), y).backward()
+    gradients = {name: p.grad for name, p in exact.named_parameters() if p.grad is not None}
+    scale = max(g.norm().item() for g in gradients.values())
+    worst = 0.0
+    for name, p in steps.ensemble.stacked.named_parameters():
+        assert p.grad is not None
+        g = gradients[name]
+        error = (p.grad.squeeze(0).double() - g).norm() / max(g.norm().item(), 1e-2 * scale)
+        worst = max(worst, error.item())
+    return worst
+
+
+def milliseconds(steps: EagerSteps, order: torch.Tensor, rounds: int) -> float:
+    """Median time of a step."""
+    on_gpu = order.is_cuda
+    rates = torch.full((len(order),), 1e-4, device=order.device)
+    times = []
+    for _ in range(rounds + 1):
+        if on_gpu:
+            torch.cuda.synchronize()
+        start = time.perf_counter()
+        steps.run(order, rates)
+        if on_gpu:
+            torch.cuda.synchronize()
+        times.append((time.perf_counter() - start) / len(order))
+    return 1e3 * statistics.median(times[1:])
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--experiment", default="colors")
+    parser.add_argument("--setting", default="")
+    parser.add_argument("--model", default="dss-sum")
+    parser.add_argument("--data", default="leaves")
+    parser.add_argument("--device", default="cpu")
+    parser.add_argument("--steps", type=int, default=20)
+    parser.add_argument("--profile", action="store_true", help="show the dearest kernels")
+    parser.add_argument("--out", type=Path)
+    options = parser.parse_args()
+    experiment: Experiment = import_module(f"symsets.experiments.{options.experiment}").EXPERIMENT
+    on_gpu = options.device.startswith("cuda")
+    batch = experiment.make_plan("ours", 1).batch_size if on_gpu else 4
+    torch.manual_seed(0)
+    source = experiment.open_source(options.data, 0)
+    sets = experiment.make_sets(source, options.setting, "train", 512, options.device)
+    x, y = sets.batch(torch.arange(batch, device=options.device))
+    fixed = LabelledSets(x, y)
+    rows = []
+
+    def note(style: str, precision: str, took: float, error: float | None) -> None:
+        rows.append(
+            {
+                "style": style,
+                "precision": precision,
+                "milliseconds": round(took, 3),
+                "gradient_error": error,
+                "bound": BOUNDS[precision],
+            }
+        )
+        said = "" if error is None else f"gradient error {error:.1e} (bound {BOUNDS[precision]:g})"
+        print(f"{style:32} {precision:9} {took:9.2f} ms   {said}", flush=True)
+
+    rounds = 5 if on_gpu else 4
+    here = torch.arange(batch, device=options.device).expand(options.steps, 1, batch)
+    anywhere = torch.randint(512, (options.steps, 1, batch), device=options.device)
+    for precision in ("float32", "tf32") if on_gpu else ("float32",):
+        network = experiment.make_network(options.model, "published", 1.0)
+        network.to(memory_format=torch.contiguous_format)  # type: ignore[call-overload]
+        for module in network.modules():
+            if isinstance(module, DSS):
+                module.pool_last = True
+        steps = make_steps(experiment, network, fixed, precision, captured=False)
+        note("reference style", precision, milliseconds(steps, here[:5], 2), None)
+    for precision in BOUNDS if on_gpu else ("float32",):
+        error = gradient_errors(experiment, options.model, fixed, precision, captured=on_gpu)
+        for style, data, order in (
+            ("ours, one batch", fixed, here),
+            ("ours, sets made in the step", sets, anywhere),
+        ):
+            network = experiment.make_network(options.model, "ours", 1.0)
+            steps = make_steps(experiment, network, data, precision, captured=on_gpu)
+            note(style, precision, milliseconds(steps, order, rounds), error)
+    if options.profile:
+        with torch.profiler.profile() as profile:
+            steps.run(order[:1] if not on_gpu else order, torch.zeros(len(order)).to(order.device))
+        key = "self_cuda_time_total" if on_gpu else "self_cpu_time_total"
+        print(profile.key_averages().table(sort_by=key, row_limit=25, max_name_column_width=90))
+    if options.out:
+        content = {
+            "command": "python benchmarks/images_step.py "
+            f"--experiment {options.experiment} --model {options.model} --device {options.device}",
+            "device": device_name(options.device),
+            "torch": torch.__version__,
+            "symsets": __version__,
+            "batch": batch,
+            "data": source.name,
+            "rows": rows,
+        }
+        options.out.write_text(json.dumps(content, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()

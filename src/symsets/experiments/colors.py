@@ -1,0 +1,100 @@
+"""Colour-channel matching: which of six grey pictures belong together, and in which colours?"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import cast
+
+from torch.nn.functional import l1_loss
+
+from symsets.data import image_source
+from symsets.data.colors import ColorSets, grey
+from symsets.data.images import ImageSource
+from symsets.experiments.images import PUBLISHED_MODELS, pictures, unet
+from symsets.experiments.study import Experiment, Preset, Source
+from symsets.models._blocks import MODELS
+from symsets.train.metrics import Metric, Task, mean_absolute_error
+from symsets.train.plan import Plan
+
+__all__ = ["EXPERIMENT"]
+
+SIZE = 64
+PRESETS = {
+    "smoke": Preset(
+        models=("dss-sum", "siamese-ds"),
+        train_sizes=(32,),
+        seeds=1,
+        epochs=(2,),
+        width=0.125,
+        test_size=16,
+        batch_size=8,
+        duration="a few seconds",
+    ),
+    "quick": Preset(
+        models=("dss-sum", "siamese-ds"),
+        train_sizes=(480,),
+        seeds=1,
+        epochs=(6,),
+        width=0.2,
+        test_size=64,
+        batch_size=8,
+        duration="about four minutes on two cores",
+    ),
+    "paper": Preset(
+        models=PUBLISHED_MODELS,
+        train_sizes=(30_000,),
+        seeds=3,
+        epochs=(12,),
+        duration="about two hours on one H200",
+    ),
+}
+
+
+def make_plan(recipe: str, epochs: int) -> Plan:
+    """Return how a recipe trains."""
+    if recipe == "ours":
+        return Plan(epochs, batch_size=32, schedule="cosine", evaluation_batch=128)
+    return Plan(
+        epochs,
+        batch_size=32,
+        schedule="staircase",
+        decay=0.4,
+        decay_every=max(1, epochs // 5),  # five stairs, as in the published 50 epochs
+        evaluation_batch=128,
+    )
+
+
+def make_sets(source: ImageSource, setting: str, split: str, num: int, device: str) -> ColorSets:
+    """Make the sets of a split."""
+    return ColorSets(pictures(source, split, num, device), num, size=SIZE)
+
+
+def settings_of(source: Source) -> tuple[str, ...]:
+    """Tell from its name which published dataset a source is made of."""
+    known = (word for word in ("places", "celeba") if word in source.name.lower())
+    return (next(known, ""),)
+
+
+EXPERIMENT = Experiment(
+    name="colors",
+    network="unet",
+    story=(
+        "Each set holds six pictures: the red, green and blue channels of two photographs,\n"
+        "shuffled. Give every one its colours back. A network that looks at one channel at a\n"
+        "time can only guess; one whose elements meet early finds the two partners."
+    ),
+    models=MODELS,
+    presets=PRESETS,
+    task=Task(
+        l1_loss,
+        (Metric("mae", mean_absolute_error(255), larger_is_better=False),),
+        keep_outputs=False,
+    ),
+    make_network=partial(unet, SIZE, "transform", 6),
+    make_plan=make_plan,
+    open_source=lambda data, seed: cast(Source, image_source(data, size=80, seed=seed)),
+    make_sets=make_sets,
+    settings_of=settings_of,
+    baselines={"grey": grey},
+    default_data="embedded",
+)

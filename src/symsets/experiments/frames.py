@@ -1,0 +1,76 @@
+"""Selecting the first frame: which of eight shuffled frames of a video came first?"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import cast
+
+from symsets.data import video_source
+from symsets.data.clips import VideoSource
+from symsets.data.frames import FrameSets
+from symsets.experiments.images import (
+    PUBLISHED_MODELS,
+    SELECT,
+    selection_network,
+    selection_plan,
+)
+from symsets.experiments.study import Experiment, Preset, Source
+from symsets.models._blocks import MODELS
+
+__all__ = ["EXPERIMENT"]
+
+NUM_ELEMENTS = 8
+PRESETS = {
+    "smoke": Preset(
+        models=("dss-sum", "siamese-ds"),
+        train_sizes=(16,),
+        seeds=1,
+        epochs=(2,),
+        width=0.25,
+        test_size=8,
+        batch_size=4,
+        duration="a few seconds",
+    ),
+    "quick": Preset(
+        models=("dss-sum", "siamese-ds"),
+        train_sizes=(400,),
+        seeds=1,
+        epochs=(6,),
+        width=0.25,
+        test_size=64,
+        batch_size=8,
+        duration="about four minutes on two cores",
+    ),
+    "paper": Preset(
+        models=PUBLISHED_MODELS,
+        train_sizes=(20_000,),
+        seeds=3,
+        epochs=(8,),
+        test_size=1020,
+        duration="about an hour on one H200",
+    ),
+}
+
+
+def make_sets(source: VideoSource, setting: str, split: str, num: int, device: str) -> FrameSets:
+    """Make the sets of a split; a clip gives many sets."""
+    return FrameSets(source.clips(split, num, device), num)
+
+
+EXPERIMENT = Experiment(
+    name="frames",
+    network="selection",
+    story=(
+        "Each set holds eight frames of a video, shuffled. Which came first? No frame knows by\n"
+        "itself; differences between frames tell how things moved, and in which direction\n"
+        "time runs."
+    ),
+    models=MODELS,
+    presets=PRESETS,
+    task=SELECT,
+    make_network=partial(selection_network, NUM_ELEMENTS),
+    make_plan=selection_plan,
+    open_source=lambda data, seed: cast(Source, video_source(data, size=80, seed=seed)),
+    make_sets=make_sets,
+    default_data="embedded",
+)

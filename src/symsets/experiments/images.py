@@ -1,0 +1,85 @@
+"""What the four experiments on sets of images have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+from torch.nn.functional import cross_entropy
+
+from symsets.data.images import ImageSource
+from symsets.models._blocks import default_widths
+from symsets.models.selection import WIDTHS as SELECTION_WIDTHS
+from symsets.models.selection import SelectionNetwork
+from symsets.models.unet import WIDTHS as UNET_WIDTHS
+from symsets.models.unet import UNet
+from symsets.train.metrics import ACCURACY, Task
+from symsets.train.plan import Plan
+
+__all__ = [
+    "PUBLISHED_MODELS",
+    "SELECT",
+    "pictures",
+    "scaled",
+    "selection_network",
+    "selection_plan",
+    "unet",
+]
+
+PUBLISHED_MODELS = ("siamese-ds", "dss-sum", "dss-max", "sridhar", "aittala")
+SELECT = Task(cross_entropy, (ACCURACY,))  # scores of a set are the scores of as many classes
+SELECTION_DROPOUT = 0.1  # ours; the released code leaves it to its caller
+
+
+def scaled(channels: Sequence[int], width: float) -> list[int]:
+    """Return a fraction of some numbers of channels, in multiples of eight.
+
+    Example:
+        >>> scaled([48, 100, 200], 0.25), scaled([50], 1)
+        ([16, 24, 48], [50])
+    """
+    return [c if width == 1 else max(8, 8 * round(width * c / 8)) for c in channels]
+
+
+def selection_network(num_elements: int, model: str, recipe: str, width: float) -> SelectionNetwork:
+    """Return a freshly initialised network that selects."""
+    blocks = default_widths(SELECTION_WIDTHS, model, recipe)
+    return SelectionNetwork(
+        model,
+        recipe=recipe,
+        widths=[scaled(block, width) for block in blocks],
+        num_elements=num_elements,
+        dropout=SELECTION_DROPOUT,
+    )
+
+
+def unet(
+    size: int, task: str, num_elements: int, model: str, recipe: str, width: float
+) -> torch.nn.Module:
+    """Return a freshly initialised U-Net, its weights stored as GPUs like them best."""
+    widths = scaled(default_widths(UNET_WIDTHS[size], model, recipe), width)
+    network = UNet(
+        model, size=size, recipe=recipe, widths=widths, task=task, num_elements=num_elements
+    )
+    return network.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
+
+
+def selection_plan(recipe: str, epochs: int) -> Plan:
+    """Return how selection is trained."""
+    ours = recipe == "ours"
+    return Plan(
+        epochs,
+        batch_size=16,
+        schedule="cosine" if ours else "constant",
+        weight_decay=0.01 if ours else 0.0,
+        evaluation_batch=64,
+    )
+
+
+def pictures(source: ImageSource, split: str, num: int, device: str) -> Tensor:
+    """Return up to ``num`` pictures of a split; one sentence if there are too few."""
+    images = source.images(split, num, device)
+    if len(images) < 2:
+        raise ValueError(f"{source.name} has {len(images)} picture for split {split!r}, 2 needed")
+    return images

@@ -39,8 +39,8 @@ def make_steps(
     on_gpu = data.device.type == "cuda"
     rate = torch.tensor(0.0, device=data.device) if on_gpu else 0.0
     optimiser = torch.optim.AdamW(ensemble.parameters(), lr=rate, fused=on_gpu, capturable=on_gpu)
-    torch.set_float32_matmul_precision("high" if precision == "tf32" else "highest")
-    torch.backends.cudnn.allow_tf32 = precision == "tf32"
+    torch.set_float32_matmul_precision("highest" if precision == "float32" else "high")
+    torch.backends.cudnn.allow_tf32 = precision != "float32"
     kind = CapturedSteps if captured else EagerSteps
     return kind(ensemble, optimiser, data, experiment.task.loss, precision)
 

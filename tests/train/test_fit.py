@@ -188,6 +188,7 @@ def test_the_cosine_rises_and_falls_to_nothing():
 @pytest.mark.parametrize(
     ("precision", "bound"), [("float32", 1e-4), ("tf32", 3e-2), ("bfloat16", 1e-1)]
 )
+@pytest.mark.filterwarnings("ignore:.*only nearly equivariant")
 def test_captured_steps_have_the_gradients_of_float64(precision, bound):
     data = Signals().make("train", 256, "cuda")
     net = SignalNetwork("dss-sum").cuda()

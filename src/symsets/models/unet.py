@@ -15,6 +15,7 @@ from symsets.models._blocks import (
     default_widths,
     image_size,
 )
+from symsets.models.enlarge import Enlarge
 from symsets.models.registry import register_network
 from symsets.nn import Merge, Sequential
 from symsets.nn.base import SetModule
@@ -223,12 +224,16 @@ class _Join(SetModule):
 
     def __init__(self, scale: int, *, align_corners: bool) -> None:
         super().__init__()
-        self.enlarge = nn.Upsample(scale_factor=scale, mode="bilinear", align_corners=align_corners)
+        self.enlarge = Enlarge(scale, align_corners=align_corners)
 
     def forward(self, x: Sets, skip: Sets) -> Sets:
         small, _ = fold(x)
         rows, unfold = fold(skip)
-        return unfold(torch.cat([self.enlarge(small), rows], dim=1))
+        large = self.enlarge(small)
+        if rows.is_contiguous(memory_format=torch.channels_last):
+            # What was one pixel has no layout of its own, and cat would fall back to the other.
+            large = large.contiguous(memory_format=torch.channels_last)
+        return unfold(torch.cat([large, rows], dim=1))
 
 
 def _transform_head(layers: Layers, in_channels: int, out_channels: int) -> Sequential:

@@ -11,7 +11,7 @@ from torch import Tensor
 from symsets.data.labelled import Supply
 from symsets.train.ensemble import Ensemble
 from symsets.train.metrics import Task
-from symsets.train.step import autocast
+from symsets.train.step import autocast, matmul_precision
 
 __all__ = ["Evaluation", "evaluate"]
 
@@ -60,7 +60,7 @@ def evaluate(
     targets = []
     for start in range(0, sets.num_sets, batch_size):
         x, y = sets.part(start, start + batch_size)
-        with autocast(precision, x.device):
+        with autocast(precision, x.device), matmul_precision(precision):
             outputs = members(x)
         outputs = outputs if outputs.dtype == torch.float64 else outputs.float()
         kept.append([_measure(output, y, task) for output in outputs])

@@ -27,7 +27,7 @@ from symsets.train.metrics import Task
 from symsets.train.plan import Plan
 from symsets.train.processes import distributed_options
 from symsets.train.statistics import refresh_statistics
-from symsets.train.step import CapturedSteps, EagerSteps, autocast
+from symsets.train.step import CapturedSteps, EagerSteps, autocast, matmul_precision
 
 __all__ = ["Fitted", "Progress", "fit"]
 
@@ -297,7 +297,7 @@ def fit(
         module.double()
     target = torch.device(device)
     options = distributed_options() | options
-    with _quiet(), _matmul_precision(plan.precision):
+    with _quiet(), matmul_precision(plan.precision):
         trainer = L.Trainer(
             accelerator="gpu" if target.type == "cuda" else target.type,
             devices=options.pop("devices", [target.index or 0] if target.type == "cuda" else 1),
@@ -335,13 +335,3 @@ def _quiet() -> Iterator[None]:
             yield
         finally:
             logger.setLevel(level)
-
-
-@contextmanager
-def _matmul_precision(precision: str) -> Iterator[None]:
-    before = torch.get_float32_matmul_precision()
-    torch.set_float32_matmul_precision("high" if precision == "tf32" else "highest")
-    try:
-        yield
-    finally:
-        torch.set_float32_matmul_precision(before)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
 import torch
@@ -13,7 +13,7 @@ from symsets.data.labelled import Supply
 from symsets.train.ensemble import Ensemble
 from symsets.train.metrics import Loss
 
-__all__ = ["PRECISIONS", "CapturedSteps", "EagerSteps", "autocast"]
+__all__ = ["PRECISIONS", "CapturedSteps", "EagerSteps", "autocast", "matmul_precision"]
 
 PRECISIONS = ("float32", "tf32", "bfloat16", "float64")
 
@@ -24,6 +24,23 @@ def autocast(precision: str, device: torch.device) -> AbstractContextManager[Any
         return nullcontext()
     # A captured graph must cast the weights anew at every replay.
     return torch.autocast(device.type, torch.bfloat16, cache_enabled=False)
+
+
+@contextmanager
+def matmul_precision(precision: str) -> Iterator[None]:
+    """Let matrix products and convolutions round their factors where the precision allows it.
+
+    What bfloat16 leaves in float32, such as the last layer of a U-Net, is computed as in tf32.
+    """
+    rounded = precision in ("tf32", "bfloat16")
+    before = torch.get_float32matmul_precision(), torch.backends.cudnn.allow_tf32
+    torch.set_float32matmul_precision("high" if rounded else "highest")
+    torch.backends.cudnn.allow_tf32 = rounded
+    try:
+        yield
+    finally:
+        torch.set_float32matmul_precision(before[0])
+        torch.backends.cudnn.allow_tf32 = before[1]
 
 
 class EagerSteps:

@@ -1,0 +1,71 @@
+"""Bilinear enlarging as two products with small matrices."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+import torch
+from torch import Tensor, nn
+
+__all__ = ["Enlarge"]
+
+
+class Enlarge(nn.Module):
+    """Enlarge pictures bilinearly, as :class:`torch.nn.Upsample` does.
+
+    Rows and columns are enlarged by one matrix each, in the memory order of the pictures. So the
+    gradient is a product, too: it needs no atomic additions, it may run in half precision, and
+    on a GPU it is several times faster than that of the library.
+
+    Args:
+        scale: How many times higher and wider the pictures become.
+        align_corners: Whether the outermost pixels keep their places.
+
+    Shape:
+        - x: ``(B, C, H, W)``.
+        - output: ``(B, C, scale H, scale W)``.
+
+    Example:
+        >>> x = torch.randn(2, 3, 4, 5)
+        >>> library = nn.Upsample(scale_factor=2, mode="bilinear")
+        >>> torch.allclose(Enlarge(2)(x), library(x), atol=1e-6)
+        True
+    """
+
+    def __init__(self, scale: int, *, align_corners: bool = False) -> None:
+        super().__init__()
+        self.scale = scale
+        self.align_corners = align_corners
+
+    def extra_repr(self) -> str:
+        """Show the factor."""
+        return f"{self.scale}" + (", align_corners=True" if self.align_corners else "")
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Enlarge."""
+        rows, columns = (self._matrix(length, x) for length in x.shape[-2:])
+        if not x.is_contiguous(memory_format=torch.channels_last) or x.is_contiguous():
+            return rows @ x @ columns.mT
+        pixels = x.permute(0, 2, 3, 1)  # (B, H, W, C), contiguous
+        lines = rows @ pixels.flatten(2)
+        return (columns @ lines.unflatten(2, pixels.shape[2:])).permute(0, 3, 1, 2)
+
+    def _matrix(self, length: int, like: Tensor) -> Tensor:
+        # What is made while compiling is no tensor to keep.
+        make = _shares.__wrapped__ if torch.compiler.is_compiling() else _shares
+        return make(length, self.scale, self.align_corners, like.device, like.dtype)
+
+
+@lru_cache(maxsize=64)
+def _shares(
+    length: int, scale: int, align_corners: bool, device: torch.device, dtype: torch.dtype
+) -> Tensor:
+    """Return the shares ``(scale length, length)`` that old pixels have in new ones."""
+    with torch.inference_mode(False), torch.no_grad():
+        old = torch.arange(length, device=device, dtype=torch.float64)
+        new = torch.arange(scale * length, device=device, dtype=torch.float64)
+        if align_corners:
+            place = new * ((length - 1) / max(1, scale * length - 1))
+        else:
+            place = ((new + 0.5) / scale - 0.5).clamp(0, length - 1)
+        return (1 - (place[:, None] - old).abs()).clamp(min=0).to(dtype)

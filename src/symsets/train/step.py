@@ -33,13 +33,13 @@ def matmul_precision(precision: str) -> Iterator[None]:
     What bfloat16 leaves in float32, such as the last layer of a U-Net, is computed as in tf32.
     """
     rounded = precision in ("tf32", "bfloat16")
-    before = torch.get_float32matmul_precision(), torch.backends.cudnn.allow_tf32
-    torch.set_float32matmul_precision("high" if rounded else "highest")
+    before = torch.get_float32_matmul_precision(), torch.backends.cudnn.allow_tf32
+    torch.set_float32_matmul_precision("high" if rounded else "highest")
     torch.backends.cudnn.allow_tf32 = rounded
     try:
         yield
     finally:
-        torch.set_float32matmul_precision(before[0])
+        torch.set_float32_matmul_precision(before[0])
         torch.backends.cudnn.allow_tf32 = before[1]
 
 

@@ -44,7 +44,7 @@ PRESETS = {
         models=PUBLISHED_MODELS,
         train_sizes=(30_000,),
         seeds=3,
-        epochs=(12,),
+        epochs=(14,),
         duration="about two hours on one H200",
     ),
 }

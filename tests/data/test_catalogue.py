@@ -3,10 +3,12 @@ import os
 import numpy as np
 import pytest
 
-from symsets.data.catalogue import available, image_source, video_source
+from symsets.data.catalogue import available, image_source, motion_source, video_source
 from symsets.data.dead_leaves import DeadLeaves
 from symsets.data.folders import MissingDataError
+from symsets.data.humans import MovingHumans
 from symsets.data.images import ImageFolder
+from symsets.data.motion_packs import MotionPack
 from symsets.data.moving_things import MovingThings
 from symsets.data.packs import ImagePack, VideoPack
 from symsets.data.photos import EmbeddedImages
@@ -20,7 +22,7 @@ def touch(path):
 
 @pytest.fixture
 def data(tmp_path):
-    """A data directory with CelebA, UCF101 and two packs."""
+    """A data directory with CelebA, UCF101 and three packs."""
     touch(tmp_path / "celeba" / "img_align_celeba" / "000001.jpg")
     (tmp_path / "celeba" / "list_eval_partition.txt").write_text("000001.jpg 0\n")
     touch(tmp_path / "UCF101" / "UCF-101" / "Archery" / "v_Archery_g01_c01.avi")
@@ -30,6 +32,8 @@ def data(tmp_path):
     np.savez(tmp_path / "photos.npz", **empty)
     np.savez(tmp_path / "walks.npz", clip_start=np.zeros(1, int), **empty)
     np.savez(tmp_path / "meshes.npz", vertices=np.zeros(3))
+    people = {"verts": np.zeros((9, 4, 3)), "offsets": np.array([0, 9]), "split": np.array([2])}
+    np.savez(tmp_path / "people.npz", **people)
     return tmp_path
 
 
@@ -37,7 +41,12 @@ def found(entries):
     return {(entry.name, entry.kind) for entry in entries if entry.found}
 
 
-EMBEDDED = {("embedded", "images"), ("leaves", "images"), ("embedded", "videos")}
+EMBEDDED = {
+    ("embedded", "images"),
+    ("leaves", "images"),
+    ("embedded", "videos"),
+    ("embedded", "motions"),
+}
 
 
 def test_everything_is_listed_and_found_where_it_is(data, monkeypatch):
@@ -47,11 +56,16 @@ def test_everything_is_listed_and_found_where_it_is(data, monkeypatch):
         ("ucf101", "videos"),
         ("photos", "images"),
         ("walks", "videos"),
+        ("people", "motions"),
     }
     where = {entry.name: entry.where for entry in entries}
     assert where["ucf101"] == data / "UCF101"
     assert where["walks"] == data / "walks.npz"
-    assert {entry.name for entry in entries if not entry.found} == {"places365", "imagenet"}
+    assert {entry.name for entry in entries if not entry.found} == {
+        "places365",
+        "imagenet",
+        "dfaust",
+    }
     monkeypatch.setenv("SYMSETS_DATA", os.pathsep.join(["/no/such/place", str(data)]))
     assert found(available()) == found(entries)
     assert found(available([data / "celeba"])) == EMBEDDED | {("celeba", "images")}
@@ -62,7 +76,7 @@ def test_without_directories_only_the_embedded_data_are_there(monkeypatch):
     entries = available()
     assert found(entries) == EMBEDDED
     notes = {entry.name: entry.note for entry in entries if not entry.found}
-    assert set(notes) == {"places365", "imagenet", "celeba", "ucf101"}
+    assert set(notes) == {"places365", "imagenet", "celeba", "ucf101", "dfaust"}
     for name, note in notes.items():
         assert note.startswith(f"{name} is missing (SYMSETS_DATA names no directory to look in): ")
         assert "; get " in note
@@ -74,6 +88,8 @@ def test_missing_datasets_say_where_they_were_expected(data):
         image_source("places365", directories=[data])
     with pytest.raises(MissingDataError, match=r"ucf101 is missing .*UCF101\.rar"):
         video_source("ucf101", directories=[data / "celeba"])
+    with pytest.raises(MissingDataError, match=r"dfaust is missing .*registrations_f\.hdf5"):
+        motion_source("dfaust", directories=[data])
 
 
 def test_one_door_opens_every_source(data, tmp_path):
@@ -89,6 +105,10 @@ def test_one_door_opens_every_source(data, tmp_path):
     assert isinstance(video_source("walks", directories=[data]), VideoPack)
     assert video_source("ucf101", directories=[data]).name == "UCF101"
     assert video_source(str(data / "UCF101"), directories=[]).name == "UCF101"
+    assert motion_source("embedded", seed=3, directories=[]) == MovingHumans(seed=3)
+    assert isinstance(motion_source("people", directories=[data]), MotionPack)
+    few = motion_source(str(data / "people.npz"), num_vertices=2, directories=[])
+    assert few.motions("test").num_vertices == 2
 
 
 def test_unknown_names_get_the_list(data):
@@ -99,3 +119,7 @@ def test_unknown_names_get_the_list(data):
         image_source("palces", directories=[data])
     with pytest.raises(ValueError, match=r"one of \['embedded', 'ucf101', 'walks'\], got 'celeba'"):
         video_source("celeba", directories=[data])
+    with pytest.raises(
+        ValueError, match=r"one of \['embedded', 'dfaust', 'people'\], got 'photos'"
+    ):
+        motion_source("photos", directories=[data])

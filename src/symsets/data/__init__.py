@@ -1,13 +1,18 @@
 """Where elements come from, and how sets are made of them."""
 
 from symsets.data.augment import Augment, Moves
-from symsets.data.catalogue import Entry, available, image_source, video_source
+from symsets.data.catalogue import Entry, available, image_source, motion_source, video_source
+from symsets.data.central_frame import CentralFrameSets, mean_shape, skip_study
 from symsets.data.clips import Clips, VideoSource
 from symsets.data.dead_leaves import DeadLeaves
 from symsets.data.decoding import Skipped
+from symsets.data.dfaust import DynamicFaust
 from symsets.data.folders import MissingDataError
+from symsets.data.humans import MovingHumans
 from symsets.data.images import ImageFolder, ImageSource
 from symsets.data.labelled import LabelledSets
+from symsets.data.motion_packs import MotionPack
+from symsets.data.motions import HeldOut, Motions, MotionSource
 from symsets.data.moving_things import MovingThings
 from symsets.data.packs import ImagePack, VideoPack
 from symsets.data.photos import EmbeddedImages, PhotoCrops
@@ -15,6 +20,15 @@ from symsets.data.published_images import celeba, imagenet, places365
 from symsets.data.signals import CLASSES, Signals
 from symsets.data.splits import SPLITS
 from symsets.data.videos import VideoFolder, ucf101
+from symsets.data.views import (
+    GeneratedViews,
+    MeshFolder,
+    NoxFolder,
+    Views,
+    ViewSource,
+    make_views,
+    view_source,
+)
 
 __all__ = [
     # sets
@@ -43,10 +57,29 @@ __all__ = [
     "MovingThings",
     "Clips",
     "ucf101",
+    # where motions come from
+    "MotionSource",
+    "MotionPack",
+    "MovingHumans",
+    "DynamicFaust",
+    "HeldOut",
+    "Motions",
+    "CentralFrameSets",
+    "mean_shape",
+    "skip_study",
+    # where views of objects come from
+    "Views",
+    "ViewSource",
+    "GeneratedViews",
+    "make_views",
+    "MeshFolder",
+    "NoxFolder",
     # by name
+    "view_source",
     "Entry",
     "available",
     "image_source",
     "video_source",
+    "motion_source",
     "MissingDataError",
 ]

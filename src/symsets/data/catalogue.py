@@ -8,16 +8,26 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from symsets.data import published_images, videos
+from symsets.data import dfaust, published_images, videos
 from symsets.data.clips import VideoSource
 from symsets.data.dead_leaves import DeadLeaves
 from symsets.data.folders import MissingDataError
+from symsets.data.humans import MovingHumans
 from symsets.data.images import ImageFolder, ImageSource
+from symsets.data.motion_packs import MotionPack, motion_pack_form
+from symsets.data.motions import MotionSource
 from symsets.data.moving_things import MovingThings
 from symsets.data.packs import ImagePack, VideoPack, pack_kind
 from symsets.data.photos import EmbeddedImages
 
-__all__ = ["Entry", "available", "data_directories", "image_source", "video_source"]
+__all__ = [
+    "Entry",
+    "available",
+    "data_directories",
+    "image_source",
+    "motion_source",
+    "video_source",
+]
 
 VARIABLE = "SYMSETS_DATA"
 
@@ -55,11 +65,19 @@ DATASETS = {
     "ucf101": _Dataset(
         "videos", videos.ucf101, videos.has_ucf101, videos.UCF101_NEEDS, ("ucf101", "UCF101")
     ),
+    "dfaust": _Dataset(
+        "motions",
+        dfaust.DynamicFaust,
+        dfaust.has_dfaust,
+        dfaust.DFAUST_NEEDS,
+        ("dfaust", "DFAUST", "D-FAUST"),
+    ),
 }
 EMBEDDED = (
     ("embedded", "images", "crops of the photographs in scikit-image and scikit-learn, and leaves"),
     ("leaves", "images", "generated pictures of leaves that cover each other"),
     ("embedded", "videos", "generated clips of things that fall, slow down, spread and fade"),
+    ("embedded", "motions", "generated bodies that walk, run, squat, dance and more"),
 )
 
 
@@ -69,7 +87,7 @@ class Entry:
 
     Attributes:
         name: What to type to use it.
-        kind: ``"images"`` or ``"videos"``.
+        kind: ``"images"``, ``"videos"`` or ``"motions"``.
         found: Whether it is there.
         where: The folder or file, if it is one.
         note: What it is; if it is missing, what was expected where and how to get it.
@@ -98,7 +116,7 @@ def available(directories: Iterable[str | os.PathLike[str]] | None = None) -> li
 
     Example:
         >>> [entry.name for entry in available([]) if entry.found]
-        ['embedded', 'leaves', 'embedded']
+        ['embedded', 'leaves', 'embedded', 'embedded']
     """
     roots = data_directories(directories)
     entries = [Entry(name, kind, True, None, note) for name, kind, note in EMBEDDED]
@@ -124,7 +142,7 @@ def _missing(name: str, dataset: _Dataset, roots: list[Path]) -> str:
 def _packs(roots: Iterable[Path]) -> Iterator[Entry]:
     for root in roots:
         for path in sorted(root.glob("*.npz")):
-            kind = pack_kind(path)
+            kind = pack_kind(path) or ("motions" if motion_pack_form(path) else None)
             if kind is not None:
                 yield Entry(path.stem, kind, True, path, f"a pack of {kind}")
 
@@ -152,7 +170,7 @@ def image_source(
         "embedded": lambda: EmbeddedImages(size=size, seed=seed),
         "leaves": lambda: DeadLeaves(size=size, seed=seed),
     }
-    return _open(name, "images", generated, ImageFolder, ImagePack, size, directories)
+    return _open(name, "images", generated, ImageFolder, ImagePack, directories, size=size)
 
 
 def video_source(
@@ -171,7 +189,33 @@ def video_source(
         directories: Where to look; see :func:`available`.
     """
     generated = {"embedded": lambda: MovingThings(size=size, seed=seed)}
-    return _open(name, "videos", generated, videos.VideoFolder, VideoPack, size, directories)
+    folder, pack = videos.VideoFolder, VideoPack
+    return _open(name, "videos", generated, folder, pack, directories, size=size)
+
+
+def motion_source(
+    name: str,
+    *,
+    num_vertices: int | None = None,
+    seed: int = 0,
+    directories: Iterable[str | os.PathLike[str]] | None = None,
+) -> MotionSource:
+    """Open motions by name: what :func:`available` lists, a Dynamic FAUST folder, or an ``.npz``.
+
+    Args:
+        name: Such as ``embedded``, ``dfaust``, ``data/dfaust`` or ``humans.npz``.
+        num_vertices: Vertices of a shape; see :class:`~symsets.data.MotionPack` and
+            :class:`~symsets.data.DynamicFaust`. Generated bodies have 530.
+        seed: Fixes generated motions.
+        directories: Where to look; see :func:`available`.
+
+    Example:
+        >>> motion_source("embedded").motions("val", 1).shapes.shape
+        torch.Size([72, 3, 530])
+    """
+    generated = {"embedded": lambda: MovingHumans(seed=seed, num_vertices=num_vertices)}
+    folder, pack = dfaust.DynamicFaust, MotionPack
+    return _open(name, "motions", generated, folder, pack, directories, num_vertices=num_vertices)
 
 
 def _open(
@@ -180,8 +224,8 @@ def _open(
     generated: Mapping[str, Callable[[], Any]],
     folder: Callable[..., Any],
     pack: Callable[..., Any],
-    size: int,
     directories: Iterable[str | os.PathLike[str]] | None,
+    **options: Any,
 ) -> Any:
     """Try generators, datasets, packs in the data directories, and paths, in this order."""
     roots = data_directories(directories)
@@ -191,12 +235,12 @@ def _open(
         where = _locate(DATASETS[name], roots)
         if where is None:
             raise MissingDataError(_missing(name, DATASETS[name], roots))
-        return DATASETS[name].open(where, size=size)
+        return DATASETS[name].open(where, **options)
     packs = {entry.name: entry.where for entry in _packs(roots) if entry.kind == kind}
     path = packs.get(name) or Path(name)
     if path.suffix == ".npz":
-        return pack(path, size=size)
+        return pack(path, **options)
     if path.is_dir():
-        return folder(path, size=size)
+        return folder(path, **options)
     known = [*generated, *(n for n in DATASETS if DATASETS[n].kind == kind), *packs]
     raise ValueError(f"data must be a folder, an .npz file or one of {known}, got {name!r}")

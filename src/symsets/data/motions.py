@@ -26,7 +26,8 @@ class Motions(NamedTuple):
         faces: The triangles ``(F, 3)`` that all shapes share, or None for points alone.
 
     Example:
-        >>> motions = Motions.join([torch.zeros(4, 3, 5), torch.ones(6, 3, 5)], ["ann_walk", "bo_run"])
+        >>> walk, run = torch.zeros(4, 3, 5), torch.ones(6, 3, 5)
+        >>> motions = Motions.join([walk, run], ["ann_walk", "bo_run"])
         >>> motions.lengths.tolist(), motions.starts.tolist(), motions.subjects
         ([4, 6], [0, 4], ['ann', 'bo'])
         >>> motions.num_vertices
@@ -99,9 +100,12 @@ class Motions(NamedTuple):
         """Give the shapes of one sequence after the other, ``(L, 3, V)``."""
         return iter(self.shapes.split(self.lengths.tolist()))
 
-    def at(self, vertices: Tensor) -> Motions:
-        """Keep some of the vertices, as points: the faces go."""
-        return self._replace(shapes=self.shapes[..., vertices.to(self.shapes.device)], faces=None)
+    def thinned(self, template: Tensor, num_vertices: int | None) -> Motions:
+        """Keep vertices that lie far apart in a template ``(3, V)``, as points: the faces go."""
+        if num_vertices in (None, self.num_vertices):
+            return self
+        kept = farthest_points(template, num_vertices).to(self.shapes.device)
+        return self._replace(shapes=self.shapes[..., kept], faces=None)
 
     def to(self, device: torch.device | str) -> Motions:
         """Move the shapes; faces, like lengths and names, stay on the host."""
@@ -195,14 +199,14 @@ def check_faces(name: str, faces: Tensor | None, num_vertices: int) -> None:
         )
 
 
-def farthest_points(shape: Tensor, num: int) -> Tensor:
+def farthest_points(shape: Tensor, num: int | None) -> Tensor:
     """Choose ``num`` vertices of a shape ``(3, V)``, each as far as can be from those before.
 
     Example:
         >>> farthest_points(torch.tensor([[0.0, 1.0, 2.0, 10.0], [0.0] * 4, [0.0] * 4]), 3)
         tensor([0, 3, 2])
     """
-    if not 0 < num <= shape.shape[1]:
+    if num is None or not 0 < num <= shape.shape[1]:
         raise ValueError(f"num_vertices must be in 1..{shape.shape[1]}, got {num}")
     chosen = [0]
     distance = (shape - shape[:, :1]).square().sum(0)

@@ -63,7 +63,7 @@ def gradient_errors(
 ) -> float:
     """The largest relative error of a gradient after one step at learning rate 0."""
     torch.manual_seed(0)
-    network = smooth(experiment.make_network(model, "ours", 1.0))
+    network = smooth(experiment.make_network(model, "ours", 1.0, "", None))
     state = {name: value.clone() for name, value in network.state_dict().items()}
     steps = make_steps(experiment, network, fixed, precision, captured=captured)
     order = torch.arange(fixed.num_sets)[None, None].to(fixed.device)
@@ -113,7 +113,7 @@ def main() -> None:
     options = parser.parse_args()
     experiment: Experiment = import_module(f"symsets.experiments.{options.experiment}").EXPERIMENT
     on_gpu = options.device.startswith("cuda")
-    batch = experiment.make_plan("ours", 1).batch_size if on_gpu else 4
+    batch = experiment.make_plan("ours", 1, options.setting).batch_size if on_gpu else 4
     torch.manual_seed(0)
     source = experiment.open_source(options.data, 0)
     sets = experiment.make_sets(source, options.setting, "train", 512, options.device)
@@ -138,7 +138,7 @@ def main() -> None:
     here = torch.arange(batch, device=options.device).expand(options.steps, 1, batch)
     anywhere = torch.randint(512, (options.steps, 1, batch), device=options.device)
     for precision in ("float32", "tf32") if on_gpu else ("float32",):
-        network = experiment.make_network(options.model, "published", 1.0)
+        network = experiment.make_network(options.model, "published", 1.0, options.setting, source)
         network.to(memory_format=torch.contiguous_format)  # type: ignore[call-overload]
         for module in network.modules():
             if isinstance(module, DSS):
@@ -151,7 +151,7 @@ def main() -> None:
             ("ours, one batch", fixed, here),
             ("ours, sets made in the step", sets, anywhere),
         ):
-            network = experiment.make_network(options.model, "ours", 1.0)
+            network = experiment.make_network(options.model, "ours", 1.0, options.setting, source)
             steps = make_steps(experiment, network, data, precision, captured=on_gpu)
             note(style, precision, milliseconds(steps, order, rounds), error)
     if options.profile:

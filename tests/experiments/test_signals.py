@@ -140,8 +140,8 @@ def test_the_learning_rate_search_is_kept(tmp_path, monkeypatch):
 def test_a_failed_run_is_recorded_and_the_others_go_on(tmp_path, monkeypatch):
     make = Study.network
 
-    def broken(self, model, seed):
-        net = make(self, model, seed)
+    def broken(self, setting, model, seed):
+        net = make(self, setting, model, seed)
         if model == "siamese":
             with torch.no_grad():
                 next(net.parameters()).fill_(torch.nan)

@@ -194,6 +194,7 @@ def _run(name: str, out: Path | None, *, preset: str, device: str, **described: 
         study = make_study(experiment, out, preset=preset, device=device, **described)
         console.quiet = not is_first()
         console.print(announcement(study))
+        study.keep_inputs()
         study.run_baselines()
         _run_with_progress(study)
         if is_first():

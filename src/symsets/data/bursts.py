@@ -119,7 +119,7 @@ def shake_kernels(
 
 def _blur(scene: Tensor, kernels: Tensor) -> Tensor:
     """Convolve scenes ``(B, 1, C, S, S)`` with kernels ``(B, N, k, k)``; borders are mirrored."""
-    B, N, k = kernels.shape[:3]
+    k = kernels.shape[-1]
     side = scene.shape[-1]
     mirrored = F.pad(scene[:, 0], [RADIUS] * 4, mode="reflect")
     length = side + 2 * RADIUS + k - 1

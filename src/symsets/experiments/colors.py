@@ -50,7 +50,7 @@ PRESETS = {
 }
 
 
-def make_plan(recipe: str, epochs: int) -> Plan:
+def make_plan(recipe: str, epochs: int, setting: str) -> Plan:
     """Return how a recipe trains."""
     if recipe == "ours":
         return Plan(epochs, batch_size=32, schedule="cosine", evaluation_batch=128)

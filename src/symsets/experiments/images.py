@@ -42,7 +42,9 @@ def scaled(channels: Sequence[int], width: float) -> list[int]:
     return [c if width == 1 else max(8, 8 * round(width * c / 8)) for c in channels]
 
 
-def selection_network(num_elements: int, model: str, recipe: str, width: float) -> SelectionNetwork:
+def selection_network(
+    num_elements: int, model: str, recipe: str, width: float, setting: str, source: object
+) -> SelectionNetwork:
     """Return a freshly initialised network that selects."""
     blocks = default_widths(SELECTION_WIDTHS, model, recipe)
     return SelectionNetwork(
@@ -55,17 +57,29 @@ def selection_network(num_elements: int, model: str, recipe: str, width: float) 
 
 
 def unet(
-    size: int, task: str, num_elements: int, model: str, recipe: str, width: float
+    size: int,
+    task: str,
+    num_elements: int,
+    model: str,
+    recipe: str,
+    width: float,
+    setting: str,
+    source: object,
 ) -> torch.nn.Module:
     """Return a freshly initialised U-Net, its weights stored as GPUs like them best."""
-    widths = scaled(default_widths(UNET_WIDTHS[size], model, recipe), width)
+    channels: tuple[int, ...] = default_widths(UNET_WIDTHS[size], model, recipe)
     network = UNet(
-        model, size=size, recipe=recipe, widths=widths, task=task, num_elements=num_elements
+        model,
+        size=size,
+        recipe=recipe,
+        widths=scaled(channels, width),
+        task=task,
+        num_elements=num_elements,
     )
     return network.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
 
 
-def selection_plan(recipe: str, epochs: int) -> Plan:
+def selection_plan(recipe: str, epochs: int, setting: str) -> Plan:
     """Return how selection is trained."""
     ours = recipe == "ours"
     return Plan(

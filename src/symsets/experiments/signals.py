@@ -54,13 +54,13 @@ PRESETS = {
 }
 
 
-def make_network(model: str, recipe: str, width: float) -> nn.Module:
+def make_network(model: str, recipe: str, width: float, setting: str, source: Signals) -> nn.Module:
     """Return a freshly initialised network."""
     widths = [max(2, round(width * w)) for w in MODELS[model]]
     return SignalNetwork(model, recipe=recipe, widths=widths)
 
 
-def make_plan(recipe: str, epochs: int) -> Plan:
+def make_plan(recipe: str, epochs: int, setting: str) -> Plan:
     """Return how a recipe trains."""
     ours = recipe == "ours"
     return Plan(

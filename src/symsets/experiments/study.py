@@ -19,13 +19,13 @@ from symsets.experiments import words
 from symsets.nn.circular import SymmetryWarning
 from symsets.saving import save
 from symsets.train.ensemble import Ensemble
-from symsets.train.evaluate import Evaluation, evaluate
+from symsets.train.evaluate import Evaluation, Network, evaluate, outputs_of
 from symsets.train.fit import Fitted, fit
 from symsets.train.metrics import Task
 from symsets.train.plan import Plan
 from symsets.train.processes import is_first
 from symsets.train.records import Record, device_name, write_json, write_records
-from symsets.train.runs import RunDirectory, claim_directory
+from symsets.train.runs import RunDirectory, claim_directory, write_arrays
 
 __all__ = ["Experiment", "Group", "Preset", "Settings", "Source", "Study", "Watch", "make_study"]
 
@@ -109,8 +109,9 @@ class Experiment:
         models: The words for its models.
         presets: By name.
         task: What is learnt and measured.
-        make_network: Makes the network of a model word, a recipe and a fraction of its width.
-        make_plan: Says how a recipe trains, for so many epochs.
+        make_network: Makes the network of a model word, a recipe, a fraction of its width, a
+            setting and a source.
+        make_plan: Says how a recipe trains, for so many epochs, at a setting.
         open_source: Opens the data that a user names, with a seed.
         make_sets: Makes the sets of a source, a setting and a split, so many, on a device.
         settings_of: The settings that a source allows.
@@ -126,8 +127,8 @@ class Experiment:
     models: Collection[str]
     presets: Mapping[str, Preset]
     task: Task
-    make_network: Callable[[str, str, float], nn.Module]
-    make_plan: Callable[[str, int], Plan]
+    make_network: Callable[[str, str, float, str, Any], nn.Module]
+    make_plan: Callable[[str, int, str], Plan]
     open_source: Callable[[str, int], Source]
     make_sets: Callable[[Any, str, str, int, str], Supply]
     settings_of: Callable[[Source], tuple[str, ...]] = lambda source: ("",)
@@ -243,16 +244,18 @@ class Study:
             self._sets[setting, split] = moved
         return self._sets[setting, split]
 
-    def network(self, model: str, seed: int) -> nn.Module:
+    def network(self, setting: str, model: str, seed: int) -> nn.Module:
         """Return a freshly initialised network."""
         with torch.random.fork_rng():
             torch.manual_seed(seed)
-            return self.experiment.make_network(model, self.settings.recipe, self.preset.width)
+            return self.experiment.make_network(
+                model, self.settings.recipe, self.preset.width, setting, self.source
+            )
 
-    def plan(self, epochs: int, learning_rate: float) -> Plan:
+    def plan(self, setting: str, epochs: int, learning_rate: float) -> Plan:
         """Return how to train."""
         plan = replace(
-            self.experiment.make_plan(self.settings.recipe, epochs),
+            self.experiment.make_plan(self.settings.recipe, epochs, setting),
             learning_rate=learning_rate,
             precision=self.settings.precision,
         )
@@ -274,8 +277,8 @@ class Study:
             size = min(SEARCH_SIZE, max(self.preset.train_sizes))
             found[model] = {}
             for rate in LEARNING_RATE_GRID:
-                plan = self.plan(SEARCH_EPOCHS, rate)
-                network = self.network(model, seed=0)
+                plan = self.plan(setting, SEARCH_EPOCHS, rate)
+                network = self.network(setting, model, seed=0)
                 fitted = self._fit(setting, [network], [0], plan, size)[0]
                 found[model][f"{rate:g}"] = None if fitted.failed else fitted.best_metric
             write_json(path, found)
@@ -292,9 +295,10 @@ class Study:
             return self._run_group(group, watch)
 
     def _run_group(self, group: Group, watch: Watch) -> list[Record]:
-        plan = self.plan(group.epochs, self.learning_rate(group.setting, group.model))
+        rate = self.learning_rate(group.setting, group.model)
+        plan = self.plan(group.setting, group.epochs, rate)
         plan = plan.validating_after(STEPS_PER_VALIDATION, group.train_size)
-        networks = [self.network(group.model, seed) for seed in group.seeds]
+        networks = [self.network(group.setting, group.model, seed) for seed in group.seeds]
         seeds = f"{group.seeds[0]}-{group.seeds[-1]}"
         name = self._slug(group.setting, group.model, str(group.train_size), seeds)
         checkpoint = self.out / "unfinished" / f"{name}.ckpt"
@@ -360,8 +364,7 @@ class Study:
             )[0]
             arguments: dict[str, Any] = network.arguments  # type: ignore[assignment]
             save(run.path, self.experiment.network, arguments, network.state_dict())
-            if not task.keep_outputs:
-                self._keep_examples(run, group.setting, ensemble)
+            self._keep_outputs(run, group.setting, ensemble)
         record = Record(
             experiment=self.experiment.name,
             model=group.model,
@@ -417,6 +420,7 @@ class Study:
                     continue
                 test = self.sets(setting, "test")
                 found = evaluate(baseline, test, self.experiment.task, batch_size=64)[0]
+                self._keep_outputs(run, setting, baseline)
                 record = Record(
                     experiment=self.experiment.name,
                     model=name,
@@ -434,15 +438,28 @@ class Study:
             self.write_results()
         return records
 
+    def keep_inputs(self) -> None:
+        """Keep the first test sets of every setting, for a report that shows them."""
+        for setting in self.preset.settings:
+            path = self.out / "examples" / f"{self._slug(setting) or 'sets'}.npz"
+            if not path.exists() and is_first():
+                x, y = self.sets(setting, "test").part(0, NUM_EXAMPLES)
+                write_arrays(path, {"x": x.half(), "target": _half(y)})
+
     @torch.no_grad()
-    def _keep_examples(self, run: RunDirectory, setting: str, ensemble: Ensemble) -> None:
-        x, _ = self.sets(setting, "test").part(0, NUM_EXAMPLES)
-        ensemble.eval()
-        run.write_arrays("examples.npz", {"output": ensemble(x[None])[0]})
+    def _keep_outputs(self, run: RunDirectory, setting: str, network: Network) -> None:
+        """Keep what a network makes of these sets, if not all outputs are kept anyway."""
+        if not self.experiment.task.keep_outputs:
+            x, _ = self.sets(setting, "test").part(0, NUM_EXAMPLES)
+            write_arrays(run.path / "examples.npz", {"output": _half(outputs_of(network)(x)[0])})
 
     def write_results(self) -> None:
         """Write the records of all finished runs."""
         write_records(self.out / "results.json", all_records(self.out))
+
+
+def _half(x: Tensor) -> Tensor:
+    return x.half() if x.is_floating_point() else x
 
 
 def _without(record: Record, *names: str) -> dict[str, Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -13,7 +14,10 @@ from symsets.train.ensemble import Ensemble
 from symsets.train.metrics import Task
 from symsets.train.step import autocast, matmul_precision
 
-__all__ = ["Evaluation", "evaluate"]
+__all__ = ["Evaluation", "Network", "evaluate", "outputs_of"]
+
+Network = Ensemble | Callable[[Tensor], Tensor]
+"""An ensemble, or any function of sets, such as a baseline."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +43,7 @@ class Evaluation:
 
 @torch.no_grad()
 def evaluate(
-    network: Ensemble | Callable[[Tensor], Tensor],
+    network: Network,
     sets: Supply,
     task: Task,
     *,
@@ -49,13 +53,13 @@ def evaluate(
     """Apply networks to all sets, and measure what each member gives.
 
     Args:
-        network: An ensemble, or any function of sets, such as a baseline.
+        network: What to apply.
         sets: What to apply it to.
         task: What to measure.
         precision: Of the computation.
         batch_size: Sets at a time; it changes no result.
     """
-    members = _members(network)
+    members = outputs_of(network)
     kept: list[list[tuple[Tensor, ...]]] = []
     targets = []
     for start in range(0, sets.num_sets, batch_size):
@@ -63,13 +67,13 @@ def evaluate(
         with autocast(precision, x.device), matmul_precision(precision):
             outputs = members(x)
         outputs = outputs if outputs.dtype == torch.float64 else outputs.float()
-        kept.append([_measure(output, y, task) for output in outputs])
-        targets.append(y if task.keep_outputs else y[:0])
+        kept.append([_measure(output, y, len(x), task) for output in outputs])
+        targets += [y] if task.keep_outputs else []
     target = torch.cat(targets) if task.keep_outputs else None
     return [_joined(parts, task, target) for parts in zip(*kept, strict=True)]
 
 
-def _members(network: Ensemble | Callable[[Tensor], Tensor]) -> Callable[[Tensor], Tensor]:
+def outputs_of(network: Network) -> Callable[[Tensor], Tensor]:
     """Return what gives the outputs ``(K, B, …)`` of all members, as in evaluation."""
     if not isinstance(network, Ensemble):
         return lambda x: network(x)[None]
@@ -85,8 +89,8 @@ def _members(network: Ensemble | Callable[[Tensor], Tensor]) -> Callable[[Tensor
     return outputs
 
 
-def _measure(output: Tensor, y: Tensor, task: Task) -> tuple[Tensor, ...]:
-    loss = task.loss(output, y) * len(y)
+def _measure(output: Tensor, y: Any, num: int, task: Task) -> tuple[Tensor, ...]:
+    loss = task.loss(output, y) * num
     values = [metric.function(output, y) for metric in task.metrics]
     return (loss[None], *values, *([output] if task.keep_outputs else []))
 

@@ -9,11 +9,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import torch
 from torch import Tensor
 
 from symsets.train.records import Record, from_plain, to_plain, write_json
 
-__all__ = ["RunDirectory", "claim_directory"]
+__all__ = ["RunDirectory", "claim_directory", "write_arrays"]
 
 
 def claim_directory(out: Path, configuration: Mapping[str, Any]) -> None:
@@ -72,15 +73,16 @@ class RunDirectory:
                 writer = csv.DictWriter(file, fieldnames=list(curves[0]))
                 writer.writeheader()
                 writer.writerows({k: f"{v:.6g}" for k, v in row.items()} for row in curves)
-        self.write_arrays("predictions.npz", arrays)
+        write_arrays(self.path / "predictions.npz", arrays)
         write_json(self.path / "done.json", [to_plain(record) for record in records])
 
-    def write_arrays(self, name: str, arrays: Mapping[str, Tensor]) -> None:
-        """Write tensors, in single precision at most."""
-        self.path.mkdir(parents=True, exist_ok=True)
-        plain = {key: value.detach().cpu() for key, value in arrays.items()}
-        content: dict[str, Any] = {
-            key: (value.float() if value.is_floating_point() else value).numpy()
-            for key, value in plain.items()
-        }
-        np.savez_compressed(self.path / name, **content)
+
+def write_arrays(path: Path, arrays: Mapping[str, Tensor]) -> None:
+    """Write tensors, in single precision at most."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    plain = {key: value.detach().cpu() for key, value in arrays.items()}
+    content: dict[str, Any] = {
+        key: (value.float() if value.dtype in (torch.float64, torch.bfloat16) else value).numpy()
+        for key, value in plain.items()
+    }
+    np.savez_compressed(path, **content)

@@ -181,6 +181,7 @@ _add_command("quality", "Select the best of 20 degraded copies of a photograph."
 _add_command("colors", "Match six single-channel pictures to two colour photographs.")
 _add_command("bursts", "Merge five blurred, noisy shots into one sharp picture.")
 _add_command("frames", "Select the first of eight shuffled frames of a video.")
+_add_command("shapes", "Select the central of seven shuffled shapes of a moving human.")
 
 
 def _run(name: str, out: Path | None, *, preset: str, device: str, **described: Any) -> None:

@@ -48,7 +48,7 @@ PRESETS = {
         models=PUBLISHED_MODELS,
         train_sizes=(20_000,),
         seeds=3,
-        epochs=(8,),
+        epochs=(6,),
         test_size=2000,
         duration="about three hours on one H200",
     ),

@@ -232,3 +232,19 @@ def test_checkpoints_take_a_tenth_of_the_time_at_most(sets, tmp_path, monkeypatc
     )
     train(sets, [0], Plan(**{**EXACT, "epochs": 4}), checkpoint=tmp_path / "last.ckpt")
     assert saved == [0]
+
+
+def test_clipping_shortens_each_member_on_its_own(sets):
+    nets = [network(seed).double() for seed in (0, 1)]
+    which = torch.arange(16).expand(2, 16)
+    gradients = {}
+    for clip in (0.0, 0.05):
+        ensemble = Ensemble(nets)
+        optimiser = torch.optim.SGD(ensemble.parameters(), lr=0.0)
+        data = sets[0].to("cpu", torch.float64)
+        EagerSteps(ensemble, optimiser, data, cross_entropy, clip=clip)._step(which)
+        gradients[clip] = torch.cat([p.grad.flatten(1) for p in ensemble.parameters()], dim=1)
+    lengths = gradients[0.0].norm(dim=1)
+    assert (lengths > 0.05).all()
+    assert lengths[0] != lengths[1]
+    torch.testing.assert_close(gradients[0.05], 0.05 * gradients[0.0] / lengths[:, None])

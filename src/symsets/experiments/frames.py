@@ -11,6 +11,7 @@ from symsets.data.frames import FrameSets
 from symsets.experiments.images import (
     PUBLISHED_MODELS,
     SELECT,
+    SELECTION_RATES,
     selection_network,
     selection_plan,
 )
@@ -45,7 +46,7 @@ PRESETS = {
         models=PUBLISHED_MODELS,
         train_sizes=(20_000,),
         seeds=3,
-        epochs=(8,),
+        epochs=(6,),
         test_size=1020,
         duration="about an hour on one H200",
     ),
@@ -72,5 +73,6 @@ EXPERIMENT = Experiment(
     make_plan=selection_plan,
     open_source=lambda data, seed: cast(Source, video_source(data, size=80, seed=seed)),
     make_sets=make_sets,
+    learning_rates=SELECTION_RATES,
     default_data="embedded",
 )

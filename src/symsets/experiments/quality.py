@@ -11,6 +11,7 @@ from symsets.data.quality import DEGRADATIONS, QualitySets
 from symsets.experiments.images import (
     PUBLISHED_MODELS,
     SELECT,
+    SELECTION_RATES,
     pictures,
     selection_network,
     selection_plan,
@@ -75,6 +76,7 @@ EXPERIMENT = Experiment(
     make_plan=selection_plan,
     open_source=lambda data, seed: cast(Source, image_source(data, size=80, seed=seed)),
     make_sets=make_sets,
+    learning_rates=SELECTION_RATES,
     settings_of=lambda source: DEGRADATIONS,
     default_data="embedded",
 )

@@ -351,7 +351,7 @@ class Study:
         task, test = self.experiment.task, self.sets(group.setting, "test")
         run = self.run(group.setting, group.model, group.train_size, seed)
         found = None
-        if not fitted.failed:
+        if not fitted.failed and fitted.best:  # no epoch is best if all metrics are NaN
             network.load_state_dict(fitted.best)
             dtype = torch.float64 if plan.precision == "float64" else torch.float32
             ensemble = Ensemble([network.to(self.device, dtype)])
@@ -512,6 +512,8 @@ def make_study(
     source = experiment.open_source(data or experiment.default_data, data_seed)
     allowed = experiment.settings_of(source)
     if settings is not None:
+        if not any(allowed):
+            raise ValueError(f"{experiment.name} has no settings on these data, got {settings!r}")
         chosen = replace(chosen, settings=words.names("settings", settings, allowed))
     chosen = replace(chosen, settings=chosen.settings or allowed)
     return Study(experiment, out, chosen, how, source, device, together=together)

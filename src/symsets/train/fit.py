@@ -124,11 +124,14 @@ class _Fit(L.LightningModule):
         if self.current_epoch % self.plan.validate_every == 0:
             self._started = time.perf_counter()
             self._total = torch.zeros(len(self.seeds), device=self.device)
-        torch.manual_seed(1_000_003 * self.seeds[0] + self.current_epoch)
         if self._steps is None:
             captured = self.device.type == "cuda" and self.trainer.world_size == 1
             optimiser = self.optimizers().optimizer  # type: ignore[union-attr]
-            options: dict[str, Any] = {"average": self.average, "keep": self.plan.average}
+            options: dict[str, Any] = {
+                "average": self.average,
+                "keep": self.plan.average,
+                "clip": self.plan.clip,
+            }
             if not captured:
                 options["backward"] = self.manual_backward
             self._steps = (CapturedSteps if captured else EagerSteps)(
@@ -142,6 +145,10 @@ class _Fit(L.LightningModule):
 
     def training_step(self, batch: tuple[Tensor, Tensor], index: int) -> None:
         assert self._steps is not None
+        if index == 0:
+            # Not when the epoch starts: Lightning makes its iterator, which draws a number, before
+            # or after that, depending on whether it continues from a checkpoint.
+            torch.manual_seed(1_000_003 * self.seeds[0] + self.current_epoch)
         order, rates = batch
         self._total += self._steps.run(order, rates)
 

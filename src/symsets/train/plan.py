@@ -32,6 +32,8 @@ class Plan:
             share; 0 keeps the weights themselves.
         precision: ``"float32"``, ``"tf32"``, ``"bfloat16"`` or ``"float64"``.
         validate_every: Epochs between validations; it divides ``epochs``.
+        clip: Shorten gradients that are longer than this, as one vector over all weights; 0 leaves
+            them as they are.
         decay: What the schedule ``"staircase"`` multiplies the learning rate by.
         decay_every: Epochs after which it does.
         evaluation_batch: Sets that are evaluated at a time; it decides no number.
@@ -46,6 +48,7 @@ class Plan:
     average: float = 0.0
     precision: str = "float32"
     validate_every: int = 1
+    clip: float = 0.0
     decay: float = 1.0
     decay_every: int = 1
     evaluation_batch: int = 512
@@ -55,7 +58,14 @@ class Plan:
             raise ValueError(f"schedule must be one of {list(SCHEDULES)}, got {self.schedule!r}")
         if self.precision not in PRECISIONS:
             raise ValueError(f"precision must be one of {list(PRECISIONS)}, got {self.precision!r}")
-        for name in ("epochs", "batch_size", "patience", "validate_every", "decay_every"):
+        for name in (
+            "epochs",
+            "batch_size",
+            "patience",
+            "validate_every",
+            "decay_every",
+            "evaluation_batch",
+        ):
             if getattr(self, name) < 1:
                 raise ValueError(f"{name} must be at least 1, got {getattr(self, name)}")
         if self.epochs % self.validate_every:
@@ -64,6 +74,8 @@ class Plan:
             )
         if not 0 <= self.average < 1:
             raise ValueError(f"average must be at least 0 and below 1, got {self.average}")
+        if not self.clip >= 0:
+            raise ValueError(f"clip must be 0 or positive, got {self.clip}")
         if not self.learning_rate > 0:
             raise ValueError(f"learning_rate must be positive, got {self.learning_rate}")
 

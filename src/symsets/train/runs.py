@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -78,11 +79,17 @@ class RunDirectory:
 
 
 def write_arrays(path: Path, arrays: Mapping[str, Tensor]) -> None:
-    """Write tensors, in single precision at most."""
+    """Write tensors, in single precision at most; a kill in the middle leaves no file."""
     path.parent.mkdir(parents=True, exist_ok=True)
     plain = {key: value.detach().cpu() for key, value in arrays.items()}
     content: dict[str, Any] = {
         key: (value.float() if value.dtype in (torch.float64, torch.bfloat16) else value).numpy()
         for key, value in plain.items()
     }
-    np.savez_compressed(path, **content)
+    part = path.with_name(f".{path.name}.{os.getpid()}.part")
+    try:
+        with part.open("wb") as file:
+            np.savez_compressed(file, **content)
+        part.replace(path)
+    finally:
+        part.unlink(missing_ok=True)

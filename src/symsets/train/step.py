@@ -54,6 +54,7 @@ class EagerSteps:
         precision: One of :data:`PRECISIONS`.
         average: A copy of the ensemble that follows its weights slowly, if wanted.
         keep: The share of the average that each step keeps.
+        clip: Shorten the gradient of a member that is longer than this; 0 for never.
         backward: What computes the gradients of a loss.
     """
 
@@ -67,6 +68,7 @@ class EagerSteps:
         *,
         average: Ensemble | None = None,
         keep: float = 0.0,
+        clip: float = 0.0,
         backward: Callable[[Tensor], None] = Tensor.backward,
     ) -> None:
         self.ensemble = ensemble
@@ -76,6 +78,7 @@ class EagerSteps:
         self.precision = precision
         self.average = average
         self.keep = keep
+        self.clip = clip
         self.backward = backward
 
     def losses(self, which: Tensor) -> Tensor:
@@ -88,9 +91,21 @@ class EagerSteps:
         self.optimiser.zero_grad(set_to_none=True)
         losses = self.losses(which)
         self.backward(losses.sum())
+        self._shorten()
         self.optimiser.step()
         self._follow()
         return losses.detach()
+
+    @torch.no_grad()
+    def _shorten(self) -> None:
+        """Clip the gradient of each member, without waiting for its length."""
+        if self.clip:
+            gradients = [p.grad for p in self.ensemble.parameters() if p.grad is not None]
+            squares = [g.flatten(1).square().sum(1) for g in gradients]  # (K,) each
+            length = torch.stack(squares).sum(0).sqrt()
+            factor = (self.clip / length.clamp(min=self.clip)).to(gradients[0].dtype)
+            for gradient in gradients:
+                gradient.mul_(factor.view(-1, *[1] * (gradient.ndim - 1)))
 
     @torch.no_grad()
     def _follow(self) -> None:

@@ -5,6 +5,7 @@ from symsets import RaggedSets
 from symsets.models import build
 from symsets.models._blocks import MODELS, RECIPES
 from symsets.models.selection import WIDTHS, SelectionNetwork
+from symsets.nn.base import SetModule
 from symsets.testing import assert_equivariant
 
 PARAMETERS = {  # of the released networks, in millions
@@ -145,3 +146,24 @@ def test_the_tables_name_every_family():
 def test_bad_input_gets_a_sentence(call, message):
     with pytest.raises(ValueError, match=message):
         call()
+
+
+def test_scores_do_not_drift_away_together():
+    """A softmax sees no common shift of scores, so nothing should be able to learn one."""
+    x = torch.randn(2, 4, 3, 64, 64)
+    widths = [[4, 4, 4]] * 3
+    torch.manual_seed(0)
+    ours = SelectionNetwork("dss-sum", widths=widths)
+    published = SelectionNetwork("dss-sum", widths=widths, recipe="published")
+    last = {}
+    for name, net in (("ours", ours), ("published", published)):
+        net(x).softmax(1)[:, 0].log().sum().backward()
+        last[name] = [part for part in net.scores if isinstance(part, SetModule)][-1]
+    assert not hasattr(last["ours"], "context")
+    assert last["published"].context.weight.grad.abs().max() < 1e-5
+
+
+def test_scores_are_in_full_precision_under_autocast():
+    net = SelectionNetwork("dss-sum", widths=[[4, 4, 4]] * 3)
+    with torch.autocast("cpu", torch.bfloat16):
+        assert net(torch.randn(2, 4, 3, 64, 64)).dtype == torch.float32

@@ -41,7 +41,7 @@ def test_the_best_is_bold_and_nothing_else(signals_table):
 
 
 def test_the_lowest_error_and_the_highest_psnr_are_best(colors_table):
-    for column in ("mae ↓", "psnr, dB ↑"):
+    for column in ("MAE ↓", "PSNR, dB ↑"):
         best = [name for name, cells in rows(colors_table).items() if cells[column].best]
         assert best == ["DSS(Aittala)"]
 
@@ -62,7 +62,7 @@ def test_a_model_that_only_failed_says_so_and_is_not_best(tmp_path):
 
 
 def test_published_numbers_stand_beside_the_metric_they_are_in(colors_table):
-    assert colors_table.columns[:4] == ("model", "mae ↓", "published", "psnr, dB ↑")
+    assert colors_table.columns[:4] == ("model", "MAE ↓", "published", "PSNR, dB ↑")
     cells = {name: row["published"].text for name, row in rows(colors_table).items()}
     assert cells == {
         "DSS(sum)": "1.78 ± 0.03",
@@ -70,7 +70,7 @@ def test_published_numbers_stand_beside_the_metric_they_are_in(colors_table):
         "Siamese+DS": "8.06 ± 0.06",
         "grey image": "14.68",
     }
-    assert rows(colors_table)["grey image"]["mae ↓"].text == "–"
+    assert rows(colors_table)["grey image"]["MAE ↓"].text == "–"
 
 
 def test_captions_name_the_data_and_what_the_paper_left_out(signals_table, colors_table):
@@ -124,6 +124,70 @@ def test_the_terminal_shows_the_same_numbers(signals_table):
         for cell in row:
             assert cell.text in text
     assert "1 failed" in text
+
+
+BURSTS = Table(
+    "bursts",
+    "Test split.",
+    ("model", "MAE ↓", "published", "PSNR, dB ↑", "SSIM ↑", "runs", "parameters", "time per run"),
+    (
+        tuple(
+            Cell(text)
+            for text in (
+                "median of the set",
+                "16.75 ± 0.10",
+                "6.11 ± 0.08",
+                "31.77 ± 0.10",
+                "0.9342 ± 0.0010",
+                "55",
+                "5.18 M",
+                "3.2 min",
+            )
+        ),
+    ),
+)
+
+
+@pytest.mark.parametrize(
+    ("width", "left_out"),
+    [(120, []), (100, ["time per run"]), (80, ["runs", "parameters", "time per run"])],
+)
+def test_a_narrow_terminal_loses_columns_but_no_letters(width, left_out):
+    console = Console(width=width)
+    with console.capture() as capture:
+        console.print(to_rich(BURSTS, width=width))
+    text = capture.get()
+    assert "…" not in text
+    for name, cell in zip(BURSTS.columns, BURSTS.rows[0], strict=True):
+        assert (cell.text in text) == (name not in left_out)
+    assert ("Not shown here" in text) == bool(left_out)
+
+
+def test_a_table_that_fits_with_shorter_heads_keeps_its_columns():
+    table = Table("t", "c", ("model", "parameters", "time per run"), ((Cell("a"),) * 3,))
+    console = Console(width=26)
+    with console.capture() as capture:
+        console.print(to_rich(table, width=26))
+    assert capture.get().split()[1:4] == ["model", "params", "time/run"]
+
+
+def test_metrics_have_the_names_that_people_write(colors, tmp_path):
+    headers = [metric(name).header for name in ("mae", "psnr", "ssim", "accuracy", "sparkle")]
+    assert headers == ["MAE ↓", "PSNR, dB ↑", "SSIM ↑", "accuracy, % ↑", "sparkle"]
+    record = Record(experiment="bursts", model="dss-sum", metric="psnr", value=30.0)
+    write_records(tmp_path / "results.json", [record])
+    caption = results_table(gather([tmp_path]).comparisons[0]).caption
+    assert caption.startswith("PSNR, dB ↑; test split")
+
+
+def test_all_that_look_best_are_bold(tmp_path):
+    base = {"experiment": "signals", "metric": "accuracy"}
+    values = {"dss-sum": 0.50001, "dss-max": 0.5, "siamese": 0.4}
+    records = [Record(model=model, value=value, **base) for model, value in values.items()]
+    write_records(tmp_path / "results.json", records)
+    found = rows(results_table(gather([tmp_path]).comparisons[0]))
+    best = [name for name, cells in found.items() if cells["accuracy, % ↑"].best]
+    assert best == ["DSS(sum)", "DSS(max)"]
 
 
 def test_a_search_shows_the_rate_that_won_and_the_one_that_failed(signals):

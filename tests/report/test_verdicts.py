@@ -98,7 +98,7 @@ def test_the_headline_says_who_is_best_and_by_how_much(signals, colors):
         "32.00 points better than the best Siamese variant (Siamese, 65.00 ± 5.00 %)."
     )
     assert headline(gather([colors]).comparisons[0]) == (
-        "DSS(Aittala) is best: mae 1.60 ± 0.10 with 500 training sets, "
+        "DSS(Aittala) is best: MAE 1.60 ± 0.10 with 500 training sets, "
         "6.50 better than the best Siamese variant (Siamese+DS, 8.10 ± 0.10)."
     )
 
@@ -114,3 +114,26 @@ def test_the_headline_is_honest_when_siamese_wins_or_noise_decides():
     assert "10.00 points better than the next best (MLP, 80.00 %)" in second
     assert headline(compare(metric="sparkle", dss_sum=[0.5])) == ""
     assert headline(compare(dss_sum=[])) == ""
+
+
+def test_models_that_tie_are_called_equal():
+    tied = compare(dss_sum=[0.125], siamese=[0.125])
+    assert (
+        headline(tied) == "DSS(sum) and Siamese are equal: accuracy 12.50 % with 100 training sets."
+    )
+    three = headline(compare(dss_sum=[0.5], dss_max=[0.50001], siamese=[0.4]))
+    assert three.startswith("DSS(max) and DSS(sum) are best: accuracy 50.00 % with 100")
+    assert "10.00 points better than the best Siamese variant (Siamese, 40.00 %)" in three
+    mixed = headline(compare(dss_sum=[0.5], siamese=[0.5], mlp=[0.4]))
+    assert mixed.endswith("10.00 points better than the next best (MLP, 40.00 %).")
+
+
+def test_a_claim_about_models_that_tie_says_that_they_are_equal():
+    verdict = judge(beats("dss-sum", "siamese", 0.1), compare(dss_sum=[0.5], siamese=[0.5]))
+    assert (verdict.state, verdict.reason) == ("does not hold", "DSS(sum) and Siamese are equal")
+
+
+def test_the_headline_tells_if_nothing_was_learnt():
+    lost = headline(compare(dss_sum=[0.1], random=[0.2]))
+    assert lost.endswith("No network is better than the random choice (20.00 %).")
+    assert "No network" not in headline(compare(dss_sum=[0.3], random=[0.2]))

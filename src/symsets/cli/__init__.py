@@ -68,12 +68,18 @@ def report(
     out: Annotated[
         Path | None, typer.Option(help="The page to write; report.html in the first DIR.")
     ] = None,
+    examples: Annotated[
+        bool,
+        typer.Option(
+            help="Show example sets, which are pictures of the data, where some are kept."
+        ),
+    ] = True,
 ) -> None:
     """Show finished runs beside the published numbers; write a page, Markdown and figures."""
     from symsets import report as reports
 
     with user_errors():
-        show_report(reports.write(directories, out))
+        show_report(reports.write(directories, out, examples=examples))
 
 
 @app.command()

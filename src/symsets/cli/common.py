@@ -42,7 +42,7 @@ def show_report(report: Report) -> None:
     from symsets.report import to_rich
 
     for table in report.tables:
-        console.print(to_rich(table), "")
+        console.print(to_rich(table, width=console.width), "")
     for line in report.headlines:
         console.print(line, markup=False)
     console.print()

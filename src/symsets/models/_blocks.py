@@ -7,13 +7,22 @@ from functools import partial
 from itertools import pairwise
 from typing import Any, TypeVar
 
+import torch
 from torch import Tensor, nn
 
 from symsets.nn import DSS, Sequential, set_layer
 from symsets.nn.registry import Make
-from symsets.sets import Sets, fold
+from symsets.sets import Sets, fold, map_elements
 
-__all__ = ["MODELS", "RECIPES", "Layers", "check_choice", "default_widths", "image_size"]
+__all__ = [
+    "MODELS",
+    "RECIPES",
+    "Layers",
+    "check_choice",
+    "default_widths",
+    "image_size",
+    "in_full_precision",
+]
 
 MODELS = (
     "siamese",
@@ -110,14 +119,21 @@ class Layers:
             parts += [*self.conv(self.late_scheme, channels, channels, 1), self.activation()]
         return Sequential(*parts)
 
-    def deepsets(self, widths: Sequence[int]) -> Sequential:
-        """Chain DeepSets layers for feature vectors, without normalisation."""
+    def scores(self, widths: Sequence[int]) -> Scores:
+        """Chain DeepSets layers, without normalisation, that end in one score per element.
+
+        A context in the last layer would shift all scores of a set alike, which no softmax sees.
+        Its gradient is zero but for rounding, and Adam makes steps of full length of that: the
+        scores drift away from zero until their differences are lost. Only the published form has
+        it.
+        """
         parts: list[nn.Module] = []
-        for i, o in pairwise(widths):
+        *inner, last = pairwise(widths)
+        for i, o in inner:
             parts += self._layer(self.late_scheme, nn.Linear, i, o)
             parts += [self.activation(), *self._drop(nn.Dropout)]
-        last = 1 + len(self._drop(nn.Dropout))
-        return Sequential(*parts[:-last])
+        scheme = self.late_scheme if self.published else "siamese"
+        return Scores(*parts, *self._layer(scheme, nn.Linear, *last))
 
     def conv(
         self, scheme: str, i: int, o: int, kernel_size: int, *, padding: int = 0, norm: bool = True
@@ -153,6 +169,24 @@ class Layers:
 
     def _drop(self, kind: Callable[[float], nn.Module]) -> list[nn.Module]:
         return [kind(self.dropout)] if self.dropout else []
+
+
+class Scores(Sequential):
+    """Layers that end in one score per element, computed in the precision of their weights."""
+
+    def forward(self, x: Sets, *args: Any) -> Any:
+        """Return scores ``(B, N)``, or ragged ``(T,)``."""
+        scores = in_full_precision(self, super().forward, x, *args)
+        return map_elements(scores, lambda rows: rows.squeeze(-1))
+
+
+def in_full_precision(module: nn.Module, fn: Callable[..., Any], x: Sets, *args: Any) -> Any:
+    """Apply a function to sets in the precision of a module's weights, whatever autocast says."""
+    rows, unfold = fold(x)
+    if rows.device.type == "meta" or not torch.is_autocast_enabled(rows.device.type):
+        return fn(x, *args)
+    with torch.autocast(rows.device.type, enabled=False):
+        return fn(unfold(rows.to(next(module.parameters()).dtype)), *args)
 
 
 def _xavier(module: nn.Module) -> None:

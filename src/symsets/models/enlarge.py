@@ -44,9 +44,9 @@ class Enlarge(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         """Enlarge."""
         rows, columns = (self._matrix(length, x) for length in x.shape[-2:])
-        if not x.is_contiguous(memory_format=torch.channels_last) or x.is_contiguous():
+        pixels = x.permute(0, 2, 3, 1)  # (B, H, W, C); vmap knows no other word for this layout
+        if x.is_contiguous() or not pixels.is_contiguous():
             return rows @ x @ columns.mT
-        pixels = x.permute(0, 2, 3, 1)  # (B, H, W, C), contiguous
         lines = rows @ pixels.flatten(2)
         return (columns @ lines.unflatten(2, pixels.shape[2:])).permute(0, 3, 1, 2)
 

@@ -16,7 +16,7 @@ from symsets.models._blocks import (
 )
 from symsets.models.registry import register_network
 from symsets.nn import Sequential
-from symsets.sets import Sets, map_elements
+from symsets.sets import Sets
 
 __all__ = ["SelectionNetwork"]
 
@@ -116,7 +116,7 @@ class SelectionNetwork(nn.Module):
             parts += [layers.block(inner, padding=0), nn.MaxPool2d(window)]
             channels = inner[-1]
         self.features = Sequential(*parts, nn.AdaptiveAvgPool2d(1), nn.Flatten())
-        self.scores = layers.deepsets([channels, *HIDDEN, 1])
+        self.scores = layers.scores([channels, *HIDDEN, 1])
 
     def extra_repr(self) -> str:
         """Show what the network was made from."""
@@ -129,4 +129,4 @@ class SelectionNetwork(nn.Module):
             raise ValueError(
                 f"x must have images of at least {SMALLEST}×{SMALLEST} pixels, got {height}×{width}"
             )
-        return map_elements(self.scores(self.features(x)), lambda rows: rows.squeeze(1))
+        return self.scores(self.features(x))

@@ -147,7 +147,7 @@ class ShapeNetwork(nn.Module):
             channels = out
         self.edges = EdgeTensors() if kind == "adjacency" else None
         self.features = Sequential(*parts, MaxOverPoints())
-        self.scores = maker.deepsets([channels, *HIDDEN, 1])
+        self.scores = maker.scores([channels, *HIDDEN, 1])
 
     def extra_repr(self) -> str:
         """Show what the network was made from."""
@@ -160,7 +160,7 @@ class ShapeNetwork(nn.Module):
         if self.edges is not None:
             x, args = map_elements(x, self.edges, *args), ()
         features = self.features(x, *args)
-        return map_elements(self.scores(features), lambda rows: rows.squeeze(1))
+        return self.scores(features)
 
     def _args(self, graph: Graph | None, device: torch.device) -> tuple[Graph, ...]:
         kind = self.arguments["kind"]

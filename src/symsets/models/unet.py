@@ -14,6 +14,7 @@ from symsets.models._blocks import (
     check_choice,
     default_widths,
     image_size,
+    in_full_precision,
 )
 from symsets.models.enlarge import Enlarge
 from symsets.models.registry import register_network
@@ -205,18 +206,8 @@ class UNet(nn.Module):
         *joins, last = self.joins
         for join, block in zip(joins, self.decoder, strict=True):
             x = block(join(x, skips.pop()))
-        return self._in_full_precision(last(x, skips.pop()))
-
-    def _in_full_precision(self, x: Sets) -> Sets:
-        """Apply the head: pictures have more grey levels than bfloat16 has digits for."""
-        rows, unfold = fold(x)
-        with torch.autocast(rows.device.type, enabled=False):
-            return self.head(unfold(rows.to(self.precision)))
-
-    @property
-    def precision(self) -> torch.dtype:
-        """The type of the weights."""
-        return next(self.head.parameters()).dtype
+        # Pictures have more grey levels than bfloat16 has digits for.
+        return in_full_precision(self.head, self.head, last(x, skips.pop()))
 
 
 class _Join(SetModule):
@@ -230,9 +221,9 @@ class _Join(SetModule):
         small, _ = fold(x)
         rows, unfold = fold(skip)
         large = self.enlarge(small)
-        if rows.is_contiguous(memory_format=torch.channels_last):
+        if rows.permute(0, 2, 3, 1).is_contiguous():
             # What was one pixel has no layout of its own, and cat would fall back to the other.
-            large = large.contiguous(memory_format=torch.channels_last)
+            large = large.permute(0, 2, 3, 1).contiguous().permute(0, 3, 1, 2)
         return unfold(torch.cat([large, rows], dim=1))
 
 

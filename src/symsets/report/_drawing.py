@@ -31,6 +31,7 @@ _STYLE = {
     "xtick.color": INK,
     "ytick.color": INK,
     "legend.frameon": False,
+    "image.composite_image": False,  # every picture keeps its own pixels
     "svg.fonttype": "none",  # text stays text: it can be read aloud, searched and copied
     "svg.hashsalt": "symsets",  # the same numbers give the same file
 }
@@ -38,13 +39,17 @@ _STYLE = {
 
 @dataclass(frozen=True)
 class Picture:
-    """A figure with a name for its file, what it shows, and a sentence for those who cannot see."""
+    """A figure with a name for its file, what it shows, and a sentence for those who cannot see.
+
+    A wide one takes the whole width of the page.
+    """
 
     name: str
     caption: str
     description: str
     figure: Any
     models: tuple[str, ...]
+    wide: bool = False
 
     def save_png(self, folder: Path) -> Path:
         """Write the figure on white ground."""
@@ -80,6 +85,8 @@ def colour_name(model: str) -> str:
 
 def _own_ids(drawn: str, name: str) -> str:
     """Give what an SVG names inside itself a prefix: several of them live in one page."""
+    # Equal pictures would have equal names, which nothing refers to.
+    drawn = re.sub(r'(<image\b[^>]*?) id="[^"]*"', r"\1", drawn)
     drawn = re.sub(r'\bid="', f'id="{name}-', drawn)
     return re.sub(r'(url\(#|href="#)', rf"\g<1>{name}-", drawn)
 
@@ -102,9 +109,10 @@ def label_ends(axis: Any, ends: Sequence[tuple[float, str]]) -> None:
     """Write each model's label beside the end of its line, moved apart where they would touch.
 
     Args:
-        axis: With its limits final.
+        axis: With all its lines.
         ends: The height at which a line ends, and its model.
     """
+    axis.get_ylim()  # lets the axis look at its lines: until then its limits are 0 and 1
     points = axis.figure.get_size_inches()[1] * 72 * 0.78  # height of the axes, about
     gap = 10.5 / points
     heights = [

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 import statistics
 from collections import defaultdict
 from collections.abc import Sequence
@@ -65,9 +64,10 @@ def _sizes(comparison: Comparison, m: Metric) -> Picture | None:
     _draw_chance(axis, comparison, m)
     label_ends(axis, [(points[-1][1] * m.scale, model) for model, points in lines.items()])
     return Picture(
-        name=f"{_slug(comparison)}-{m.name}-by-size",
-        caption=f"{m.name.capitalize()} against the number of training sets{_seeds(comparison)}.",
-        description=f"{m.name} of {len(lines)} models at {len(comparison.sizes)} training sizes",
+        name=f"{comparison.condition.slug}-{m.name}-by-size",
+        caption=f"{m.title[:1].upper()}{m.title[1:]} against the number of training sets"
+        f"{_seeds(comparison)}.",
+        description=f"{m.title} of {len(lines)} models at {len(comparison.sizes)} training sizes",
         figure=figure,
         models=tuple(lines),
     )
@@ -82,15 +82,17 @@ def _curves(comparison: Comparison) -> Picture | None:
     m = metric(next(runs[0].metric for runs in by_model.values() if runs))
     figure, (axis,) = canvas(WIDTH, HEIGHT)
     axis.set(xlabel="epoch", ylabel=f"validation {m.header}")
+    axis.xaxis.get_major_locator().set_params(integer=True, min_n_ticks=1)
     _draw_lines(axis, lines, m, markers=False)
     _draw_chance(axis, comparison, m)
     label_ends(axis, [(points[-1][1] * m.scale, model) for model, points in lines.items()])
     size = comparison.largest
     return Picture(
-        name=f"{_slug(comparison)}-curves",
-        caption=f"Validation {m.name} after each epoch{f', {size:,} training sets' if size else ''}"
-        f"{_seeds(comparison)}. Where runs stopped early, the mean is over those that went on.",
-        description=f"validation {m.name} along training of {len(lines)} models",
+        name=f"{comparison.condition.slug}-curves",
+        caption=f"Validation {m.title} after each epoch"
+        f"{f', {size:,} training sets' if size else ''}{_seeds(comparison)}. "
+        "Where runs stopped early, the mean is over those that went on.",
+        description=f"validation {m.title} along training of {len(lines)} models",
         figure=figure,
         models=tuple(lines),
     )
@@ -131,7 +133,7 @@ def _times(comparison: Comparison) -> Picture | None:
     devices = ", ".join(dict.fromkeys(t.device for t in theirs))
     said = f" Published ({devices}): “{sentence}”" if sentence else ""
     return Picture(
-        name=f"{_slug(comparison)}-time",
+        name=f"{comparison.condition.slug}-time",
         caption=f"Time per epoch, and of a whole run, at the largest training size.{said}",
         description=f"time per epoch and per run of {len(models)} models",
         figure=figure,
@@ -224,11 +226,3 @@ def _note(axis: Any, x: float, y: float, text: str, *, below: bool = False) -> N
 def _seeds(comparison: Comparison) -> str:
     several = any(score.std is not None for score in comparison.scores.values())
     return "; shaded: standard deviation over initialisations" if several else ""
-
-
-def _slug(comparison: Comparison) -> str:
-    """Return a name for files, different for different conditions."""
-    c = comparison.condition
-    words = [c.experiment, c.setting, c.data, c.recipe, c.preset]
-    words += [c.split] if c.split != "test" else []
-    return re.sub(r"[^a-z0-9]+", "-", "-".join(filter(None, words)).lower()).strip("-")

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import math
+import re
 import statistics
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,7 @@ from symsets.report.models import rank
 from symsets.report.runs import Run, read_runs
 from symsets.train.records import Record, read_records
 
-__all__ = ["Comparison", "Condition", "Score", "Study", "gather"]
+__all__ = ["Comparison", "Condition", "Score", "Study", "belongs", "gather"]
 
 
 @dataclass(frozen=True)
@@ -35,6 +36,13 @@ class Condition:
     def name(self) -> str:
         """Experiment and setting."""
         return f"{self.experiment}, {self.setting}" if self.setting else self.experiment
+
+    @property
+    def slug(self) -> str:
+        """A name for files, different for different conditions."""
+        words = [self.experiment, self.setting, self.data, self.recipe, self.preset]
+        words += [self.split] if self.split != "test" else []
+        return re.sub(r"[^a-z0-9]+", "-", "-".join(filter(None, words)).lower()).strip("-")
 
 
 @dataclass(frozen=True)
@@ -211,16 +219,16 @@ def _compare(records: Sequence[Record], runs: Sequence[Run]) -> list[Comparison]
         Comparison(
             condition,
             {key: _score(found) for key, found in cell.items()},
-            [run for run in runs if _belongs(run, condition)],
+            [run for run in runs if belongs(run.config, condition)],
         )
         for condition, cell in cells.items()
     ]
 
 
-def _belongs(run: Run, condition: Condition) -> bool:
+def belongs(config: Mapping[str, Any], condition: Condition) -> bool:
     """Return whether a run was made under a condition, as far as its configuration says."""
     words = ("experiment", "setting", "data", "recipe", "preset")
-    said = {word: run.config[word] for word in words if isinstance(run.config.get(word), str)}
+    said = {word: config[word] for word in words if isinstance(config.get(word), str)}
     return all(getattr(condition, word) == value for word, value in said.items())
 
 

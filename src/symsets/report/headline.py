@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 from symsets.report.gather import Comparison, Score
 from symsets.report.metrics import Metric
 from symsets.report.models import BASELINES, SIAMESE, look
 
 __all__ = ["headline"]
+
+Ranking = Sequence[tuple[str, Score]]
 
 
 def headline(comparison: Comparison) -> str:
@@ -20,15 +23,12 @@ def headline(comparison: Comparison) -> str:
     ranking = _ranking(comparison, m)
     if not ranking or m.better is None:
         return ""
-    (best, score), rest = ranking[0], ranking[1:]
-    sentence = f"{look(best).label} is best: {_value(score, m)}{_where(comparison)}"
-    late = next(((model, s) for model, s in rest if model in SIAMESE), None)
-    early = next(((model, s) for model, s in rest if model not in SIAMESE), None)
-    if best in SIAMESE:
-        return f"{sentence}{_lead(score, early, m, 'the best network that is not Siamese')}."
-    if late is not None:
-        return f"{sentence}{_lead(score, late, m, 'the best Siamese variant')}."
-    return f"{sentence}{_lead(score, early, m, 'the next best')}."
+    first = ranking[0][1]
+    leaders = [(model, s) for model, s in ranking if m.same(s.mean, first.mean)]
+    rest = ranking[len(leaders) :]
+    value = m.with_unit(first.mean, first.std if len(leaders) == 1 else None)
+    who = f"{_who(leaders, everyone=not rest)}: {m.title} {value}{_where(comparison)}"
+    return f"{who}{_lead(leaders, rest, m)}.{_beaten(comparison, first, m)}"
 
 
 def _ranking(comparison: Comparison, m: Metric) -> list[tuple[str, Score]]:
@@ -37,7 +37,26 @@ def _ranking(comparison: Comparison, m: Metric) -> list[tuple[str, Score]]:
     return sorted(known, key=lambda pair: pair[1].mean, reverse=m.better != "lower")
 
 
-def _lead(score: Score, other: tuple[str, Score] | None, m: Metric, role: str) -> str:
+def _who(leaders: Ranking, *, everyone: bool) -> str:
+    names = [look(model).label for model, _ in leaders]
+    if len(names) == 1:
+        return f"{names[0]} is best"
+    return f"{', '.join(names[:-1])} and {names[-1]} are {'equal' if everyone else 'best'}"
+
+
+def _lead(leaders: Ranking, rest: Ranking, m: Metric) -> str:
+    """Compare with the best of the other kind; with the next best if the leaders are of both."""
+    siamese = {model in SIAMESE for model, _ in leaders}
+    late = next((pair for pair in rest if pair[0] in SIAMESE), None)
+    early = next((pair for pair in rest if pair[0] not in SIAMESE), None)
+    if siamese == {True}:
+        return _gap(leaders[0][1], early, m, "the best network that is not Siamese")
+    if siamese == {False} and late is not None:
+        return _gap(leaders[0][1], late, m, "the best Siamese variant")
+    return _gap(leaders[0][1], rest[0] if rest else None, m, "the next best")
+
+
+def _gap(score: Score, other: tuple[str, Score] | None, m: Metric, role: str) -> str:
     if other is None:
         return ""
     model, theirs = other
@@ -48,10 +67,17 @@ def _lead(score: Score, other: tuple[str, Score] | None, m: Metric, role: str) -
     return f", {m.show_gap(gain)} better than {against}{doubt}"
 
 
+def _beaten(comparison: Comparison, best: Score, m: Metric) -> str:
+    """Say so if something that learns nothing is better than all networks."""
+    found = ((model, comparison.score(model, metric=m.name)) for model in BASELINES)
+    known = [(model, s) for model, s in found if s and s.values]
+    better = [(model, s) for model, s in known if m.gain(s.mean, best.mean) > 0]
+    if not better:
+        return ""
+    model, score = max(better, key=lambda pair: m.gain(pair[1].mean, best.mean))
+    return f" No network is better than the {look(model).label} ({m.with_unit(score.mean)})."
+
+
 def _where(comparison: Comparison) -> str:
     size = comparison.largest
     return f" with {size:,} training sets" if size else ""
-
-
-def _value(score: Score, m: Metric) -> str:
-    return f"{m.name} {m.with_unit(score.mean, score.std)}"

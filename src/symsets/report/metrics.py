@@ -19,6 +19,7 @@ class Metric:
         digits: Decimals; four significant digits if nothing.
         unit: What stands behind a value.
         gap: What a difference is counted in.
+        written: How people write its name, if not like the word.
     """
 
     name: str
@@ -27,6 +28,12 @@ class Metric:
     digits: int | None = None
     unit: str = ""
     gap: str = ""
+    written: str = ""
+
+    @property
+    def title(self) -> str:
+        """The name as people write it."""
+        return self.written or self.name
 
     def show(self, value: float, std: float | None = None) -> str:
         """Return ``mean ± std`` in the shown unit, without the unit.
@@ -50,11 +57,15 @@ class Metric:
         """Return by how much ``value`` is better than ``other``."""
         return other - value if self.better == "lower" else value - other
 
+    def same(self, value: float, other: float) -> bool:
+        """Return whether two values are shown alike."""
+        return self.show(value) == self.show(other)
+
     @property
     def header(self) -> str:
         """The name with its unit and an arrow towards better."""
         arrow = {"higher": " ↑", "lower": " ↓", None: ""}[self.better]
-        return f"{self.name}{',' if self.unit else ''}{self.unit}{arrow}"
+        return f"{self.title}{',' if self.unit else ''}{self.unit}{arrow}"
 
     def _number(self, value: float) -> str:
         shown = value * self.scale
@@ -65,9 +76,9 @@ KNOWN = {
     m.name: m
     for m in (
         Metric("accuracy", "higher", 100.0, 2, " %", " points"),
-        Metric("mae", "lower", digits=2),
-        Metric("psnr", "higher", digits=2, unit=" dB", gap=" dB"),
-        Metric("ssim", "higher", digits=4),
+        Metric("mae", "lower", digits=2, written="MAE"),
+        Metric("psnr", "higher", digits=2, unit=" dB", gap=" dB", written="PSNR"),
+        Metric("ssim", "higher", digits=4, written="SSIM"),
         Metric("chamfer", "lower", digits=4),
     )
 }

@@ -12,6 +12,7 @@ from typing import Any
 from symsets.experiments.published import TASKS
 from symsets.extras import require
 from symsets.report._drawing import Picture, colour_name
+from symsets.report.examples import examples as draw_examples
 from symsets.report.figures import pictures
 from symsets.report.gather import Comparison, Study, gather
 from symsets.report.headline import headline
@@ -56,12 +57,16 @@ class Chapter:
     sections: tuple[Section, ...]
 
 
-def write(directories: Iterable[Path | str], out: Path | str | None = None) -> Report:
+def write(
+    directories: Iterable[Path | str], out: Path | str | None = None, *, examples: bool = True
+) -> Report:
     """Write ``report.html``, ``report.md`` and ``figures/`` of one or more studies.
 
     Args:
         directories: Folders with a ``results.json`` each, as ``symsets run`` leaves them.
         out: The HTML file; ``report.html`` in the first folder if left out. Others go beside it.
+        examples: Show example sets where a study has kept some. They are pictures of the data:
+            leave them out of a page that is passed on where the data may not be.
 
     Raises:
         ValueError: If a folder holds no results, or what it holds cannot be read.
@@ -70,7 +75,7 @@ def write(directories: Iterable[Path | str], out: Path | str | None = None) -> R
     html = study.directories[0] / "report.html" if out is None else Path(out)
     if html.suffix not in (".html", ".htm"):
         raise ValueError(f"out must end in .html, got {str(html)!r}")
-    chapters = _chapters(study)
+    chapters = _chapters(study, examples=examples)
     searches = tuple(search_table(path.name, found) for path, found in study.searches.items())
     sections = [section for chapter in chapters for section in chapter.sections]
     html.parent.mkdir(parents=True, exist_ok=True)
@@ -89,23 +94,27 @@ def write(directories: Iterable[Path | str], out: Path | str | None = None) -> R
     )
 
 
-def _chapters(study: Study) -> list[Chapter]:
+def _chapters(study: Study, *, examples: bool) -> list[Chapter]:
     grouped: dict[str, list[Comparison]] = defaultdict(list)
     for comparison in study.comparisons:
         grouped[comparison.condition.experiment].append(comparison)
+    folders = study.directories if examples else ()
     return [
-        Chapter(name, TASKS.get(name, ""), tuple(_section(c, _name(c, found)) for c in found))
+        Chapter(
+            name, TASKS.get(name, ""), tuple(_section(c, _name(c, found), folders) for c in found)
+        )
         for name, found in grouped.items()
     ]
 
 
-def _section(comparison: Comparison, name: str) -> Section:
+def _section(comparison: Comparison, name: str, folders: Sequence[Path]) -> Section:
+    shown = draw_examples(comparison, folders)
     return Section(
         name=name,
         comparison=comparison,
         headline=headline(comparison),
         table=replace(results_table(comparison), title=name),
-        pictures=tuple(pictures(comparison)),
+        pictures=(*pictures(comparison), *([shown] if shown else [])),
         verdicts=tuple(verdicts(comparison)),
     )
 

@@ -112,7 +112,7 @@ def _head(size: int, m: Metric, comparison: Comparison) -> str:
 def _caption(comparison: Comparison) -> str:
     c, sizes, metrics = comparison.condition, comparison.sizes, comparison.metrics
     parts = [
-        f"{metrics[0].header.capitalize()}" if len(metrics) == 1 else "",
+        metrics[0].header if len(metrics) == 1 else "",
         f"{c.split} split",
         "mean ± standard deviation over initialisations",
         "bold: best" if any(m.better for m in metrics) else "",
@@ -144,7 +144,8 @@ def _score_cell(score: Score | None, m: Metric, best: float | None) -> Cell:
     if not score.values:
         return Cell("failed", note=f"{score.failed} of {score.count}")
     note = f"{score.failed} failed" if score.failed else ""
-    return Cell(m.show(score.mean, score.std), score.mean == best, note)
+    is_best = best is not None and m.same(score.mean, best)
+    return Cell(m.show(score.mean, score.std), is_best, note)
 
 
 def _published(condition: Condition, model: str) -> Cell:

@@ -116,6 +116,8 @@ def _beats(
     gain = m.gain(a.mean, b.mean)
     word = "better" if gain >= 0 else "worse"
     text = f"{look(model).label} is {m.show_gap(gain)} {word} than {look(other).label}"
+    if m.same(a.mean, b.mean):
+        text = f"{look(model).label} and {look(other).label} are equal"
     return _Finding(text, gain - margin, 2 * math.hypot(a.error, b.error))
 
 

@@ -1,0 +1,159 @@
+"""Examples that a person can judge: the first test sets, and what every model made of them."""
+
+from __future__ import annotations
+
+import json
+import zipfile
+import zlib
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from symsets.data import frames, quality
+from symsets.report._answers import draw_bursts, draw_colors
+from symsets.report._choices import draw_choices
+from symsets.report._drawing import Picture, style
+from symsets.report._sheets import Answer, Sets
+from symsets.report.gather import Comparison, belongs
+from symsets.report.models import BASELINES
+
+__all__ = ["examples", "read_examples"]
+
+# Pixel = scale times value plus offset: screens show [0, 1], which answers may leave.
+PIXELS = {
+    "quality": (quality.SPREAD, quality.MEAN),
+    "frames": (frames.SPREAD, frames.MEAN),
+    "colors": (1.0, 0.0),
+    "bursts": (0.5, 0.5),
+}
+SELECTED = {
+    "quality": "the copy that is closest to the clean photograph",
+    "frames": "the earliest frame",
+}
+
+
+@dataclass(frozen=True)
+class _Run:
+    """A run that may have left answers."""
+
+    folder: Path
+    config: dict[str, Any]
+
+    @property
+    def sets(self) -> Path:
+        """Where its study keeps the sets: both are named by the data and the setting."""
+        c = self.config
+        trained = f"{c.get('recipe')}-{c.get('train_size')}-seed{c.get('seed')}"
+        model = str(c.get("model"))
+        name = self.folder.name.removesuffix(f"-{trained}").removesuffix(model).removesuffix("-")
+        return self.folder.parents[1] / "examples" / f"{name or 'sets'}.npz"
+
+
+def examples(comparison: Comparison, directories: Iterable[Path]) -> Picture | None:
+    """Draw the example sets of a comparison; nothing where a study has left none.
+
+    Args:
+        comparison: Of an experiment on sets of images.
+        directories: The folders of the studies.
+    """
+    experiment = comparison.condition.experiment
+    sets = read_examples(comparison, directories)
+    if sets is None:
+        return None
+    with style():
+        if experiment in SELECTED:
+            drawn = draw_choices(sets, SELECTED[experiment])
+        else:
+            drawn = (draw_colors if experiment == "colors" else draw_bursts)(sets)
+    size, caption = comparison.largest, f"The first {len(sets.x)} test sets. {drawn.caption}"
+    if size:
+        caption += f" Answers are those of each model's first run with {size:,} training sets."
+    return Picture(
+        name=f"{comparison.condition.slug}-examples",
+        caption=caption,
+        description=drawn.description,
+        figure=drawn.figure,
+        models=tuple(sets.answers),
+        wide=True,
+    )
+
+
+def read_examples(comparison: Comparison, directories: Iterable[Path]) -> Sets | None:
+    """Return the first test sets in pixel values, and the answers of all models that left some.
+
+    Of each model the first initialisation at the largest training size counts. Answers to other
+    sets than the first folder's are left out.
+    """
+    if comparison.condition.experiment not in PIXELS or comparison.condition.split != "test":
+        return None
+    scale, offset = PIXELS[comparison.condition.experiment]
+    x = target = None
+    answers: dict[str, Answer] = {}
+    for run in sorted(_runs(comparison, directories), key=lambda run: run.config["seed"]):
+        model = run.config["model"]
+        found = None if model in answers else _arrays(run.sets, "x", "target")
+        if found is None or found[0].ndim != 5:
+            continue
+        if x is None or target is None:
+            x, target = found
+        elif not (torch.equal(found[0], x) and torch.equal(found[1], target)):
+            continue
+        output = _output(run.folder, x, target)
+        if output is not None:
+            answers[model] = Answer(output, run.config["seed"])
+    if x is None or target is None or not answers:
+        return None
+    if target.is_floating_point():
+        target = scale * target + offset
+        answers = {m: replace(a, output=scale * a.output + offset) for m, a in answers.items()}
+    in_order = {model: answers[model] for model in comparison.models if model in answers}
+    return Sets(scale * x + offset, target, in_order)
+
+
+def _runs(comparison: Comparison, directories: Iterable[Path]) -> Iterator[_Run]:
+    """Find the runs of all models at the largest size, and those of baselines."""
+    for directory in directories:
+        for path in sorted((directory / "runs").glob("*/config.json")):
+            try:
+                config = json.loads(path.read_text(encoding="utf-8"))
+            except (OSError, ValueError):
+                continue
+            if not isinstance(config, dict) or config.get("model") not in comparison.models:
+                continue
+            size = 0 if config["model"] in BASELINES else comparison.largest
+            wanted = config.get("train_size") == size and isinstance(config.get("seed"), int)
+            if wanted and belongs(config, comparison.condition):
+                yield _Run(path.parent, config)
+
+
+def _output(folder: Path, x: Tensor, target: Tensor) -> Tensor | None:
+    """Return what a run made of the sets; nothing if that was not kept, or is of other sets."""
+    if target.is_floating_point():
+        found = _arrays(folder / "examples.npz", "output")
+        output = found[0] if found else None
+        fits = output is not None and output.shape == target.shape
+    else:
+        found = _arrays(folder / "predictions.npz", "output", "target")
+        output = found[0][: len(x)] if found else None
+        fits = (
+            found is not None
+            and output is not None
+            and output.shape == x.shape[:2]
+            and torch.equal(found[1][: len(x)], target)
+        )
+    return output if output is not None and fits and output.isfinite().all() else None
+
+
+def _arrays(path: Path, *names: str) -> list[Tensor] | None:
+    """Read some arrays of a file, floats in single precision; nothing if it cannot be read."""
+    try:
+        with path.open("rb") as file, np.load(file) as content:
+            found = [torch.from_numpy(content[name]) for name in names]
+    except (OSError, ValueError, KeyError, TypeError, EOFError, zipfile.BadZipFile, zlib.error):
+        return None
+    return [a.float() if a.is_floating_point() else a for a in found]

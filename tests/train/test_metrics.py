@@ -1,0 +1,104 @@
+import math
+
+import pytest
+import torch
+from skimage.metrics import peak_signal_noise_ratio, structural_similarity
+
+from symsets.data.labelled import LabelledSets
+from symsets.train.metrics import ACCURACY, Metric, Task, accuracy, mean_absolute_error, psnr, ssim
+
+
+def pictures(span=2.0, *, noise=0.3, shape=(4, 3, 32, 40)):
+    """Pictures with structure, and noisy copies of them, in a range of width ``span``."""
+    coarse = torch.rand(shape[0], shape[1], 5, 6, dtype=torch.float64)
+    clean = torch.nn.functional.interpolate(coarse, shape[2:], mode="bilinear") * span - 1
+    return clean + noise * torch.randn(shape, dtype=torch.float64), clean
+
+
+def test_errors_are_in_grey_levels():
+    output, target = pictures()
+    found = mean_absolute_error(127.5)(output, target)
+    expected = [127.5 * abs(a - b).mean() for a, b in zip(output.numpy(), target.numpy())]  # noqa: B905
+    assert found.tolist() == pytest.approx(expected, rel=1e-12)
+    sets = output[:, None].expand(-1, 6, -1, -1, -1)
+    again = mean_absolute_error(127.5)(sets, target[:, None].expand_as(sets))
+    torch.testing.assert_close(again, found)
+
+
+@pytest.mark.parametrize("span", [1.0, 2.0])
+def test_psnr_is_that_of_scikit_image(span):
+    output, target = pictures(span)
+    expected = [
+        peak_signal_noise_ratio(b.numpy(), a.numpy(), data_range=span)
+        for a, b in zip(output, target, strict=True)
+    ]
+    assert psnr(span)(output, target).tolist() == pytest.approx(expected, rel=1e-9)
+
+
+def test_psnr_of_a_perfect_picture_is_large_but_finite():
+    _, target = pictures()
+    assert 100 < psnr(2.0)(target, target).max() < math.inf
+
+
+@pytest.mark.parametrize("noise", [0.02, 0.3])
+@pytest.mark.parametrize("span", [1.0, 2.0])
+def test_ssim_is_that_of_scikit_image(span, noise):
+    output, target = pictures(span, noise=noise)
+    expected = [
+        structural_similarity(
+            a.numpy(),
+            b.numpy(),
+            data_range=span,
+            channel_axis=0,
+            gaussian_weights=True,
+            sigma=1.5,
+            use_sample_covariance=False,
+        )
+        for a, b in zip(output, target, strict=True)
+    ]
+    found = ssim(span)(output, target)
+    assert found.tolist() == pytest.approx(expected, abs=1e-6)
+    assert ssim(span)(target, target).tolist() == pytest.approx([1.0] * 4)
+
+
+def test_one_picture_gets_one_value():
+    output, target = pictures(shape=(1, 3, 32, 32))
+    for function in (mean_absolute_error(1.0), psnr(2.0), ssim(2.0)):
+        assert function(output, target).shape == (1,)
+
+
+def test_accuracy_is_right_or_wrong():
+    scores = torch.tensor([[0.1, 0.7, 0.2], [0.5, 0.3, 0.2], [0.1, 0.2, 0.7]])
+    assert accuracy(scores, torch.tensor([1, 2, 2])).tolist() == [1, 0, 1]
+    assert ACCURACY(scores, torch.tensor([1, 2, 2])) == pytest.approx(2 / 3)
+
+
+def test_better_is_up_or_down_and_never_nan():
+    error = Metric("mae", mean_absolute_error(1.0), larger_is_better=False)
+    assert ACCURACY.is_better(0.6, 0.5)
+    assert not ACCURACY.is_better(0.5, 0.5)
+    assert error.is_better(0.4, 0.5)
+    assert not error.is_better(0.5, 0.5)
+    for metric in (ACCURACY, error):
+        assert metric.is_better(0.0, None)
+        assert not metric.is_better(math.nan, None)
+        assert not metric.is_better(math.nan, 0.5)
+
+
+def test_the_first_metric_decides():
+    other = Metric("other", accuracy)
+    assert Task(torch.nn.functional.l1_loss, (other, ACCURACY)).metric is other
+
+
+def test_stored_sets_are_a_supply():
+    sets = LabelledSets(torch.randn(7, 3, 2), torch.arange(7))
+    which = torch.tensor([[6, 0], [2, 2]])
+    x, y = sets.batch(which)
+    assert torch.equal(x, sets.x[which])
+    assert torch.equal(y, which)
+    assert torch.equal(sets.part(2, 5)[0], sets.x[2:5])
+    assert sets.first(3).num_sets == 3
+    double = sets.to("cpu", torch.float64)
+    assert (double.x.dtype, double.y.dtype) == (torch.float64, torch.int64)
+    with pytest.raises(ValueError, match=r"num must be in 1\.\.7, got 8"):
+        sets.first(8)

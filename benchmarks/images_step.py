@@ -116,7 +116,7 @@ def main() -> None:
     batch = experiment.make_plan("ours", 1, options.setting).batch_size if on_gpu else 4
     torch.manual_seed(0)
     source = experiment.open_source(options.data, 0)
-    sets = experiment.make_sets(source, options.setting, "train", 512, options.device)
+    sets = experiment.make_sets(source, options.setting, "train", 512, options.device, 0)
     x, y = sets.batch(torch.arange(batch, device=options.device))
     fixed = LabelledSets(x, y)
     rows = []

@@ -222,9 +222,8 @@ def _run_with_progress(study: Study) -> None:
                 name = group.name
                 progress.update(task, completed=done + share, description=name, value=value)
 
-            for record in study.run_group(group, watch):
-                if record.value != record.value:
-                    progress.console.print(
-                        f"{record.model}, seed {record.seed}: the loss became NaN, run failed"
-                    )
+            records = study.run_group(group, watch)
+            failed = {(r.model, r.seed) for r in records if r.value != r.value}
+            for model, seed in sorted(failed):
+                progress.console.print(f"{model}, seed {seed}: the loss became NaN, run failed")
             done += group.cost

@@ -32,6 +32,8 @@ class ImageSource(Protocol):
     name: str
     size: int
 
+    def __hash__(self) -> int: ...
+
     @property
     def skipped(self) -> Skipped:
         """How many files were left out so far, for each reason."""

@@ -67,9 +67,11 @@ def make_plan(recipe: str, epochs: int, setting: str) -> Plan:
     return Plan(epochs, batch_size=32, schedule="staircase", decay=0.95, evaluation_batch=64)
 
 
-def make_sets(source: ImageSource, setting: str, split: str, num: int, device: str) -> BurstSets:
+def make_sets(
+    source: ImageSource, setting: str, split: str, num: int, device: str, seed: int
+) -> BurstSets:
     """Make the sets of a split."""
-    return BurstSets(pictures(source, split, num, device), num, size=SIZE)
+    return BurstSets(pictures(source, split, num, device), num, size=SIZE, seed=seed)
 
 
 EXPERIMENT = Experiment(

@@ -32,12 +32,12 @@ PRESETS = {
     ),
     "quick": Preset(
         models=("dss-sum", "siamese-ds"),
-        train_sizes=(480,),
+        train_sizes=(1000,),
         seeds=1,
         epochs=(6,),
-        width=0.2,
+        width=0.125,
         test_size=64,
-        batch_size=8,
+        batch_size=4,
         duration="about four minutes on two cores",
     ),
     "paper": Preset(
@@ -64,9 +64,11 @@ def make_plan(recipe: str, epochs: int, setting: str) -> Plan:
     )
 
 
-def make_sets(source: ImageSource, setting: str, split: str, num: int, device: str) -> ColorSets:
+def make_sets(
+    source: ImageSource, setting: str, split: str, num: int, device: str, seed: int
+) -> ColorSets:
     """Make the sets of a split."""
-    return ColorSets(pictures(source, split, num, device), num, size=SIZE)
+    return ColorSets(pictures(source, split, num, device), num, size=SIZE, seed=seed)
 
 
 def settings_of(source: Source) -> tuple[str, ...]:

@@ -53,9 +53,11 @@ PRESETS = {
 }
 
 
-def make_sets(source: VideoSource, setting: str, split: str, num: int, device: str) -> FrameSets:
+def make_sets(
+    source: VideoSource, setting: str, split: str, num: int, device: str, seed: int
+) -> FrameSets:
     """Make the sets of a split; a clip gives many sets."""
-    return FrameSets(source.clips(split, num, device), num)
+    return FrameSets(source.clips(split, num, device), num, seed=seed)
 
 
 EXPERIMENT = Experiment(

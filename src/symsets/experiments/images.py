@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 
 import torch
 from torch import Tensor
@@ -92,8 +93,9 @@ def selection_plan(recipe: str, epochs: int, setting: str) -> Plan:
     )
 
 
+@lru_cache(maxsize=3)
 def pictures(source: ImageSource, split: str, num: int, device: str) -> Tensor:
-    """Return up to ``num`` pictures of a split; one sentence if there are too few."""
+    """Return up to ``num`` pictures of a split, read once; one sentence if there are too few."""
     images = source.images(split, num, device)
     if len(images) < 2:
         raise ValueError(f"{source.name} has {len(images)} picture for split {split!r}, 2 needed")

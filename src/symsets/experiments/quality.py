@@ -56,9 +56,11 @@ PRESETS = {
 }
 
 
-def make_sets(source: ImageSource, setting: str, split: str, num: int, device: str) -> QualitySets:
+def make_sets(
+    source: ImageSource, setting: str, split: str, num: int, device: str, seed: int
+) -> QualitySets:
     """Make the sets of a split."""
-    return QualitySets(pictures(source, split, num, device), num, setting)
+    return QualitySets(pictures(source, split, num, device), num, setting, seed=seed)
 
 
 EXPERIMENT = Experiment(

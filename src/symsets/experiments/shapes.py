@@ -81,11 +81,15 @@ def make_plan(recipe: str, epochs: int, setting: str) -> Plan:
 
 
 def make_sets(
-    source: MotionSource, setting: str, split: str, num: int, device: str
+    source: MotionSource, setting: str, split: str, num: int, device: str, seed: int
 ) -> CentralFrameSets:
     """Make the sets of a split, at the distance between frames that suits the source."""
     return CentralFrameSets(
-        source.motions(split, device=device), num, skip=source.skip, num_frames=NUM_FRAMES
+        source.motions(split, device=device),
+        num,
+        skip=source.skip,
+        num_frames=NUM_FRAMES,
+        seed=seed,
     )
 
 

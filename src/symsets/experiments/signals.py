@@ -70,7 +70,9 @@ def make_plan(recipe: str, epochs: int, setting: str) -> Plan:
     )
 
 
-def make_sets(source: Signals, setting: str, split: str, num: int, device: str) -> LabelledSets:
+def make_sets(
+    source: Signals, setting: str, split: str, num: int, device: str, seed: int
+) -> LabelledSets:
     """Make the sets of a split."""
     return source.make(split, num, device)
 

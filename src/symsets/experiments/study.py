@@ -15,6 +15,7 @@ import torch
 from torch import Tensor, nn
 
 from symsets.data.labelled import Supply
+from symsets.data.splits import fraction
 from symsets.experiments import words
 from symsets.nn.circular import SymmetryWarning
 from symsets.saving import save
@@ -113,7 +114,8 @@ class Experiment:
             setting and a source.
         make_plan: Says how a recipe trains, for so many epochs, at a setting.
         open_source: Opens the data that a user names, with a seed.
-        make_sets: Makes the sets of a source, a setting and a split, so many, on a device.
+        make_sets: Makes the sets of a source, a setting and a split, so many, on a device; a seed
+            fixes those of evaluation.
         settings_of: The settings that a source allows.
         learning_rates: The default of each recipe.
         baselines: Functions of sets that give what a network would.
@@ -130,7 +132,7 @@ class Experiment:
     make_network: Callable[[str, str, float, str, Any], nn.Module]
     make_plan: Callable[[str, int, str], Plan]
     open_source: Callable[[str, int], Source]
-    make_sets: Callable[[Any, str, str, int, str], Supply]
+    make_sets: Callable[[Any, str, str, int, str, int], Supply]
     settings_of: Callable[[Source], tuple[str, ...]] = lambda source: ("",)
     learning_rates: Mapping[str, float] = field(
         default_factory=lambda: dict.fromkeys(RECIPES, 1e-3)
@@ -173,6 +175,7 @@ class Study:
         settings: How.
         source: The data.
         device: Where to train.
+        data: What tells runs on these data from others, in the names of directories.
         together: Train all seeds of a model as one computation.
     """
 
@@ -185,9 +188,11 @@ class Study:
         source: Source,
         device: str,
         *,
+        data: str = "",
         together: bool = False,
     ) -> None:
         self.experiment = experiment
+        self.data = data
         self.out = out
         self.preset = preset
         self.settings = settings
@@ -224,9 +229,8 @@ class Study:
         return groups
 
     def _slug(self, *words: str) -> str:
-        """Return the name of a directory; that of the data is left out where there is no choice."""
-        data = self.source.name if self.experiment.default_data else ""
-        return "-".join(re.sub(r"[^\w.]+", "_", w) if w == data else w for w in (data, *words) if w)
+        """Return the name of a directory."""
+        return "-".join(word for word in (self.data, *words) if word)
 
     def run(self, setting: str, model: str, train_size: int, seed: int) -> RunDirectory:
         """Return the directory of one run."""
@@ -238,7 +242,8 @@ class Study:
         """Return the sets of a split, made once, on the device."""
         if (setting, split) not in self._sets:
             size = max(self.preset.train_sizes) if split == "train" else self.preset.test_size
-            sets = self.experiment.make_sets(self.source, setting, split, size, self.device)
+            seed = 3 * self.settings.data_seed + ("test", "val", "train").index(split)
+            sets = self.experiment.make_sets(self.source, setting, split, size, self.device, seed)
             double = self.settings.precision == "float64"
             moved = sets.to(self.device, torch.float64 if double else None)
             self._sets[setting, split] = moved
@@ -269,7 +274,9 @@ class Study:
 
     def search_learning_rate(self, setting: str, model: str) -> float:
         """Try the paper's grid once per model, with one seed and few epochs; keep the values."""
-        path, metric = self.out / "search.json", self.experiment.task.metric
+        where = self._slug(setting)
+        path = self.out / ("search.json" if not where else f"search-{where}.json")
+        metric = self.experiment.task.metric
         found: dict[str, dict[str, float | None]] = {}
         if path.exists():
             found = json.loads(path.read_text())
@@ -509,14 +516,24 @@ def make_study(
         rate = words.learning_rate(learning_rate)
     how = Settings(preset, recipe, rate, epochs, data_seed, precision)
     Plan(1, precision=precision)  # one sentence if there is no such precision
-    source = experiment.open_source(data or experiment.default_data, data_seed)
+    data = data or experiment.default_data
+    source = experiment.open_source(data, data_seed)
     allowed = experiment.settings_of(source)
     if settings is not None:
         if not any(allowed):
             raise ValueError(f"{experiment.name} has no settings on these data, got {settings!r}")
         chosen = replace(chosen, settings=words.names("settings", settings, allowed))
     chosen = replace(chosen, settings=chosen.settings or allowed)
-    return Study(experiment, out, chosen, how, source, device, together=together)
+    where = data_slug(data, source) if data else ""
+    return Study(experiment, out, chosen, how, source, device, data=where, together=together)
+
+
+def data_slug(data: str, source: Source) -> str:
+    """Return a name for data; two folders of one name in different places get different ones."""
+    slug = re.sub(r"[^\w.]+", "_", source.name)
+    if not Path(data).is_dir():
+        return slug
+    return f"{slug}_{int(2**20 * fraction(str(Path(data).resolve()))):05x}"
 
 
 def announcement(study: Study) -> str:

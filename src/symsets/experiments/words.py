@@ -21,7 +21,7 @@ def names(what: str, text: str, choices: Collection[str]) -> tuple[str, ...]:
         >>> names("models", "mlp, dss-sum", ["mlp", "dss-sum", "siamese"])
         ('mlp', 'dss-sum')
     """
-    found = tuple(name.strip() for name in text.split(",") if name.strip())
+    found = tuple(dict.fromkeys(name.strip() for name in text.split(",") if name.strip()))
     if not found or any(name not in choices for name in found):
         raise ValueError(f"{what} must be some of {list(choices)}, got {text!r}")
     return found
@@ -35,7 +35,7 @@ def sizes(what: str, text: str) -> tuple[int, ...]:
         (30000, 300)
     """
     try:
-        found = tuple(sorted((int(part) for part in text.split(",")), reverse=True))
+        found = tuple(sorted({int(part) for part in text.split(",")}, reverse=True))
     except ValueError:
         raise ValueError(f"{what} must be numbers joined by commas, got {text!r}") from None
     if min(found) < 1:
@@ -51,6 +51,6 @@ def learning_rate(text: str) -> float | None:
         rate = float(text)
     except ValueError:
         raise ValueError(f"lr must be a number or 'search', got {text!r}") from None
-    if not rate > 0:
+    if not 0 < rate < float("inf"):
         raise ValueError(f"lr must be positive, got {text!r}")
     return rate

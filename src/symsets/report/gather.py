@@ -172,7 +172,8 @@ def gather(directories: Iterable[Path | str]) -> Study:
     if not records:
         raise ValueError(f"{folders[0] / 'results.json'} must hold at least one record, got none")
     runs = [run for folder in folders for run in read_runs(folder)]
-    searches = {folder: search for folder in folders if (search := _search(folder))}
+    files = (path for folder in folders for path in sorted(folder.glob("search*.json")))
+    searches = {path: search for path in files if (search := _search(path))}
     return Study(folders, records, tuple(_compare(records, runs)), searches)
 
 
@@ -192,10 +193,7 @@ def _checked(record: Record, path: Path) -> Record:
     return Record(**{**record.__dict__, "value": plain})
 
 
-def _search(folder: Path) -> dict[str, dict[str, float]]:
-    path = folder / "search.json"
-    if not path.is_file():
-        return {}
+def _search(path: Path) -> dict[str, dict[str, float]]:
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
         return {
@@ -203,9 +201,7 @@ def _search(folder: Path) -> dict[str, dict[str, float]]:
             for model, tried in content.items()
         }
     except (ValueError, TypeError, AttributeError) as error:
-        raise ValueError(
-            f"{path} must map models to learning rates to accuracies: {error}"
-        ) from error
+        raise ValueError(f"{path} must map models to learning rates to values: {error}") from error
 
 
 def _compare(records: Sequence[Record], runs: Sequence[Run]) -> list[Comparison]:

@@ -9,7 +9,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from symsets.experiments.published import TASKS
+from symsets.experiments.published import METRICS, TASKS
 from symsets.extras import require
 from symsets.report._drawing import Picture, colour_name
 from symsets.report.examples import examples as draw_examples
@@ -76,7 +76,11 @@ def write(
     if html.suffix not in (".html", ".htm"):
         raise ValueError(f"out must end in .html, got {str(html)!r}")
     chapters = _chapters(study, examples=examples)
-    searches = tuple(search_table(path.name, found) for path, found in study.searches.items())
+    by = METRICS.get(study.records[0].experiment, "accuracy")
+    searches = tuple(
+        search_table("-".join([path.parent.name, *path.stem.split("-")[1:]]), found, by)
+        for path, found in study.searches.items()
+    )
     sections = [section for chapter in chapters for section in chapter.sections]
     html.parent.mkdir(parents=True, exist_ok=True)
     figures = tuple(p.save_png(html.parent / "figures") for s in sections for p in s.pictures)

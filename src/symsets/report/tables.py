@@ -66,16 +66,17 @@ def results_table(comparison: Comparison) -> Table:
     )
 
 
-def search_table(name: str, search: dict[str, dict[str, float]]) -> Table:
-    """Return the validation accuracy of each model at each learning rate that was tried."""
+def search_table(name: str, search: dict[str, dict[str, float]], by: str = "accuracy") -> Table:
+    """Return the validation metric of each model at each learning rate that was tried."""
     rates = sorted({rate for tried in search.values() for rate in tried}, key=float, reverse=True)
-    accuracy = metric("accuracy")
+    m = metric(by)
+    choose = min if m.better == "lower" else max
     rows = []
     for model in sorted(search, key=rank):
         tried = {r: v for r, v in search[model].items() if math.isfinite(v)}
-        best = max(tried, key=lambda r: tried[r]) if tried else None
+        best = choose(tried, key=lambda r: tried[r]) if tried else None
         cells = [
-            Cell(accuracy.show(tried[r]), r == best)
+            Cell(m.show(tried[r]), r == best)
             if r in tried
             else Cell("failed" if r in search[model] else NOTHING)
             for r in rates
@@ -83,7 +84,7 @@ def search_table(name: str, search: dict[str, dict[str, float]]) -> Table:
         rows.append((Cell(look(model).label), *cells))
     return Table(
         title=f"Learning-rate search ({name})",
-        caption="Validation accuracy, %; bold: the rate that was chosen by it.",
+        caption=f"On validation: {m.header}; bold: the rate that was chosen by it.",
         columns=("model", *rates),
         rows=tuple(rows),
     )

@@ -148,7 +148,8 @@ class _Fit(L.LightningModule):
         if index == 0:
             # Not when the epoch starts: Lightning makes its iterator, which draws a number, before
             # or after that, depending on whether it continues from a checkpoint.
-            torch.manual_seed(1_000_003 * self.seeds[0] + self.current_epoch)
+            epoch, rank = self.current_epoch, self.trainer.global_rank
+            torch.manual_seed(1_000_003 * self.seeds[0] + epoch + 500_009 * rank)
         order, rates = batch
         self._total += self._steps.run(order, rates)
 

@@ -154,6 +154,7 @@ class CapturedSteps(EagerSteps):
         self._position = torch.zeros(1, dtype=torch.int64, device=device)
         self._total = torch.zeros(order.shape[1], device=device)
         before = self._state()
+        random = torch.cuda.get_rng_state(device)
         stream = torch.cuda.Stream(device)
         stream.wait_stream(torch.cuda.current_stream(device))
         with torch.cuda.stream(stream):
@@ -166,6 +167,7 @@ class CapturedSteps(EagerSteps):
         with torch.cuda.graph(self._graph):
             self._advance()
         self._restore(before)
+        torch.cuda.set_rng_state(random, device)  # as if there had been no warm-up
 
     def _advance(self) -> None:
         rate = self._rates.index_select(0, self._position)[0]

@@ -182,6 +182,7 @@ _add_command("colors", "Match six single-channel pictures to two colour photogra
 _add_command("bursts", "Merge five blurred, noisy shots into one sharp picture.")
 _add_command("frames", "Select the first of eight shuffled frames of a video.")
 _add_command("shapes", "Select the central of seven shuffled shapes of a moving human.")
+_add_command("views", "Reconstruct an object from three views of it.")
 
 
 def _run(name: str, out: Path | None, *, preset: str, device: str, **described: Any) -> None:

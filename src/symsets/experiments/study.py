@@ -94,9 +94,12 @@ class Settings:
 
 
 class Source(Protocol):
-    """Where the data of an experiment come from; its name is that of the data in tables."""
+    """Where the data of an experiment come from."""
 
-    name: str
+    @property
+    def name(self) -> str:
+        """What tables call the data."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -119,6 +122,8 @@ class Experiment:
         settings_of: The settings that a source allows.
         learning_rates: The default of each recipe.
         baselines: Functions of sets that give what a network would.
+        measure_more: Measures further metrics of a trained network on so many test sets of a
+            source and a setting, on a device.
         relative_cost: Of models that are much cheaper or dearer than others.
         default_data: What a user who names no data gets.
     """
@@ -138,6 +143,7 @@ class Experiment:
         default_factory=lambda: dict.fromkeys(RECIPES, 1e-3)
     )
     baselines: Mapping[str, Callable[[Tensor], Tensor]] = field(default_factory=dict)
+    measure_more: Callable[[nn.Module, Any, str, int, str], dict[str, Tensor]] | None = None
     relative_cost: Mapping[str, float] = field(default_factory=dict)
     default_data: str = ""
 
@@ -369,6 +375,7 @@ class Study:
                 precision=plan.precision,
                 batch_size=plan.evaluation_batch,
             )[0]
+            found.values.update(self._more(network, group.setting))
             arguments: dict[str, Any] = network.arguments  # type: ignore[assignment]
             save(run.path, self.experiment.network, arguments, network.state_dict())
             self._keep_outputs(run, group.setting, ensemble)
@@ -397,6 +404,13 @@ class Study:
         }
         return self._write(run, record, configuration, fitted.curves, found)
 
+    def _more(self, network: nn.Module, setting: str) -> dict[str, Tensor]:
+        """Measure what only this experiment asks for."""
+        measure = self.experiment.measure_more
+        if measure is None:
+            return {}
+        return measure(network, self.source, setting, self.preset.test_size, self.device)
+
     def _write(
         self,
         run: RunDirectory,
@@ -405,9 +419,10 @@ class Study:
         curves: Sequence[Mapping[str, float]],
         found: Evaluation | None,
     ) -> list[Record]:
+        names = found.values if found else [m.name for m in self.experiment.task.metrics]
         records = [
-            replace(record, metric=m.name, value=found.mean(m.name) if found else math.nan)
-            for m in self.experiment.task.metrics
+            replace(record, metric=name, value=found.mean(name) if found else math.nan)
+            for name in names
         ]
         arrays: dict[str, Tensor] = {}
         if found is not None:
@@ -451,7 +466,8 @@ class Study:
             path = self.out / "examples" / f"{self._slug(setting) or 'sets'}.npz"
             if not path.exists() and is_first():
                 x, y = self.sets(setting, "test").part(0, NUM_EXAMPLES)
-                write_arrays(path, {"x": x.half(), "target": _half(y)})
+                targets = y._asdict() if hasattr(y, "_asdict") else {"target": y}
+                write_arrays(path, {"x": x.half(), **{k: _half(t) for k, t in targets.items()}})
 
     @torch.no_grad()
     def _keep_outputs(self, run: RunDirectory, setting: str, network: Network) -> None:

@@ -110,10 +110,28 @@ class Comparison:
 
     @property
     def metrics(self) -> list[Metric]:
-        """All metrics, the one that the paper reports first."""
+        """All metrics, the one that the paper reports first; without those of a series."""
         first = METRICS.get(self.condition.experiment)
-        names = dict.fromkeys(name for _, name, _ in self.scores)
+        names = dict.fromkeys(name for _, name, _ in self.scores if name not in self._series)
         return [metric(name) for name in sorted(names, key=lambda name: name != first)]
+
+    @property
+    def _series(self) -> dict[str, int]:
+        """Metrics such as ``chamfer@5``: the first one at other numbers of elements."""
+        first = METRICS.get(self.condition.experiment, "")
+        names = {name for _, name, _ in self.scores if name.startswith(f"{first}@")}
+        return {name: int(name.partition("@")[2]) for name in names}
+
+    @property
+    def by_elements(self) -> dict[str, dict[int, tuple[float, ...]]]:
+        """The first metric of all models at other numbers of elements, where it was measured."""
+        found: dict[str, dict[int, tuple[float, ...]]] = {}
+        for name, num in self._series.items():
+            for model in self.models:
+                score = self.scores.get((self.largest, name, model))
+                if score is not None:
+                    found.setdefault(model, {})[num] = score.values
+        return found
 
     def score(self, model: str, *, metric: str = "", size: int | None = None) -> Score | None:
         """Return a score, by default of the first metric at the largest size.

@@ -79,7 +79,9 @@ KNOWN = {
         Metric("mae", "lower", digits=2, written="MAE"),
         Metric("psnr", "higher", digits=2, unit=" dB", gap=" dB", written="PSNR"),
         Metric("ssim", "higher", digits=4, written="SSIM"),
-        Metric("chamfer", "lower", digits=4),
+        Metric("chamfer", "lower", digits=4, written="Chamfer ×100"),
+        Metric("f-score@0.01", "higher", digits=3, written="F-score, 0.01"),
+        Metric("f-score@0.02", "higher", digits=3, written="F-score, 0.02"),
     )
 }
 

@@ -20,6 +20,7 @@ from symsets.report.models import look
 from symsets.report.render import to_markdown
 from symsets.report.tables import Table, results_table, search_table
 from symsets.report.verdicts import RULE, Verdict, verdicts
+from symsets.report.views import errors_figure
 
 __all__ = ["Report", "write"]
 
@@ -118,9 +119,17 @@ def _section(comparison: Comparison, name: str, folders: Sequence[Path]) -> Sect
         comparison=comparison,
         headline=headline(comparison),
         table=replace(results_table(comparison), title=name),
-        pictures=(*pictures(comparison), *([shown] if shown else [])),
+        pictures=(*pictures(comparison), *_by_elements(comparison), *([shown] if shown else [])),
         verdicts=tuple(verdicts(comparison)),
     )
+
+
+def _by_elements(comparison: Comparison) -> list[Picture]:
+    """Draw what more elements are worth, where that was measured."""
+    found, condition = comparison.by_elements, comparison.condition
+    if not found:
+        return []
+    return [errors_figure(found, name=f"{condition.slug}-elements", title=condition.name)]
 
 
 def _name(comparison: Comparison, chapter: Sequence[Comparison]) -> str:

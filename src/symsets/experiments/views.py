@@ -1,0 +1,232 @@
+"""Multi-view reconstruction: the shape of an object from three views of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor
+
+from symsets.data.views import Views, view_source
+from symsets.data.views.objects import CATEGORIES
+from symsets.experiments.images import scaled
+from symsets.experiments.study import Experiment, Preset
+from symsets.geometry import predict, reconstruction_errors
+from symsets.models._blocks import MODELS
+from symsets.models.views import WIDTHS, ViewsNetwork
+from symsets.models.views_loss import views_loss
+from symsets.train.metrics import Metric, Task
+from symsets.train.plan import Plan
+
+__all__ = ["EXPERIMENT", "ViewSets"]
+
+SIZE = 64
+TRAINED_WITH = 3  # views
+NUM_VIEWS = (1, 2, 3, 5, 8)
+NUM_POINTS = 8192  # of the true surface
+PRESETS = {
+    "smoke": Preset(
+        models=("dss-sum", "sridhar"),
+        train_sizes=(16,),
+        seeds=1,
+        epochs=(2,),
+        width=0.25,
+        test_size=4,
+        batch_size=4,
+        settings=("cars",),
+        duration="a few seconds",
+    ),
+    "quick": Preset(
+        models=("dss-sum", "sridhar", "siamese"),
+        train_sizes=(240,),
+        seeds=1,
+        epochs=(8,),
+        width=0.25,
+        test_size=24,
+        batch_size=8,
+        settings=("chairs",),
+        duration="about four minutes on two cores",
+    ),
+    "paper": Preset(
+        models=("sridhar", "dss-sum", "dss-mean", "dss-max", "aittala", "siamese"),
+        train_sizes=(4000,),
+        seeds=3,
+        epochs=(30,),
+        test_size=200,
+        duration="about an hour on one H200",
+    ),
+}
+
+
+class Truth(NamedTuple):
+    """What a reconstruction is measured against: maps ``(B, N, 7, S, S)``, points ``(B, P, 3)``."""
+
+    maps: Tensor
+    points: Tensor
+
+
+@dataclass(frozen=True)
+class ViewSets:
+    """Views in memory as a supply of sets; only evaluation needs the points of true shapes."""
+
+    views: Views
+
+    @property
+    def num_sets(self) -> int:
+        """How many objects there are."""
+        return len(self.views)
+
+    @property
+    def device(self) -> torch.device:
+        """Where the views are."""
+        return self.views.image.device
+
+    def batch(self, which: Tensor) -> tuple[Tensor, Tensor]:
+        """Return some images and their maps."""
+        maps = [self.views.mask, self.views.front, self.views.back]
+        return self.views.image[which], torch.cat([m[which] for m in maps], dim=which.ndim + 1)
+
+    def part(self, start: int, stop: int) -> tuple[Tensor, Any]:
+        """Return the images from ``start`` to ``stop``, and the truth about them."""
+        some = self.views[start:stop]
+        assert some.points is not None
+        return some.image, Truth(some.targets, some.points)
+
+    def first(self, num: int) -> ViewSets:
+        """Return the first ``num`` objects."""
+        if not 0 < num <= self.num_sets:
+            raise ValueError(f"num must be in 1..{self.num_sets}, got {num}")
+        return ViewSets(self.views[:num])
+
+    def to(self, device: torch.device | str, dtype: torch.dtype | None = None) -> ViewSets:
+        """Move the views, and cast their entries if a type is given."""
+        return ViewSets(self.views.to(device, dtype))
+
+
+@dataclass(frozen=True)
+class Objects:
+    """The objects that a user names, of all categories."""
+
+    data: str
+    seed: int
+
+    @property
+    def name(self) -> str:
+        """What tables call the data."""
+        return "generated objects" if self.data == "embedded" else Path(self.data).name
+
+    def views(self, category: str, split: str, num: int, device: str, **options: Any) -> Views:
+        """Return the views of some objects of a split."""
+        source = view_source(self.data, category or "cars", size=SIZE, seed=self.seed)
+        return source.views(split, num, device=device, **options)
+
+
+def settings_of(source: Any) -> tuple[str, ...]:
+    """Objects come in categories, but for the meshes of a user."""
+    folder = Path(source.data)
+    has_categories = not folder.is_dir() or any(folder.glob("train/*/*/*.png"))
+    return tuple(CATEGORIES) if has_categories else ("",)
+
+
+def make_network(
+    model: str, recipe: str, width: float, setting: str, source: object
+) -> torch.nn.Module:
+    """Return a freshly initialised network."""
+    network = ViewsNetwork(
+        model,
+        recipe=recipe,
+        widths=scaled(WIDTHS[recipe], width),
+        num_elements=TRAINED_WITH,
+    )
+    return network.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
+
+
+def make_plan(recipe: str, epochs: int, setting: str) -> Plan:
+    """Return how a recipe trains."""
+    return Plan(
+        epochs,
+        batch_size=16,
+        schedule="cosine" if recipe == "ours" else "constant",
+        clip=1.0 if recipe == "ours" else 0.0,
+        evaluation_batch=32,
+    )
+
+
+def make_sets(
+    source: Objects, setting: str, split: str, num: int, device: str, seed: int
+) -> ViewSets:
+    """Make the sets of a split; those for training need no points."""
+    points = 0 if split == "train" else NUM_POINTS
+    return ViewSets(source.views(setting, split, num, device, num_points=points))
+
+
+def loss(output: Tensor, target: Tensor | Truth) -> Tensor:
+    """Return the loss of masks and coordinates."""
+    return views_loss(output, target.maps if isinstance(target, Truth) else target)
+
+
+class Reconstruction:
+    """All errors of the clouds of a batch, computed once for all metrics that ask."""
+
+    def __init__(self) -> None:
+        self._known: tuple[Tensor, dict[str, list[float]]] | None = None
+
+    def metric(self, name: str, *, larger_is_better: bool = True) -> Metric:
+        """Return one of the errors as a metric."""
+        key = name.removeprefix("f-score@")
+
+        def values(output: Tensor, target: Any) -> Tensor:
+            if self._known is None or self._known[0] is not output:
+                self._known = output, reconstruction_errors(output, target.points)
+            found = self._known[1]
+            return torch.tensor(found[name] if name in found else found[f"f@{key}"])
+
+        return Metric(name, values, larger_is_better)
+
+
+def by_number_of_views(
+    network: torch.nn.Module, source: Objects, setting: str, num: int, device: str
+) -> dict[str, Tensor]:
+    """Measure what more views are worth to a network: ``chamfer@1``, ``chamfer@2`` and so on."""
+    most = max(NUM_VIEWS)
+    views = source.views(setting, "test", num, device, num_views=most, num_points=NUM_POINTS)
+    views = replace(views, cameras=None)
+    found = {}
+    for count in NUM_VIEWS:
+        output = predict(network, views.first_views(count).image)
+        assert views.points is not None
+        errors = reconstruction_errors(output, views.points)["chamfer"]
+        found[f"chamfer@{count}"] = torch.tensor(errors)
+    return found
+
+
+RECONSTRUCTION = Reconstruction()
+EXPERIMENT = Experiment(
+    name="views",
+    network="views",
+    story=(
+        "Each set holds three views of an object. Say of every pixel which point of the\n"
+        "object it shows, and which point lies behind it on the far side; all pixels of\n"
+        "all views together make the shape."
+    ),
+    models=MODELS,
+    presets=PRESETS,
+    task=Task(
+        loss,
+        (
+            RECONSTRUCTION.metric("chamfer", larger_is_better=False),
+            RECONSTRUCTION.metric("f-score@0.01"),
+            RECONSTRUCTION.metric("f-score@0.02"),
+        ),
+        keep_outputs=False,
+    ),
+    make_network=make_network,
+    make_plan=make_plan,
+    open_source=lambda data, seed: Objects(data, seed),
+    make_sets=make_sets,
+    settings_of=settings_of,
+    measure_more=by_number_of_views,
+    default_data="embedded",
+)

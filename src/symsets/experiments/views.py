@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -186,13 +187,17 @@ class Reconstruction:
         return Metric(name, values, larger_is_better)
 
 
+@lru_cache(maxsize=1)
+def _seen_from_many_sides(source: Objects, setting: str, num: int, device: str) -> Views:
+    most = max(NUM_VIEWS)
+    return source.views(setting, "test", num, device, num_views=most, num_points=NUM_POINTS)
+
+
 def by_number_of_views(
     network: torch.nn.Module, source: Objects, setting: str, num: int, device: str
 ) -> dict[str, Tensor]:
     """Measure what more views are worth to a network: ``chamfer@1``, ``chamfer@2`` and so on."""
-    most = max(NUM_VIEWS)
-    views = source.views(setting, "test", num, device, num_views=most, num_points=NUM_POINTS)
-    views = replace(views, cameras=None)
+    views = _seen_from_many_sides(source, setting, num, device)
     found = {}
     for count in NUM_VIEWS:
         output = predict(network, views.first_views(count).image)

@@ -10,6 +10,7 @@ import torch
 from torch.nn.functional import cross_entropy
 
 from symsets.data import Signals
+from symsets.data.colors import ColorSets
 from symsets.models.signals import SignalNetwork
 from symsets.train.ensemble import Ensemble
 from symsets.train.evaluate import evaluate
@@ -248,3 +249,26 @@ def test_clipping_shortens_each_member_on_its_own(sets):
     assert (lengths > 0.05).all()
     assert lengths[0] != lengths[1]
     torch.testing.assert_close(gradients[0.05], 0.05 * gradients[0.0] / lengths[:, None])
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
+def test_captured_steps_draw_the_same_random_sets_whenever_they_are_captured():
+    """A run that continues captures its graph in another epoch than one that never stopped."""
+    images = torch.randint(256, (8, 3, 80, 80), dtype=torch.uint8, device="cuda")
+    data = ColorSets(images, 8)
+    order = torch.randint(8, (3, 1, 4), device="cuda")
+    rates = torch.zeros(3, device="cuda")
+
+    def losses(*, captured_before):
+        torch.manual_seed(0)
+        ensemble = Ensemble([torch.nn.Conv3d(6, 6, 1)]).cuda()
+        rate = torch.tensor(0.0, device="cuda")
+        optimiser = torch.optim.AdamW(ensemble.parameters(), lr=rate, fused=True, capturable=True)
+        steps = CapturedSteps(ensemble, optimiser, data, torch.nn.functional.l1_loss)
+        if captured_before:
+            steps.run(order, rates)
+        torch.manual_seed(1)
+        return steps.run(order, rates)
+
+    torch.testing.assert_close(losses(captured_before=True), losses(captured_before=False))

@@ -101,7 +101,7 @@ class EagerSteps:
         """Clip the gradient of each member, without waiting for its length."""
         if self.clip:
             gradients = [p.grad for p in self.ensemble.parameters() if p.grad is not None]
-            squares = [g.flatten(1).square().sum(1) for g in gradients]  # (K,) each
+            squares = [g.reshape(len(g), -1).square().sum(1) for g in gradients]  # (K,) each
             length = torch.stack(squares).sum(0).sqrt()
             factor = (self.clip / length.clamp(min=self.clip)).to(gradients[0].dtype)
             for gradient in gradients:

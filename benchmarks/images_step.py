@@ -24,7 +24,7 @@ from torch import nn
 from symsets import DSS, __version__
 from symsets.data import LabelledSets
 from symsets.data.labelled import Supply
-from symsets.experiments.study import Experiment
+from symsets.experiments.experiment import Experiment
 from symsets.train.ensemble import Ensemble
 from symsets.train.records import device_name
 from symsets.train.step import CapturedSteps, EagerSteps

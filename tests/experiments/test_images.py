@@ -14,8 +14,8 @@ import symsets
 from symsets.cli import app
 from symsets.cli import run as command
 from symsets.experiments import bursts, colors, frames, quality, study
+from symsets.experiments.describe import make_study
 from symsets.experiments.images import scaled
-from symsets.experiments.study import make_study
 from symsets.train.records import read_records
 
 Image = pytest.importorskip("PIL.Image", reason="needs Pillow")

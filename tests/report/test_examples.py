@@ -11,6 +11,7 @@ from typer.testing import CliRunner
 
 from symsets import report
 from symsets.cli import app
+from symsets.geometry import chamfer, union_of_views
 from symsets.report._answers import _same_target
 from symsets.report._sheets import Sheet
 from symsets.report.examples import examples, read_examples
@@ -18,14 +19,19 @@ from symsets.train.metrics import mean_absolute_error, psnr
 from symsets.train.records import Record, write_records
 
 SIDE, SETS = 8, 2
-METRIC = {"quality": "accuracy", "frames": "accuracy", "colors": "mae", "bursts": "mae"}
-BASELINE = {"colors": "grey", "bursts": "median"}
+IMAGES = ["quality", "frames", "colors", "bursts"]
+METRIC = dict(zip(IMAGES, ["accuracy", "accuracy", "mae", "mae"], strict=True))
+METRIC |= {"shapes": "accuracy", "views": "chamfer"}
+BASELINE = {"colors": "grey", "bursts": "median", "shapes": "mean-shape"}
+TETRAHEDRON = np.array([[0, 1, 2], [0, 2, 3], [0, 3, 1], [1, 3, 2]])
 # From pixels in [0, 1] to what networks see, as docs and data sets say.
 SEEN = {
     "quality": lambda p: (p - 0.5) / 0.25,
     "frames": lambda p: (p - 0.5) / 0.25,
     "colors": lambda p: p,
     "bursts": lambda p: 2 * p - 1,
+    "shapes": lambda p: p,
+    "views": lambda p: p,
 }
 
 
@@ -34,7 +40,14 @@ def pixels(*shape, seed=0):
 
 
 def sets_of(experiment, seed=0):
-    """Return pixels of sets, and targets."""
+    """Return sets, as pixels if they are images, and targets."""
+    if experiment == "shapes":
+        corners = np.concatenate([np.zeros((3, 1)), np.eye(3)], axis=1)
+        return corners + pixels(SETS, 7, 3, 1, seed=seed), np.array([3, 5])
+    if experiment == "views":
+        maps = pixels(SETS, 3, 7, SIDE, SIDE, seed=seed)
+        maps[:, :, 0] = maps[:, :, 0] > 0.5
+        return pixels(SETS, 3, 3, SIDE, SIDE, seed=seed), maps
     if experiment == "colors":
         photos = pixels(SETS, 2, 3, SIDE, SIDE, seed=seed)
         target = photos[:, [0, 1, 1, 0, 0, 1]]
@@ -65,14 +78,21 @@ def write_study(folder, experiment, *, setting=""):
     name = "-".join(filter(None, ["some_data", setting]))
     selects = METRIC[experiment] == "accuracy"
     kept = target if selects else SEEN[experiment](target).astype("f2")
-    np.savez(folder / "examples" / f"{name}.npz", x=SEEN[experiment](x).astype("f2"), target=kept)
+    arrays = {"x": SEEN[experiment](x).astype("f2"), "target": kept}
+    if experiment == "shapes":
+        arrays["faces"] = TETRAHEDRON
+    if experiment == "views":
+        arrays["maps"] = arrays.pop("target")
+        arrays["points"] = pixels(SETS, 50, 3).astype("f2")
+    np.savez(folder / "examples" / f"{name}.npz", **arrays)
     if selects:
         scores = np.zeros((SETS + 3, x.shape[1]), "f4")  # of all test sets
         scores[[0, 1], target] = 2.0
+        idea = -scores
         more = {"target": np.array([*target, 0, 0, 0])}
         outputs = {"dss-sum": scores, "siamese-ds": -scores}
     else:
-        more = {}
+        idea, more = kept, {}
         outputs = {"dss-sum": kept, "siamese-ds": (kept * 0.5).astype("f2")}
     records = [
         write_run(folder, experiment, model, output, setting=setting, **more)
@@ -80,7 +100,9 @@ def write_study(folder, experiment, *, setting=""):
     ]
     if experiment in BASELINE:
         baseline = BASELINE[experiment]
-        records.append(write_run(folder, experiment, baseline, kept, size=0, setting=setting))
+        records.append(
+            write_run(folder, experiment, baseline, idea, size=0, setting=setting, **more)
+        )
     write_records(folder / "results.json", records)
     return x, target
 
@@ -98,11 +120,18 @@ def texts(picture):
     return [text.get_text() for text in picture.figure.axes[0].texts]
 
 
+def change(path, **arrays):
+    """Change some arrays of a file; those that are nothing go."""
+    with np.load(path) as kept:
+        content = {**kept, **arrays}
+    np.savez(path, **{name: array for name, array in content.items() if array is not None})
+
+
 def shown(picture):
     return [np.asarray(image.get_array()) for image in picture.figure.axes[0].images]
 
 
-@pytest.mark.parametrize("experiment", METRIC)
+@pytest.mark.parametrize("experiment", IMAGES)
 def test_pixels_are_those_that_the_set_was_made_of(experiment, tmp_path):
     x, target = write_study(tmp_path, experiment)
     sets = read_examples(comparison_of(tmp_path), [tmp_path])
@@ -178,6 +207,81 @@ def test_bursts_come_with_the_errors_of_the_tables(tmp_path):
     assert "median of the set" in texts(picture)
 
 
+def test_shapes_have_their_faces_and_the_picks_of_all_models(tmp_path):
+    x, target = write_study(tmp_path, "shapes", setting="points")
+    sets = read_examples(comparison_of(tmp_path), [tmp_path])
+    assert sets.x.numpy() == pytest.approx(x, abs=2e-3)
+    assert sets.target.tolist() == target.tolist()
+    assert sets.more["faces"].tolist() == TETRAHEDRON.tolist()
+    picture = drawn(tmp_path)
+    names = ["DSS(sum)", "Siamese+DS", "mean shape"]
+    assert [text for text in texts(picture) if text in names] == names * SETS
+    marks = [text for text in texts(picture) if text[2:] in ("✓", "✗")]
+    assert marks == ["4 ✓", "1 ✗", "1 ✗", "6 ✓", "1 ✗", "1 ✗"]
+    assert "Right here: DSS(sum) 2 of 2, Siamese+DS 0 of 2, mean shape 0 of 2." in picture.caption
+    assert picture.caption.startswith("The first 2 test sets. To be found is the frame in the ")
+    # seven shapes, the central one, and three picks, two of them before a shadow
+    drawn_shapes = picture.figure.axes[0].collections
+    assert len(drawn_shapes) == SETS * (7 + 1 + 3 + 2)
+    assert {len(shape.get_paths()) for shape in drawn_shapes} == {len(TETRAHEDRON)}
+
+
+@pytest.mark.parametrize("faces", [None, TETRAHEDRON + 1, TETRAHEDRON[0], TETRAHEDRON * 0.5])
+def test_shapes_without_faces_that_fit_are_points(faces, tmp_path):
+    write_study(tmp_path, "shapes")
+    change(tmp_path / "examples" / "some_data.npz", faces=faces)
+    shapes = drawn(tmp_path).figure.axes[0].collections
+    assert {len(shape.get_offsets()) for shape in shapes} == {4}
+    assert len(shapes) == SETS * (7 + 1 + 3 + 2)
+
+
+def test_views_come_with_maps_and_clouds_of_all_models(tmp_path):
+    x, maps = write_study(tmp_path, "views", setting="cars")
+    picture = drawn(tmp_path)
+    images = shown(picture)
+    rows = 1 + 2  # truth and models
+    assert len(images) == SETS * (3 + rows * 6)
+    assert images[0] / 255 == pytest.approx(x[0, 0].transpose(1, 2, 0), abs=4e-3)
+    second = images[3 + rows * 6 + 3 :]  # maps of the second object
+    assert second[0][..., 3] / 255 == pytest.approx(maps[1, 0, 0])
+    inside = maps[1, 0, 0] > 0
+    for k, size in ((0, 1), (6, 1), (12, 0.5)):  # the truth, DSS(sum), Siamese+DS
+        wanted = size * maps[1, 0, 1:4].transpose(1, 2, 0)[inside]
+        assert second[k][inside][:, :3] / 255 == pytest.approx(wanted, abs=4e-3)
+    assert len(picture.figure.axes[0].collections) == SETS * rows * 2
+    assert picture.caption.startswith("The first 2 test sets. Input views; ")
+    points, cloud = torch.tensor(pixels(SETS, 50, 3)), torch.tensor(maps).float()
+    errors = [
+        100 * chamfer(found, true.float())
+        for found, true in zip(union_of_views(cloud), points, strict=True)
+    ]
+    written = [float(t.removeprefix("Chamfer ")) for t in texts(picture) if t.startswith("Chamf")]
+    assert written[::2] == pytest.approx(errors, abs=2e-3)  # kept in half precision
+
+
+def test_of_many_objects_two_are_shown(tmp_path):
+    x, maps = write_study(tmp_path, "views")
+    before = shown(drawn(tmp_path))
+    points = pixels(2 * SETS, 50, 3)
+    twice = {"x": np.tile(x, (2, 1, 1, 1, 1)), "maps": np.tile(maps, (2, 1, 1, 1, 1))}
+    change(tmp_path / "examples" / "some_data.npz", **twice, points=points)
+    for path in (tmp_path / "runs").glob("*/examples.npz"):
+        with np.load(path) as kept:
+            output = np.tile(kept["output"], (2, 1, 1, 1, 1))
+        np.savez(path, output=output)
+    after = shown(drawn(tmp_path))
+    assert len(after) == len(before)
+    assert all(a == pytest.approx(b, abs=1) for a, b in zip(after, before, strict=True))
+
+
+@pytest.mark.parametrize("missing", ["x", "maps", "points"])
+def test_views_need_all_their_arrays(missing, tmp_path):
+    write_study(tmp_path, "views")
+    change(tmp_path / "examples" / "some_data.npz", **{missing: None})
+    assert drawn(tmp_path) is None
+    assert report.write([tmp_path]).figures == ()
+
+
 def test_elements_of_one_photograph_are_found():
     target = torch.tensor([5, 7, 7, 5, 7, 5]).reshape(6, 1, 1, 1)
     assert _same_target(target) == [[0, 3, 5], [1, 2, 4]]
@@ -234,19 +338,16 @@ def test_broken_files_are_as_good_as_none(content, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "change",
+    "other",
     [
         {"target": np.array([3, 4, 0])},  # of other sets
         {"output": np.zeros((5, 7), "f4")},
         {"output": np.full((5, 8), np.nan, "f4")},
     ],
 )
-def test_scores_of_other_sets_are_left_out(change, tmp_path):
+def test_scores_of_other_sets_are_left_out(other, tmp_path):
     write_study(tmp_path, "frames")
-    path = tmp_path / "runs" / "some_data-dss-sum-ours-10-seed0" / "predictions.npz"
-    with np.load(path) as kept:
-        arrays = {**kept, **change}
-    np.savez(path, **arrays)
+    change(tmp_path / "runs" / "some_data-dss-sum-ours-10-seed0" / "predictions.npz", **other)
     assert list(read_examples(comparison_of(tmp_path), [tmp_path]).answers) == ["siamese-ds"]
 
 
@@ -266,7 +367,11 @@ def test_the_page_holds_the_pictures_and_needs_nothing_else(experiment, tmp_path
     assert path.read_bytes().startswith(b"\x89PNG")
     text = written.html.read_text("utf-8")
     picture = drawn(tmp_path)
-    assert text.count("data:image/png;base64,") == len(shown(picture))
+    # What is drawn as pixels, such as a cloud, is a picture too.
+    drawn_as_pixels = experiment not in IMAGES
+    assert (text.count("data:image/png;base64,") > len(shown(picture))) == drawn_as_pixels
+    assert text.count("data:image/png;base64,") >= len(shown(picture))
+    assert len(text) < 1_000_000
     links = re.findall(r'(?:xlink:)?href="([^"]{0,10})', text)
     assert all(link.startswith(("#", "data:image")) for link in links)
     ids = re.findall(r'\bid="([^"]*)"', text)

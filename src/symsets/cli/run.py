@@ -187,7 +187,7 @@ _add_command("views", "Reconstruct an object from three views of it.")
 
 def _run(name: str, out: Path | None, *, preset: str, device: str, **described: Any) -> None:
     from symsets import report
-    from symsets.experiments.study import announcement, make_study
+    from symsets.experiments.describe import announcement, make_study
 
     with user_errors(interrupted="interrupted; the same command continues where it was"):
         checked_device(device)

@@ -11,8 +11,8 @@ from torch.nn.functional import l1_loss
 from symsets.data import image_source
 from symsets.data.bursts import BurstSets, median
 from symsets.data.images import ImageSource
+from symsets.experiments.experiment import Experiment, Preset, Source
 from symsets.experiments.images import PUBLISHED_MODELS, pictures, unet
-from symsets.experiments.study import Experiment, Preset, Source
 from symsets.models._blocks import MODELS
 from symsets.train.metrics import Metric, Task, mean_absolute_error, psnr, ssim
 from symsets.train.plan import Plan
@@ -33,7 +33,7 @@ PRESETS = {
     ),
     "quick": Preset(
         models=("dss-max", "siamese-ds"),
-        train_sizes=(160,),
+        train_sizes=(480,),
         seeds=1,
         epochs=(4,),
         width=0.17,
@@ -78,9 +78,10 @@ EXPERIMENT = Experiment(
     name="bursts",
     network="unet",
     story=(
-        "Each set holds five shots of one scene, blurred by a shaking hand and noisy. Make one\n"
-        "sharp picture of them. The shots are sharp in different places and directions, which\n"
-        "a network can use only if they meet before their details are gone."
+        "Each set holds five shots of one scene, blurred by a shaking\n"
+        "hand and noisy. Make one sharp picture of them. The shots are\n"
+        "sharp in different places and directions, which a network can\n"
+        "use only if they meet before their details are gone."
     ),
     models=MODELS,
     presets=PRESETS,

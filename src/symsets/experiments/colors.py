@@ -10,8 +10,8 @@ from torch.nn.functional import l1_loss
 from symsets.data import image_source
 from symsets.data.colors import ColorSets, grey
 from symsets.data.images import ImageSource
+from symsets.experiments.experiment import Experiment, Preset, Source
 from symsets.experiments.images import PUBLISHED_MODELS, pictures, unet
-from symsets.experiments.study import Experiment, Preset, Source
 from symsets.models._blocks import MODELS
 from symsets.train.metrics import Metric, Task, mean_absolute_error
 from symsets.train.plan import Plan
@@ -81,9 +81,10 @@ EXPERIMENT = Experiment(
     name="colors",
     network="unet",
     story=(
-        "Each set holds six pictures: the red, green and blue channels of two photographs,\n"
-        "shuffled. Give every one its colours back. A network that looks at one channel at a\n"
-        "time can only guess; one whose elements meet early finds the two partners."
+        "Each set holds six pictures: the red, green and blue channels\n"
+        "of two photographs, shuffled. Give every one its colours\n"
+        "back. A network that looks at one channel at a time can only\n"
+        "guess; one whose elements meet early finds the two partners."
     ),
     models=MODELS,
     presets=PRESETS,

@@ -8,6 +8,7 @@ from typing import cast
 from symsets.data import video_source
 from symsets.data.clips import VideoSource
 from symsets.data.frames import FrameSets
+from symsets.experiments.experiment import Experiment, Preset, Source
 from symsets.experiments.images import (
     PUBLISHED_MODELS,
     SELECT,
@@ -15,7 +16,6 @@ from symsets.experiments.images import (
     selection_network,
     selection_plan,
 )
-from symsets.experiments.study import Experiment, Preset, Source
 from symsets.models._blocks import MODELS
 
 __all__ = ["EXPERIMENT"]
@@ -64,9 +64,9 @@ EXPERIMENT = Experiment(
     name="frames",
     network="selection",
     story=(
-        "Each set holds eight frames of a video, shuffled. Which came first? No frame knows by\n"
-        "itself; differences between frames tell how things moved, and in which direction\n"
-        "time runs."
+        "Each set holds eight frames of a video, shuffled. Which came first? No frame\n"
+        "knows by itself; differences between frames tell how things moved, and in which\n"
+        "direction time runs."
     ),
     models=MODELS,
     presets=PRESETS,

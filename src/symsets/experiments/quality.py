@@ -8,6 +8,7 @@ from typing import cast
 from symsets.data import image_source
 from symsets.data.images import ImageSource
 from symsets.data.quality import DEGRADATIONS, QualitySets
+from symsets.experiments.experiment import Experiment, Preset, Source
 from symsets.experiments.images import (
     PUBLISHED_MODELS,
     SELECT,
@@ -16,7 +17,6 @@ from symsets.experiments.images import (
     selection_network,
     selection_plan,
 )
-from symsets.experiments.study import Experiment, Preset, Source
 from symsets.models._blocks import MODELS
 
 __all__ = ["EXPERIMENT"]
@@ -67,9 +67,9 @@ EXPERIMENT = Experiment(
     name="quality",
     network="selection",
     story=(
-        "Each set holds twenty copies of one photograph, blurred and noisy or with pixels lost.\n"
-        "Select the one that is closest to the original. Noise hides how sharp a single copy\n"
-        "is; beside nineteen others of the same scene it shows."
+        "Each set holds twenty copies of one photograph, blurred and noisy or with\n"
+        "pixels lost. Select the one that is closest to the original. Noise hides how\n"
+        "sharp a single copy is; beside nineteen others of the same scene it shows."
     ),
     models=MODELS,
     presets=PRESETS,

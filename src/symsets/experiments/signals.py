@@ -6,7 +6,7 @@ from torch import nn
 from torch.nn.functional import cross_entropy
 
 from symsets.data import LabelledSets, Signals
-from symsets.experiments.study import Experiment, Preset
+from symsets.experiments.experiment import Experiment, Preset
 from symsets.models.signals import MODELS, SignalNetwork
 from symsets.train.metrics import ACCURACY, Task
 from symsets.train.plan import Plan

@@ -4,33 +4,29 @@ from __future__ import annotations
 
 import json
 import math
-import re
 import warnings
-from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from symsets.data.labelled import Supply
-from symsets.data.splits import fraction
-from symsets.experiments import words
+from symsets.experiments.experiment import Experiment, Preset, Settings, Source
 from symsets.nn.circular import SymmetryWarning
 from symsets.saving import save
 from symsets.train.ensemble import Ensemble
 from symsets.train.evaluate import Evaluation, Network, evaluate, outputs_of
 from symsets.train.fit import Fitted, fit
-from symsets.train.metrics import Task
 from symsets.train.plan import Plan
 from symsets.train.processes import is_first
 from symsets.train.records import Record, device_name, write_json, write_records
 from symsets.train.runs import RunDirectory, claim_directory, write_arrays
 
-__all__ = ["Experiment", "Group", "Preset", "Settings", "Source", "Study", "Watch", "make_study"]
+__all__ = ["Group", "Study", "Watch", "all_records"]
 
-RECIPES = ("ours", "published")
 LEARNING_RATE_GRID = (1e-1, 1e-2, 1e-3, 1e-4, 1e-5, 1e-6, 1e-7)
 SEARCH_SIZE, SEARCH_EPOCHS = 3000, 5
 STEPS_PER_VALIDATION = 40
@@ -38,114 +34,6 @@ NUM_EXAMPLES = 4  # test sets whose outputs are kept for the report
 
 Watch = Callable[[int, float], None]
 """Called with the number of finished epochs and the mean validation metric."""
-
-
-@dataclass(frozen=True)
-class Preset:
-    """A size of an experiment.
-
-    Attributes:
-        models: What is compared.
-        train_sizes: Numbers of training sets, largest first.
-        seeds: Number of initialisations.
-        epochs: Passes over the training sets, for each size.
-        width: Networks have this fraction of the published channels.
-        test_size: Number of validation sets, and of test sets.
-        batch_size: Sets in a step; the published number if left out.
-        settings: Settings of the experiment; all of them if left out.
-        duration: How long that takes, in words.
-    """
-
-    models: tuple[str, ...]
-    train_sizes: tuple[int, ...]
-    seeds: int
-    epochs: tuple[int, ...]
-    width: float = 1.0
-    test_size: int = 3000
-    batch_size: int | None = None
-    settings: tuple[str, ...] = ()
-    duration: str = ""
-
-    def epochs_at(self, train_size: int) -> int:
-        """Return the epochs of the preset's size that is nearest, on a scale of factors."""
-        nearest = min(self.train_sizes, key=lambda size: abs(math.log(size / train_size)))
-        return self.epochs[self.train_sizes.index(nearest)]
-
-
-@dataclass(frozen=True)
-class Settings:
-    """What a study is made of; all of it decides the numbers.
-
-    Attributes:
-        preset: Name of the preset the others started from.
-        recipe: ``"ours"`` or ``"published"``.
-        learning_rate: For all models, or None to search for each.
-        epochs: At every size, or None for those of the preset.
-        data_seed: Fixes the data.
-        precision: Of the training.
-    """
-
-    preset: str = "quick"
-    recipe: str = "ours"
-    learning_rate: float | None = 1e-3
-    epochs: int | None = None
-    data_seed: int = 0
-    precision: str = "float32"
-
-
-class Source(Protocol):
-    """Where the data of an experiment come from."""
-
-    @property
-    def name(self) -> str:
-        """What tables call the data."""
-        ...
-
-
-@dataclass(frozen=True)
-class Experiment:
-    """What makes one experiment differ from another.
-
-    Attributes:
-        name: As users type it.
-        network: The registered name of its networks.
-        story: What it is about, in a few lines.
-        models: The words for its models.
-        presets: By name.
-        task: What is learnt and measured.
-        make_network: Makes the network of a model word, a recipe, a fraction of its width, a
-            setting and a source.
-        make_plan: Says how a recipe trains, for so many epochs, at a setting.
-        open_source: Opens the data that a user names, with a seed.
-        make_sets: Makes the sets of a source, a setting and a split, so many, on a device; a seed
-            fixes those of evaluation.
-        settings_of: The settings that a source allows.
-        learning_rates: The default of each recipe.
-        baselines: Functions of sets that give what a network would.
-        measure_more: Measures further metrics of a trained network on so many test sets of a
-            source and a setting, on a device.
-        relative_cost: Of models that are much cheaper or dearer than others.
-        default_data: What a user who names no data gets.
-    """
-
-    name: str
-    network: str
-    story: str
-    models: Collection[str]
-    presets: Mapping[str, Preset]
-    task: Task
-    make_network: Callable[[str, str, float, str, Any], nn.Module]
-    make_plan: Callable[[str, int, str], Plan]
-    open_source: Callable[[str, int], Source]
-    make_sets: Callable[[Any, str, str, int, str, int], Supply]
-    settings_of: Callable[[Source], tuple[str, ...]] = lambda source: ("",)
-    learning_rates: Mapping[str, float] = field(
-        default_factory=lambda: dict.fromkeys(RECIPES, 1e-3)
-    )
-    baselines: Mapping[str, Callable[[Tensor], Tensor]] = field(default_factory=dict)
-    measure_more: Callable[[nn.Module, Any, str, int, str], dict[str, Tensor]] | None = None
-    relative_cost: Mapping[str, float] = field(default_factory=dict)
-    default_data: str = ""
 
 
 @dataclass(frozen=True)
@@ -467,7 +355,8 @@ class Study:
             if not path.exists() and is_first():
                 x, y = self.sets(setting, "test").part(0, NUM_EXAMPLES)
                 targets = y._asdict() if hasattr(y, "_asdict") else {"target": y}
-                write_arrays(path, {"x": x.half(), **{k: _half(t) for k, t in targets.items()}})
+                arrays = {"x": x, **targets, **self.experiment.keep_more(self.source)}
+                write_arrays(path, {name: _half(array) for name, array in arrays.items()})
 
     @torch.no_grad()
     def _keep_outputs(self, run: RunDirectory, setting: str, network: Network) -> None:
@@ -493,81 +382,3 @@ def all_records(out: Path) -> list[Record]:
     """Return the records of all finished runs."""
     directories = [RunDirectory(path) for path in sorted((out / "runs").glob("*"))]
     return [record for run in directories if run.finished for record in run.records()]
-
-
-def make_study(
-    experiment: Experiment,
-    out: Path,
-    *,
-    preset: str = "quick",
-    models: str | None = None,
-    train_sizes: str | None = None,
-    seeds: int | None = None,
-    recipe: str = "ours",
-    device: str = "cpu",
-    precision: str = "float32",
-    learning_rate: str | None = None,
-    epochs: int | None = None,
-    data_seed: int = 0,
-    data: str | None = None,
-    settings: str | None = None,
-    together: bool = False,
-) -> Study:
-    """Return the study that a user described in words; one sentence for each wrong one."""
-    words.chosen_word("recipe", recipe, RECIPES)
-    presets = experiment.presets
-    chosen = presets[words.chosen_word("preset", preset, presets)]
-    if models is not None:
-        chosen = replace(chosen, models=words.names("models", models, experiment.models))
-    if train_sizes is not None:
-        sizes = words.sizes("train-sizes", train_sizes)
-        chosen = replace(chosen, train_sizes=sizes, epochs=tuple(map(chosen.epochs_at, sizes)))
-    if epochs is not None:
-        chosen = replace(chosen, epochs=(epochs,) * len(chosen.train_sizes))
-    if seeds is not None:
-        chosen = replace(chosen, seeds=seeds)
-    if learning_rate is None:
-        rate: float | None = experiment.learning_rates[recipe]
-    else:
-        rate = words.learning_rate(learning_rate)
-    how = Settings(preset, recipe, rate, epochs, data_seed, precision)
-    Plan(1, precision=precision)  # one sentence if there is no such precision
-    data = data or experiment.default_data
-    source = experiment.open_source(data, data_seed)
-    allowed = experiment.settings_of(source)
-    if settings is not None:
-        if not any(allowed):
-            raise ValueError(f"{experiment.name} has no settings on these data, got {settings!r}")
-        chosen = replace(chosen, settings=words.names("settings", settings, allowed))
-    chosen = replace(chosen, settings=chosen.settings or allowed)
-    where = data_slug(data, source) if data else ""
-    return Study(experiment, out, chosen, how, source, device, data=where, together=together)
-
-
-def data_slug(data: str, source: Source) -> str:
-    """Return a name for data; two folders of one name in different places get different ones."""
-    slug = re.sub(r"[^\w.]+", "_", source.name)
-    if not Path(data).is_dir():
-        return slug
-    return f"{slug}_{int(2**20 * fraction(str(Path(data).resolve()))):05x}"
-
-
-def announcement(study: Study) -> str:
-    """Say what a study is about to do."""
-    preset, runs = study.preset, sum(len(group.seeds) for group in study.groups)
-    width = "" if preset.width == 1 else f", networks {preset.width:g} times as wide as published"
-    sizes = " and ".join(f"{size:,}" for size in preset.train_sizes)
-    left = f"{runs} runs to go" if runs else "all runs are finished"
-    per = "model, setting and size" if len(preset.settings) > 1 else "model and size"
-    lines = [
-        f"  models  {', '.join(preset.models)}",
-        f"  sets    {sizes} for training{width}",
-        f"  runs    {preset.seeds} per {per}, on {study.device}; {left}",
-    ]
-    if any(preset.settings):
-        lines.insert(1, f"  setting {', '.join(preset.settings)}")
-    if study.experiment.default_data:
-        lines.insert(1, f"  data    {study.source.name}")
-    if runs:
-        lines.append(f"          the whole preset takes {preset.duration}")
-    return study.experiment.story + "\n\n" + "\n".join(lines) + "\n"

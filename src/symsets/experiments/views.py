@@ -12,8 +12,8 @@ from torch import Tensor
 
 from symsets.data.views import Views, view_source
 from symsets.data.views.objects import CATEGORIES
+from symsets.experiments.experiment import Experiment, Preset
 from symsets.experiments.images import scaled
-from symsets.experiments.study import Experiment, Preset
 from symsets.geometry import predict, reconstruction_errors
 from symsets.models._blocks import MODELS
 from symsets.models.views import WIDTHS, ViewsNetwork

@@ -7,7 +7,8 @@ from collections.abc import Mapping, Sequence
 
 from torch import Tensor
 
-from symsets.report._sheets import GAP, LINE, Drawn, Sets, Sheet, named, side_of
+from symsets.report._drawing import Picture
+from symsets.report._sheets import GAP, LINE, Sets, Sheet, named, side_of
 from symsets.report.models import look
 from symsets.train.metrics import mean_absolute_error, psnr
 
@@ -21,7 +22,7 @@ Errors = dict[str, list[float]]
 _mae, _psnr = mean_absolute_error(255), psnr(1.0)
 
 
-def draw_colors(sets: Sets) -> Drawn:
+def draw_colors(sets: Sets) -> Picture:
     """Draw the elements of each photograph, the photograph, and what models made of it.
 
     Args:
@@ -56,18 +57,21 @@ def draw_colors(sets: Sets) -> Drawn:
                 _draw_answer(sheet, output, truth, x, side, errors[model], decibels=False)
             sheet.y += side + LINE + 0.05
         sheet.y += 0.1
-    return Drawn(
-        sheet.close(),
-        "A set holds the colour channels of two photographs, shuffled; here those of a photograph "
-        "stand side by side. Models give every element its colours back. The answers shown are "
-        "those to the framed element, which comes first in the set; under them, the mean absolute "
-        "error in grey levels of 255.",
-        f"{S} sets of colour channels, the photographs they come from, and the answers of models. "
-        f"Mean absolute errors: {_means(errors)}.",
+    return Picture(
+        name="colors",
+        caption="A set holds the colour channels of two photographs, shuffled; here those of a "
+        "photograph stand side by side. Models give every element its colours back. The answers "
+        "shown are those to the framed element, which comes first in the set; under them, the "
+        "mean absolute error in grey levels of 255.",
+        description=f"{S} sets of colour channels, the photographs they come from, and the "
+        f"answers of models. Mean absolute errors: {_means(errors)}.",
+        figure=sheet.close(),
+        models=tuple(sets.answers),
+        wide=True,
     )
 
 
-def draw_bursts(sets: Sets) -> Drawn:
+def draw_bursts(sets: Sets) -> Picture:
     """Draw bursts, the scene, and what models made of them.
 
     Args:
@@ -94,12 +98,16 @@ def draw_bursts(sets: Sets) -> Drawn:
             found = errors[model]
             _draw_answer(sheet, answer.output[s], sets.target[s], x, side, found, decibels=True)
         sheet.y += side + LINE + 0.15
-    return Drawn(
-        sheet.close(),
-        "Above, the shots of a burst; below, the scene and what models made of the burst, with the "
-        "mean absolute error in grey levels of 255 and the peak signal-to-noise ratio (dB).",
-        f"{S} bursts of {N} shots, their scenes, and the answers of models. "
+    return Picture(
+        name="bursts",
+        caption="Above, the shots of a burst; below, the scene and what models made of the burst, "
+        "with the mean absolute error in grey levels of 255 and the peak signal-to-noise ratio "
+        "(dB).",
+        description=f"{S} bursts of {N} shots, their scenes, and the answers of models. "
         f"Mean absolute errors: {_means(errors)}.",
+        figure=sheet.close(),
+        models=tuple(sets.answers),
+        wide=True,
     )
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from symsets.report._sheets import GAP, LINE, Drawn, Sets, Sheet, named, side_of
+from symsets.report._drawing import Picture
+from symsets.report._sheets import GAP, LINE, Sets, Sheet, named, side_of
 from symsets.report.models import look
 
 __all__ = ["draw_choices"]
@@ -14,7 +15,7 @@ LARGEST = 1.0
 MOST_IN_A_LINE = 10
 
 
-def draw_choices(sets: Sets, goal: str) -> Drawn:
+def draw_choices(sets: Sets, *, goal: str) -> Picture:
     """Draw sets with every model's probabilities under the pictures.
 
     Args:
@@ -33,12 +34,15 @@ def draw_choices(sets: Sets, goal: str) -> Drawn:
     chosen = {model: answer.output.argmax(1) for model, answer in sets.answers.items()}
     right = {model: int((pick == sets.target).sum()) for model, pick in chosen.items()}
     counts = ", ".join(f"{look(model).label} {count} of {S}" for model, count in right.items())
-    return Drawn(
-        sheet.close(),
-        f"To be found is {goal} (thick frame). Under each picture: the probability, in %, that "
-        "each model gives it. A box marks the model's choice, ✓ right or ✗ wrong. "
+    return Picture(
+        name="choices",
+        caption=f"To be found is {goal} (thick frame). Under each picture: the probability, in %, "
+        "that each model gives it. A box marks the model's choice, ✓ right or ✗ wrong. "
         f"Right here: {counts}.",
-        f"{S} sets of {N} pictures with probabilities under them. Right: {counts}.",
+        description=f"{S} sets of {N} pictures with probabilities under them. Right: {counts}.",
+        figure=sheet.close(),
+        models=tuple(sets.answers),
+        wide=True,
     )
 
 

@@ -13,9 +13,11 @@ from typing import Any
 from symsets.extras import require
 from symsets.report.models import LOOKS, look
 
-__all__ = ["GRID", "INK", "Picture", "canvas", "label_ends", "style"]
+__all__ = ["DPI", "GRID", "INK", "NO", "YES", "Picture", "canvas", "label_ends", "style"]
 
 INK, GRID = "#24313a", "#d9dfe4"
+YES, NO = "#2a8f5b", "#c0453a"  # right and wrong
+DPI = 180  # of files, and of what is too much to be drawn by lines in a page
 
 _STYLE = {
     "font.size": 9,
@@ -56,7 +58,7 @@ class Picture:
         folder.mkdir(parents=True, exist_ok=True)
         path = folder / f"{self.name}.png"
         with style():
-            self.figure.savefig(path, dpi=180, facecolor="white")
+            self.figure.savefig(path, dpi=DPI, facecolor="white")
         return path
 
     def svg(self) -> str:
@@ -64,12 +66,13 @@ class Picture:
         buffer = StringIO()
         nothing = dict.fromkeys(("Date", "Creator", "Format", "Type"))
         with style():
-            self.figure.savefig(buffer, format="svg", transparent=True, metadata=nothing)
+            self.figure.savefig(buffer, format="svg", dpi=DPI, transparent=True, metadata=nothing)
         drawn = buffer.getvalue()
         return self._in_page_colours(_own_ids(drawn[drawn.index("<svg") :], self.name))
 
     def _in_page_colours(self, drawn: str) -> str:
         drawn = drawn.replace(INK, "currentColor").replace(GRID, "var(--rule)")
+        drawn = drawn.replace(YES, f"var(--yes, {YES})").replace(NO, f"var(--no, {NO})")
         for model in self.models:
             colour = look(model).colour
             drawn = drawn.replace(colour, f"var({colour_name(model)}, {colour})")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from torch import Tensor
@@ -12,7 +12,7 @@ from symsets.extras import require
 from symsets.report._drawing import INK
 from symsets.report.models import look
 
-__all__ = ["GAP", "LINE", "Answer", "Drawn", "Sets", "Sheet", "named", "side_of"]
+__all__ = ["GAP", "LINE", "Answer", "Sets", "Sheet", "named", "side_of"]
 
 WIDTH = 9.0  # of a full sheet
 GAP, LINE = 0.08, 0.165  # between pictures, and from one line of text to the next
@@ -29,23 +29,16 @@ class Answer:
 
 @dataclass(frozen=True)
 class Sets:
-    """Sets of pictures ``(S, N, C, H, W)``, what is right, and the answers of models.
+    """Sets of pictures ``(S, N, C, H, W)`` or shapes, what is right, and the answers of models.
 
-    Pixel values are in [0, 1]; those of answers may lie outside, which counts as an error.
+    Pixel values are in [0, 1]; those of answers may lie outside, which counts as an error. More
+    is what an experiment needs besides to show its sets.
     """
 
     x: Tensor
     target: Tensor
     answers: Mapping[str, Answer]
-
-
-@dataclass(frozen=True)
-class Drawn:
-    """A figure, how to read it, and what it shows in words."""
-
-    figure: Any
-    caption: str
-    description: str
+    more: Mapping[str, Tensor] = field(default_factory=dict)
 
 
 class Sheet:
@@ -60,10 +53,23 @@ class Sheet:
         self.y = GAP
 
     def picture(self, pixels: Tensor, x: float, y: float, side: float) -> None:
-        """Show a picture ``(C, H, W)``, its values clipped to [0, 1]."""
+        """Show a picture ``(C, H, W)``, its values clipped to [0, 1]; a fourth channel covers."""
         shown = pixels.clamp(0, 1).movedim(0, -1).mul(255).round().byte().numpy()
         self.axis.imshow(shown, extent=(x, x + side, y + side, y), interpolation="none")
         self.width = max(self.width, x + side + GAP)
+
+    def points(self, x: Any, y: Any, *, right: float, **looks: Any) -> None:
+        """Draw points as pixels, since there are many; they end at ``right``."""
+        self.axis.scatter(x, y, linewidths=0, rasterized=True, **looks)
+        self.width = max(self.width, right + GAP)
+
+    def faces(self, corners: Any, colours: Any, *, right: float) -> None:
+        """Draw polygons ``(F, K, 2)`` as pixels, since there are many; they end at ``right``."""
+        collections = require("matplotlib.collections", "experiments")
+        # Lines of their own colour hide the seams between faces.
+        looks = {"facecolors": colours, "edgecolors": colours, "linewidths": 0.2}
+        self.axis.add_collection(collections.PolyCollection(corners, rasterized=True, **looks))
+        self.width = max(self.width, right + GAP)
 
     def text(self, text: str, x: float, y: float, **looks: Any) -> None:
         """Write a line around the height ``y``."""

@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import zipfile
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,19 +22,43 @@ from symsets.report._drawing import Picture, style
 from symsets.report._sheets import Answer, Sets
 from symsets.report.gather import Comparison, belongs
 from symsets.report.models import BASELINES
+from symsets.report.shapes import draw_shapes
+from symsets.report.views import draw_views
 
 __all__ = ["examples", "read_examples"]
 
-# Pixel = scale times value plus offset: screens show [0, 1], which answers may leave.
-PIXELS = {
-    "quality": (quality.SPREAD, quality.MEAN),
-    "frames": (frames.SPREAD, frames.MEAN),
-    "colors": (1.0, 0.0),
-    "bursts": (0.5, 0.5),
-}
-SELECTED = {
-    "quality": "the copy that is closest to the clean photograph",
-    "frames": "the earliest frame",
+
+@dataclass(frozen=True)
+class _Kind:
+    """How the sets of an experiment were kept, and how they are shown.
+
+    Attributes:
+        draw: Makes the picture.
+        scale: Pixel = scale times value plus offset: screens show [0, 1], which answers may leave.
+        offset: See there.
+        num_axes: Of the sets.
+        kept: The names of arrays with an entry for each set: the sets, the targets, and more.
+        shared: Names of arrays that all sets share, where they have been kept.
+        most: How many sets are shown.
+    """
+
+    draw: Callable[[Sets], Picture]
+    scale: float = 1.0
+    offset: float = 0.0
+    num_axes: int = 5
+    kept: tuple[str, ...] = ("x", "target")
+    shared: tuple[str, ...] = ()
+    most: int = 4
+
+
+_BEST = "the copy that is closest to the clean photograph"
+KINDS = {
+    "quality": _Kind(partial(draw_choices, goal=_BEST), quality.SPREAD, quality.MEAN),
+    "frames": _Kind(partial(draw_choices, goal="the earliest frame"), frames.SPREAD, frames.MEAN),
+    "colors": _Kind(draw_colors),
+    "bursts": _Kind(draw_bursts, 0.5, 0.5),
+    "shapes": _Kind(draw_shapes, num_axes=4, shared=("faces",)),
+    "views": _Kind(draw_views, kept=("x", "maps", "points"), most=2),
 }
 
 
@@ -58,49 +83,39 @@ def examples(comparison: Comparison, directories: Iterable[Path]) -> Picture | N
     """Draw the example sets of a comparison; nothing where a study has left none.
 
     Args:
-        comparison: Of an experiment on sets of images.
+        comparison: Of an experiment on sets that can be seen.
         directories: The folders of the studies.
     """
-    experiment = comparison.condition.experiment
     sets = read_examples(comparison, directories)
     if sets is None:
         return None
     with style():
-        if experiment in SELECTED:
-            drawn = draw_choices(sets, SELECTED[experiment])
-        else:
-            drawn = (draw_colors if experiment == "colors" else draw_bursts)(sets)
+        drawn = KINDS[comparison.condition.experiment].draw(sets)
     size, caption = comparison.largest, f"The first {len(sets.x)} test sets. {drawn.caption}"
     if size:
         caption += f" Answers are those of each model's first run with {size:,} training sets."
-    return Picture(
-        name=f"{comparison.condition.slug}-examples",
-        caption=caption,
-        description=drawn.description,
-        figure=drawn.figure,
-        models=tuple(sets.answers),
-        wide=True,
-    )
+    return replace(drawn, name=f"{comparison.condition.slug}-examples", caption=caption)
 
 
 def read_examples(comparison: Comparison, directories: Iterable[Path]) -> Sets | None:
-    """Return the first test sets in pixel values, and the answers of all models that left some.
+    """Return the first test sets, images in pixel values, and what models answered.
 
     Of each model the first initialisation at the largest training size counts. Answers to other
     sets than the first folder's are left out.
     """
-    if comparison.condition.experiment not in PIXELS or comparison.condition.split != "test":
+    kind = KINDS.get(comparison.condition.experiment)
+    if kind is None or comparison.condition.split != "test":
         return None
-    scale, offset = PIXELS[comparison.condition.experiment]
     x = target = None
+    more: dict[str, Tensor] = {}
     answers: dict[str, Answer] = {}
     for run in sorted(_runs(comparison, directories), key=lambda run: run.config["seed"]):
         model = run.config["model"]
-        found = None if model in answers else _arrays(run.sets, "x", "target")
-        if found is None or found[0].ndim != 5:
+        found = None if model in answers else _first_sets(run.sets, kind)
+        if found is None:
             continue
         if x is None or target is None:
-            x, target = found
+            x, target, more = found
         elif not (torch.equal(found[0], x) and torch.equal(found[1], target)):
             continue
         output = _output(run.folder, x, target)
@@ -108,11 +123,28 @@ def read_examples(comparison: Comparison, directories: Iterable[Path]) -> Sets |
             answers[model] = Answer(output, run.config["seed"])
     if x is None or target is None or not answers:
         return None
+
+    def seen(value: Tensor) -> Tensor:
+        return kind.scale * value + kind.offset
+
     if target.is_floating_point():
-        target = scale * target + offset
-        answers = {m: replace(a, output=scale * a.output + offset) for m, a in answers.items()}
+        target = seen(target)
+        answers = {m: replace(a, output=seen(a.output)) for m, a in answers.items()}
     in_order = {model: answers[model] for model in comparison.models if model in answers}
-    return Sets(scale * x + offset, target, in_order)
+    return Sets(seen(x), target, in_order, more)
+
+
+def _first_sets(path: Path, kind: _Kind) -> tuple[Tensor, Tensor, dict[str, Tensor]] | None:
+    """Return the sets of a file, their targets and what else belongs to them, if all is there."""
+    found = _arrays(path, *kind.kept)
+    if found is None or found[0].ndim != kind.num_axes:
+        return None
+    x, target, *others = (array[: kind.most] for array in found)
+    more = dict(zip(kind.kept[2:], others, strict=True))
+    for name in kind.shared:
+        if shared := _arrays(path, name):
+            more[name] = shared[0]
+    return x, target, more
 
 
 def _runs(comparison: Comparison, directories: Iterable[Path]) -> Iterator[_Run]:
@@ -135,7 +167,7 @@ def _output(folder: Path, x: Tensor, target: Tensor) -> Tensor | None:
     """Return what a run made of the sets; nothing if that was not kept, or is of other sets."""
     if target.is_floating_point():
         found = _arrays(folder / "examples.npz", "output")
-        output = found[0] if found else None
+        output = found[0][: len(x)] if found else None
         fits = output is not None and output.shape == target.shape
     else:
         found = _arrays(folder / "predictions.npz", "output", "target")

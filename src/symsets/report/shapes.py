@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,14 +11,33 @@ import torch
 from torch import Tensor
 
 from symsets.extras import require
-from symsets.report._drawing import style
+from symsets.report._drawing import NO, YES, Picture, style
+from symsets.report._sheets import GAP, LINE, Sets, Sheet, named, side_of
 from symsets.report.models import look
 
-__all__ = ["picture"]
+__all__ = ["draw_shapes", "picture"]
 
-SKIN, GHOST, RIGHT, WRONG = "#8fa9ba", "#c9d2d8", "#2a8f5b", "#c0453a"
+SKIN, GHOST = "#8fa9ba", "#a8b1b8"
 LIGHT = np.array([0.35, 0.55, 0.76])
+LEFT, LARGEST = 0.55, 1.2  # for the names of sets; of a shape
 Array = np.ndarray[Any, np.dtype[Any]]
+
+
+def draw_shapes(sets: Sets) -> Picture:
+    """Draw sets of shapes, the central frame of each, and the frames that models picked.
+
+    Args:
+        sets: Shapes ``(S, N, 3, V)`` with targets ``(S,)`` and answers ``(S, N)``, scores. More
+            may hold ``faces``; points are drawn if these do not fit.
+    """
+    faces = sets.more.get("faces")
+    return picture(
+        sets.x,
+        faces if faces is not None and _are_faces(faces, sets.x.shape[-1]) else None,
+        sets.target,
+        {model: answer.output.argmax(1) for model, answer in sets.answers.items()},
+        labels={model: named(model, answer) for model, answer in sets.answers.items()},
+    )
 
 
 def picture(
@@ -27,14 +45,14 @@ def picture(
     faces: Tensor | None,
     target: Tensor | Sequence[int] | int,
     picks: Mapping[str, Tensor | Sequence[int] | int],
-    path: str | Path,
     *,
+    labels: Mapping[str, str] | None = None,
     turn: float = 25.0,
-) -> Path:
+) -> Picture:
     """Draw sets of shapes, the central frame of each, and the frames that models picked.
 
     Every set takes two rows. The first shows it as the models see it, in its shuffled order, with
-    the central frame underlined. The second shows the central frame, then the pick of each model
+    the central frame in a box. The second shows the central frame, then the pick of each model
     (in green or red) before the shadow of the central frame.
 
     Args:
@@ -42,37 +60,44 @@ def picture(
         faces: Triangles ``(F, 3)``; points are drawn where there are none.
         target: The place of the central frame, one for each set.
         picks: The places that models picked, by the name of the model.
-        path: Where to write the picture; its ending says in which format.
+        labels: What some models are called here.
         turn: By how many degrees the shapes turn from the front view.
-
-    Returns:
-        The path.
     """
     sets = x if x.ndim == 4 else x[None]
     if sets.ndim != 4 or sets.shape[2] != 3:
         raise ValueError(f"x must be (N, 3, V) or (S, N, 3, V), got shape {tuple(x.shape)}")
-    num_sets, num_frames = sets.shape[:2]
-    truth = _places("target", target, num_sets, num_frames)
-    chosen = {name: _places(name, pick, num_sets, num_frames) for name, pick in picks.items()}
+    S, N, _, V = sets.shape
+    if faces is not None and not _are_faces(faces, V):
+        raise ValueError(f"faces must be (F, 3) with numbers of vertices in 0..{V - 1}")
+    truth = _places("target", target, S, N)
+    chosen = {model: _places(model, pick, S, N) for model, pick in picks.items()}
+    called = {model: look(model).label for model in chosen} | dict(labels or {})
     views = _turned(sets, turn)
-    triangles = None if faces is None else faces.cpu().numpy()
-    columns = max(num_frames, 1 + len(chosen))
     with style():
-        figure = require("matplotlib.figure", "experiments").Figure(
-            figsize=(1.2 * columns, 2.9 * num_sets), layout="constrained"
-        )
-        rows = figure.subplots(2 * num_sets, columns, squeeze=False)
-        for axis in rows.flat:
-            axis.set_axis_off()
-        for s in range(num_sets):
-            _draw_set(rows[2 * s], views[s], triangles, truth[s])
-            _draw_picks(
-                rows[2 * s + 1], views[s], triangles, truth[s], {m: c[s] for m, c in chosen.items()}
-            )
-        where = Path(path)
-        where.parent.mkdir(parents=True, exist_ok=True)
-        figure.savefig(where, dpi=150, facecolor="white")
-    return where
+        page = _Shapes(None if faces is None else faces.cpu().numpy(), max(N, 1 + len(chosen)))
+        for s in range(S):
+            page.sheet.text(f"set {s + 1}", GAP, page.sheet.y + LINE / 2, ha="left", weight="bold")
+            page.draw_set(views[s], truth[s])
+            page.draw_picks(views[s], truth[s], {m: c[s] for m, c in chosen.items()}, called)
+    right = {m: sum(a == b for a, b in zip(c, truth, strict=True)) for m, c in chosen.items()}
+    counts = ", ".join(f"{called[model]} {count} of {S}" for model, count in right.items())
+    return Picture(
+        name="shapes",
+        caption=f"To be found is the frame in the middle of the motion (thick frame) among {N} "
+        "shuffled ones. Under each set: that frame, and the one that each model picked, ✓ right "
+        "or ✗ wrong; behind wrong ones, in grey, the central frame."
+        + (f" Right here: {counts}." if counts else ""),
+        description=f"{S} sets of {N} shapes, and the picks of models. Right: {counts or 'none'}.",
+        figure=page.sheet.close(),
+        models=tuple(chosen),
+        wide=True,
+    )
+
+
+def _are_faces(faces: Tensor, num_vertices: int) -> bool:
+    if faces.ndim != 2 or faces.shape[1] != 3 or not faces.numel() or faces.is_floating_point():
+        return False
+    return int(faces.min()) >= 0 and int(faces.max()) < num_vertices
 
 
 def _places(name: str, given: Any, num_sets: int, num_frames: int) -> list[int]:
@@ -86,58 +111,81 @@ def _places(name: str, given: Any, num_sets: int, num_frames: int) -> list[int]:
 
 
 def _turned(sets: Tensor, turn: float) -> Array:
-    """Return the vertices of all shapes as ``(S, N, V, 3)``, turned about the upright axis."""
+    """Return the vertices ``(S, N, V, 3)``, turned about the upright axis.
+
+    All shapes of a set have one scale, at which x and y fill the unit square.
+    """
     angle = math.radians(turn)
     c, s = math.cos(angle), math.sin(angle)
     rotation = torch.tensor([[c, 0, s], [0, 1, 0], [-s, 0, c]], dtype=torch.float64)
-    return (rotation @ sets.detach().cpu().double()).mT.numpy()
+    turned = (rotation @ sets.detach().cpu().double()).mT
+    low, high = turned.amin((1, 2), keepdim=True), turned.amax((1, 2), keepdim=True)
+    extent = (high - low)[..., :2].amax(-1, keepdim=True).clamp(min=1e-9)
+    return (0.5 + 0.96 * (turned - (low + high) / 2) / extent).numpy()
 
 
-def _draw_set(axes: Any, views: Array, faces: Array | None, truth: int) -> None:
-    for i, view in enumerate(views):
-        _draw_shape(axes[i], view, views, faces, SKIN)
-        if i == truth:
-            axes[i].plot([0.3, 0.7], [0.0, 0.0], color=RIGHT, lw=3, transform=axes[i].transAxes)
-        axes[i].set_title(f"{i + 1}" if i else "shuffled: 1", fontsize=8)
+class _Shapes:
+    """A sheet of shapes that share their faces, if they have some."""
+
+    def __init__(self, faces: Array | None, columns: int) -> None:
+        self.sheet = Sheet()
+        self.faces = faces
+        self.side = side_of(columns, LEFT, LARGEST)
+        self.columns = [LEFT + k * (self.side + GAP) for k in range(columns)]
+
+    def draw_set(self, views: Array, truth: int) -> None:
+        sheet, side = self.sheet, self.side
+        for i, (view, x) in enumerate(zip(views, self.columns, strict=False)):
+            sheet.text(f"{i + 1}", x + side / 2, sheet.y + LINE / 2)
+            self.draw(view, x, sheet.y + LINE, SKIN)
+        sheet.box(self.columns[truth], sheet.y, side, side + LINE + 0.04, linewidth=2)
+        sheet.y += side + LINE + 0.12
+
+    def draw_picks(
+        self, views: Array, truth: int, picks: Mapping[str, int], labels: Mapping[str, str]
+    ) -> None:
+        sheet, side, top = self.sheet, self.side, self.sheet.y
+        self._draw_pick(views[truth], 0, "central", f"{truth + 1}", YES)
+        for k, (model, pick) in enumerate(picks.items(), start=1):
+            colour, mark = (YES, "✓") if pick == truth else (NO, "✗")
+            if pick != truth:
+                self.draw(views[truth], self.columns[k], top + LINE, GHOST, flat=True)
+            self._draw_pick(
+                views[pick], k, labels[model], f"{pick + 1} {mark}", colour, look(model).colour
+            )
+        sheet.y += side + 2 * LINE + 0.2
+
+    def _draw_pick(
+        self, view: Array, k: int, label: str, found: str, colour: str, ink: str | None = None
+    ) -> None:
+        """Draw a shape below the name of the model that picked it, and above its number."""
+        sheet, side, x = self.sheet, self.side, self.columns[k]
+        middle = x + side / 2
+        sheet.words(label, middle, sheet.y + LINE / 2, side + GAP, color=ink or colour)
+        self.draw(view, x, sheet.y + LINE, colour)
+        y = sheet.y + side + 1.5 * LINE + 0.02
+        sheet.text(found, middle, y, weight="bold", color=colour)
+
+    def draw(self, view: Array, x: float, y: float, colour: str, *, flat: bool = False) -> None:
+        """Draw a shape ``(V, 3)`` into the square with the upper left corner ``(x, y)``."""
+        base = np.array(require("matplotlib.colors", "experiments").to_rgb(colour))
+        placed = np.stack([x + self.side * view[:, 0], y + self.side * (1 - view[:, 1])], axis=-1)
+        right = x + self.side
+        if self.faces is None:
+            order, depth = view[:, 2].argsort(), view[:, 2]
+            near = (depth[order, None] - depth.min()) / max(float(np.ptp(depth)), 1e-9)
+            tones = base[None] if flat else 1 - (0.35 + 0.65 * near) * (1 - base)
+            self.sheet.points(*placed[order].T, right=right, s=2.5, c=tones)
+            return
+        order = view[self.faces][..., 2].mean(1).argsort()  # far ones first
+        faces = self.faces[order]
+        lit = np.ones(len(faces)) if flat else _light(view[faces])
+        self.sheet.faces(placed[faces], np.clip(lit[:, None] * base, 0, 1), right=right)
 
 
-def _draw_picks(
-    axes: Any, views: Array, faces: Array | None, truth: int, picks: Mapping[str, int]
-) -> None:
-    _draw_shape(axes[0], views[truth], views, faces, RIGHT)
-    axes[0].set_title(f"central frame: {truth + 1}", fontsize=8, color=RIGHT)
-    for axis, (model, pick) in zip(axes[1:], picks.items(), strict=False):
-        colour, mark = (RIGHT, "right") if pick == truth else (WRONG, "wrong")
-        if pick != truth:
-            _draw_shape(axis, views[truth], views, faces, GHOST, flat=True)
-        _draw_shape(axis, views[pick], views, faces, colour)
-        axis.set_title(f"{look(model).label}\n{pick + 1}: {mark}", fontsize=8, color=colour)
-
-
-def _draw_shape(
-    axis: Any, view: Array, views: Array, faces: Array | None, colour: str, *, flat: bool = False
-) -> None:
-    """Draw one shape from the front; all shapes of a set at one scale."""
-    base = np.array(require("matplotlib.colors", "experiments").to_rgb(colour))
-    if faces is None:
-        order = view[:, 2].argsort()
-        near = (view[order, 2:] - view[:, 2].min()) / max(float(np.ptp(view[:, 2])), 1e-9)
-        tones = base[None] if flat else 1 - (0.35 + 0.65 * near) * (1 - base)
-        axis.scatter(view[order, 0], view[order, 1], s=1.5, c=tones, linewidths=0)
-    else:
-        corners = view[faces]  # (F, 3, 3)
-        order = corners[..., 2].mean(1).argsort()  # far ones first
-        corners = corners[order]
-        normal = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
-        normal /= np.linalg.norm(normal, axis=1, keepdims=True).clip(min=1e-12)
-        lit = np.ones(len(normal)) if flat else 0.45 + 0.55 * np.abs(normal @ LIGHT)
-        tones = np.clip(lit[:, None] * base, 0, 1)
-        collection = require("matplotlib.collections", "experiments").PolyCollection(
-            corners[..., :2], facecolors=tones, edgecolors=tones, linewidths=0.2
-        )
-        axis.add_collection(collection)
-    low, high = views[..., :2].min((0, 1)), views[..., :2].max((0, 1))
-    middle, half = (low + high) / 2, 0.53 * (high - low).max()
-    axis.set_xlim(middle[0] - half, middle[0] + half)
-    axis.set_ylim(middle[1] - half, middle[1] + half)
-    axis.set_aspect("equal")
+def _light(corners: Array) -> Array:
+    """Return how bright triangles ``(F, 3, 3)`` are; all are seen from their outer side."""
+    normal = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
+    normal /= np.linalg.norm(normal, axis=1, keepdims=True).clip(min=1e-12)
+    normal *= np.where(normal[:, 2:] < 0, -1, 1)
+    return 0.5 + 0.6 * (normal @ LIGHT).clip(min=0)

@@ -1,0 +1,94 @@
+"""From what users type to a study, and what a study says before it starts."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from pathlib import Path
+
+from symsets.data.splits import fraction
+from symsets.experiments import words
+from symsets.experiments.experiment import RECIPES, Experiment, Settings, Source
+from symsets.experiments.study import Study
+from symsets.train.plan import Plan
+
+__all__ = ["announcement", "make_study"]
+
+
+def make_study(
+    experiment: Experiment,
+    out: Path,
+    *,
+    preset: str = "quick",
+    models: str | None = None,
+    train_sizes: str | None = None,
+    seeds: int | None = None,
+    recipe: str = "ours",
+    device: str = "cpu",
+    precision: str = "float32",
+    learning_rate: str | None = None,
+    epochs: int | None = None,
+    data_seed: int = 0,
+    data: str | None = None,
+    settings: str | None = None,
+    together: bool = False,
+) -> Study:
+    """Return the study that a user described in words; one sentence for each wrong one."""
+    words.chosen_word("recipe", recipe, RECIPES)
+    presets = experiment.presets
+    chosen = presets[words.chosen_word("preset", preset, presets)]
+    if models is not None:
+        chosen = replace(chosen, models=words.names("models", models, experiment.models))
+    if train_sizes is not None:
+        sizes = words.sizes("train-sizes", train_sizes)
+        chosen = replace(chosen, train_sizes=sizes, epochs=tuple(map(chosen.epochs_at, sizes)))
+    if epochs is not None:
+        chosen = replace(chosen, epochs=(epochs,) * len(chosen.train_sizes))
+    if seeds is not None:
+        chosen = replace(chosen, seeds=seeds)
+    if learning_rate is None:
+        rate: float | None = experiment.learning_rates[recipe]
+    else:
+        rate = words.learning_rate(learning_rate)
+    how = Settings(preset, recipe, rate, epochs, data_seed, precision)
+    Plan(1, precision=precision)  # one sentence if there is no such precision
+    data = data or experiment.default_data
+    source = experiment.open_source(data, data_seed)
+    allowed = experiment.settings_of(source)
+    if settings is not None:
+        if not any(allowed):
+            raise ValueError(f"{experiment.name} has no settings on these data, got {settings!r}")
+        chosen = replace(chosen, settings=words.names("settings", settings, allowed))
+    known = tuple(setting for setting in chosen.settings if setting in allowed)
+    chosen = replace(chosen, settings=known or allowed)
+    where = data_slug(data, source) if data else ""
+    return Study(experiment, out, chosen, how, source, device, data=where, together=together)
+
+
+def data_slug(data: str, source: Source) -> str:
+    """Return a name for data; two folders of one name in different places get different ones."""
+    slug = re.sub(r"[^\w.]+", "_", source.name)
+    if not Path(data).is_dir():
+        return slug
+    return f"{slug}_{int(2**20 * fraction(str(Path(data).resolve()))):05x}"
+
+
+def announcement(study: Study) -> str:
+    """Say what a study is about to do."""
+    preset, runs = study.preset, sum(len(group.seeds) for group in study.groups)
+    width = "" if preset.width == 1 else f", networks {preset.width:g} times as wide as published"
+    sizes = " and ".join(f"{size:,}" for size in preset.train_sizes)
+    left = f"{runs} runs to go" if runs else "all runs are finished"
+    per = "model, setting and size" if len(preset.settings) > 1 else "model and size"
+    lines = [
+        f"  models  {', '.join(preset.models)}",
+        f"  sets    {sizes} for training{width}",
+        f"  runs    {preset.seeds} per {per}, on {study.device}; {left}",
+    ]
+    if any(preset.settings):
+        lines.insert(1, f"  setting {', '.join(preset.settings)}")
+    if study.experiment.default_data:
+        lines.insert(1, f"  data    {study.source.name}")
+    if runs:
+        lines.append(f"          the whole preset takes {preset.duration}")
+    return study.experiment.story + "\n\n" + "\n".join(lines) + "\n"

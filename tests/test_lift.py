@@ -888,3 +888,8 @@ def check_compiled(net, backend, *batches):
         torch.testing.assert_close(out, net(x), rtol=1e-9, atol=1e-9)
         out.pow(2).sum().backward()
         assert_same({name: p.grad for name, p in net.named_parameters()}, expected, 1e-9)
+
+
+def test_a_class_is_no_function_of_a_name_and_a_module():
+    with pytest.raises(TypeError, match="got the class Linear"):
+        lift(nn.Sequential(nn.Linear(3, 3)), where=nn.Linear)

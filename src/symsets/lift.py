@@ -181,6 +181,11 @@ def _chosen(model: nn.Module, where: Where) -> dict[str, nn.Module]:
     modules = dict(model.named_modules(remove_duplicate=False))
     closed = _insides(modules, CLOSED)
     chosen: dict[str, nn.Module]
+    if isinstance(where, type):
+        raise TypeError(
+            f"where must be a list of names or a function of a name and a module, got the class "
+            f"{where.__name__}: say lambda name, module: isinstance(module, {where.__name__})"
+        )
     if where is None or callable(where):
         chosen = {
             name: module

@@ -398,3 +398,8 @@ def test_errors_of_layers_are_one_sentence():
         layer(torch.zeros(2, 3, 5))
     with pytest.raises(TypeError, match="graph must be a Graph or a GraphBatch, got Tensor"):
         layer(torch.zeros(2, 3, 5), graph.edge_index)
+
+
+def test_a_batch_of_anything_else_gets_a_sentence():
+    with pytest.raises(TypeError, match="Graph objects, got str"):
+        GraphBatch(["a"])

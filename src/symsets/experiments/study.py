@@ -350,6 +350,8 @@ class Study:
 
     def keep_inputs(self) -> None:
         """Keep the first test sets of every setting, for a report that shows them."""
+        if not self.data:  # signals: nothing that one could look at
+            return
         for setting in self.preset.settings:
             path = self.out / "examples" / f"{self._slug(setting) or 'sets'}.npz"
             if not path.exists() and is_first():

@@ -167,6 +167,9 @@ class GraphBatch(Topology):
     def __init__(self, graphs: Sequence[Graph]) -> None:
         if not graphs:
             raise ValueError("graphs must hold at least one graph, got none")
+        for graph in graphs:
+            if not isinstance(graph, Graph):
+                raise TypeError(f"graphs must hold Graph objects, got {type(graph).__name__}")
         counts = sorted({graph.num_nodes for graph in graphs})
         if len(counts) > 1:
             raise ValueError(

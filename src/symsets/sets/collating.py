@@ -27,7 +27,10 @@ def collate(samples: Sequence[Any]) -> Any:
         >>> collate(samples)
         [RaggedSets(2 sets of 2–5 elements (3,)), tensor([0, 1])]
     """
-    return torch_collate(list(samples), collate_fn_map=_COLLATE)
+    batch = list(samples)
+    if not batch:
+        raise ValueError("samples must hold at least one sample, got none")
+    return torch_collate(batch, collate_fn_map=_COLLATE)
 
 
 def _collate_tensors(batch: Sequence[Tensor], *, collate_fn_map: Any = None) -> Tensor | RaggedSets:

@@ -114,7 +114,7 @@ def test_one_door_opens_every_source(data, tmp_path):
 def test_unknown_names_get_the_list(data):
     known = r"\['embedded', 'leaves', 'places365', 'imagenet', 'celeba', 'photos'\], got 'palces'"
     with pytest.raises(
-        ValueError, match=rf"data must be a folder, an \.npz file or one of {known}"
+        ValueError, match=rf"data must be a folder that exists, an \.npz file or one of {known}"
     ):
         image_source("palces", directories=[data])
     with pytest.raises(ValueError, match=r"one of \['embedded', 'ucf101', 'walks'\], got 'celeba'"):

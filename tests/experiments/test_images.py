@@ -226,7 +226,7 @@ def test_finished_runs_and_baselines_are_not_repeated(tmp_path, data):
     stamps = [path.stat().st_mtime_ns for path in paths]
     result = run("colors", out, data["colors"], "--seeds", "2")
     assert result.exit_code == 0, result.output
-    assert "1 runs to go" in result.output
+    assert "1 run to go" in result.output
     assert [path.stat().st_mtime_ns for path in paths] == stamps
     after = values(out)
     assert {key: after[key] for key in before} == before
@@ -364,7 +364,9 @@ def test_data_that_are_not_there_get_one_line(tmp_path, name, data):
     out = tmp_path / "study"
     known = "'ucf101'" if name == "frames" else "'places365'"
     assert_one_line(
-        run(name, out, tmp_path / "nowhere"), "data must be a folder, an .npz file", known
+        run(name, out, tmp_path / "nowhere"),
+        "data must be a folder that exists, an .npz file",
+        known,
     )
     published = "ucf101" if name == "frames" else "places365"
     assert_one_line(run(name, out, published), f"{published} is missing", "SYMSETS_DATA")

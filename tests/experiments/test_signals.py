@@ -78,7 +78,7 @@ def test_finished_runs_are_not_repeated_and_new_ones_are_added(tmp_path):
     run(out, "--models", "dss-sum")
     stamp = (out / "runs" / "dss-sum-ours-128-seed0" / "done.json").stat().st_mtime_ns
     result = run(out, "--models", "dss-sum,mlp")
-    assert "1 runs to go" in result.output
+    assert "1 run to go" in result.output
     assert (out / "runs" / "dss-sum-ours-128-seed0" / "done.json").stat().st_mtime_ns == stamp
     assert {r.model for r in read_records(out / "results.json")} == {"dss-sum", "mlp"}
     assert "all runs are finished" in run(out, "--models", "dss-sum,mlp").output

@@ -10,7 +10,7 @@ from symsets.train.records import Record, write_records
 COMMON = {
     "scheme": "",
     "data": "synthetic waves",
-    "preset": "quick",
+    "preset": "paper",
     "epochs": 4,
     "device": "cpu",
     "torch": "2.13.0",

@@ -58,9 +58,9 @@ def test_everything_is_written_beside_the_first_results(written, signals):
     assert written.html == signals / "report.html"
     assert written.markdown == signals / "report.md"
     assert [path.name for path in written.figures] == [
-        "signals-synthetic-waves-ours-quick-accuracy-by-size.png",
-        "signals-synthetic-waves-ours-quick-curves.png",
-        "signals-synthetic-waves-ours-quick-time.png",
+        "signals-synthetic-waves-ours-paper-accuracy-by-size.png",
+        "signals-synthetic-waves-ours-paper-curves.png",
+        "signals-synthetic-waves-ours-paper-time.png",
     ]
     for path in written.figures:
         assert path.parent == signals / "figures"
@@ -105,7 +105,7 @@ def test_the_page_says_what_was_found(written):
 def test_the_markdown_says_the_same(written):
     text = written.markdown.read_text("utf-8")
     assert text.startswith("# signals, colors\n")
-    assert [line.split(" is best")[0] for line in written.headlines] == [
+    assert [line.split(" is the best network")[0] for line in written.headlines] == [
         "signals: DSS(sum)",
         "colors, places: DSS(Aittala)",
     ]
@@ -170,7 +170,7 @@ def test_the_command_prints_and_writes(signals, colors, tmp_path):
     out = tmp_path / "site" / "index.html"
     result = runner.invoke(app, ["report", str(signals), str(colors), "--out", str(out)])
     assert result.exit_code == 0, result.output
-    for words in ("DSS(sum) is best", "DSS(Aittala)", "1 failed", str(out)):
+    for words in ("DSS(sum) is the best network", "DSS(Aittala)", "1 failed", str(out)):
         assert words in result.output
     assert out.is_file()
     assert (out.parent / "index.md").is_file()

@@ -55,8 +55,8 @@ def test_a_lower_error_is_better():
     claim = beats("dss-sum", "siamese-ds")
     better = compare("colors", "mae", dss_sum=[1.0], siamese_ds=[8.0])
     worse = compare("colors", "mae", dss_sum=[8.0], siamese_ds=[1.0])
-    assert judge(claim, better).reason == "DSS(sum) is 7.00 better than Siamese+DS"
-    assert judge(claim, worse).reason == "DSS(sum) is 7.00 worse than Siamese+DS"
+    assert judge(claim, better).reason == "DSS(sum) is 7.00 better than Siamese+DS (one run each)"
+    assert judge(claim, worse).reason == "DSS(sum) is 7.00 worse than Siamese+DS (one run each)"
     assert [judge(claim, c).state for c in (better, worse)] == ["holds", "does not hold"]
 
 
@@ -94,11 +94,11 @@ def test_a_claim_without_a_rule_is_left_to_the_reader():
 
 def test_the_headline_says_who_is_best_and_by_how_much(signals, colors):
     assert headline(gather([signals]).comparisons[0]) == (
-        "DSS(sum) is best: accuracy 97.00 ± 1.00 % with 3,000 training sets, "
+        "DSS(sum) is the best network: accuracy 97.00 ± 1.00 % with 3,000 training sets, "
         "32.00 points better than the best Siamese variant (Siamese, 65.00 ± 5.00 %)."
     )
     assert headline(gather([colors]).comparisons[0]) == (
-        "DSS(Aittala) is best: MAE 1.60 ± 0.10 with 500 training sets, "
+        "DSS(Aittala) is the best network: MAE 1.60 ± 0.10 with 500 training sets, "
         "6.50 better than the best Siamese variant (Siamese+DS, 8.10 ± 0.10)."
     )
 
@@ -106,7 +106,7 @@ def test_the_headline_says_who_is_best_and_by_how_much(signals, colors):
 def test_the_headline_is_honest_when_siamese_wins_or_noise_decides():
     assert "0.10" not in headline(compare(dss_sum=[0.9]))
     won = headline(compare(siamese=[0.9], dss_sum=[0.8], random=[0.99]))
-    assert won.startswith("Siamese is best")
+    assert won.startswith("Siamese is the best network")
     assert "the best network that is not Siamese (DSS(sum), 80.00 %)" in won
     close = headline(compare(dss_sum=[0.5, 0.7], siamese=[0.4, 0.7]))
     assert close.endswith("a difference within the noise.")
@@ -137,3 +137,13 @@ def test_the_headline_tells_if_nothing_was_learnt():
     lost = headline(compare(dss_sum=[0.1], random=[0.2]))
     assert lost.endswith("No network is better than the random choice (20.00 %).")
     assert "No network" not in headline(compare(dss_sum=[0.3], random=[0.2]))
+
+
+def test_small_presets_say_nothing_about_the_paper():
+    scores = {(100, "accuracy", m): Score((v,)) for m, v in (("dss-sum", 0.9), ("siamese", 0.5))}
+    condition = Condition("signals", "", "", "ours", "smoke", "test")
+    found = judge(beats("dss-sum", "siamese"), Comparison(condition, scores))
+    assert (found.state, found.reason) == (
+        "cannot be judged yet",
+        "preset smoke is too small for that",
+    )

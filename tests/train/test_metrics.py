@@ -102,3 +102,9 @@ def test_stored_sets_are_a_supply():
     assert (double.x.dtype, double.y.dtype) == (torch.float64, torch.int64)
     with pytest.raises(ValueError, match=r"num must be in 1\.\.7, got 8"):
         sets.first(8)
+
+
+def test_ties_are_drawn_by_lot_and_nothing_is_selected_by_nan():
+    scores = torch.tensor([[1.0, 1.0, 0.0], [0.0, 2.0, 2.0], [3.0, 1.0, 2.0], [math.nan] * 3])
+    target = torch.tensor([0, 0, 0, 0])
+    assert accuracy(scores, target).tolist() == [0.5, 0.0, 1.0, 0.0]

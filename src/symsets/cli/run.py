@@ -200,6 +200,8 @@ def _run(name: str, out: Path | None, *, preset: str, device: str, **described: 
         study.run_baselines()
         _run_with_progress(study)
         if is_first():
+            if skipped := getattr(study.source, "skipped", None):
+                console.print(f"of the files of {study.source.name}: {skipped}\n", markup=False)
             show_report(report.write([study.out]))
             console.print(f"results in {study.out / 'results.json'}", soft_wrap=True)
 

@@ -243,4 +243,6 @@ def _open(
     if path.is_dir():
         return folder(path, **options)
     known = [*generated, *(n for n in DATASETS if DATASETS[n].kind == kind), *packs]
-    raise ValueError(f"data must be a folder, an .npz file or one of {known}, got {name!r}")
+    raise ValueError(
+        f"data must be a folder that exists, an .npz file or one of {known}, got {name!r}"
+    )

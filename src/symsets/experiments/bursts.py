@@ -12,7 +12,7 @@ from symsets.data import image_source
 from symsets.data.bursts import BurstSets, median
 from symsets.data.images import ImageSource
 from symsets.experiments.experiment import Experiment, Preset, Source
-from symsets.experiments.images import PUBLISHED_MODELS, pictures, unet
+from symsets.experiments.images import PATIENCE, PUBLISHED_MODELS, pictures, unet
 from symsets.models._blocks import MODELS
 from symsets.train.metrics import Metric, Task, mean_absolute_error, psnr, ssim
 from symsets.train.plan import Plan
@@ -43,10 +43,11 @@ PRESETS = {
     ),
     "paper": Preset(
         models=PUBLISHED_MODELS,
-        train_sizes=(6600,),
+        train_sizes=(100_000,),
         seeds=3,
-        epochs=(20,),
-        test_size=750,
+        epochs=(2,),
+        published_epochs=35,
+        test_size=10_000,
         duration="about two hours on one H200",
     ),
 }
@@ -64,7 +65,14 @@ def make_plan(recipe: str, epochs: int, setting: str) -> Plan:
     """Return how a recipe trains."""
     if recipe == "ours":
         return Plan(epochs, batch_size=32, schedule="cosine", evaluation_batch=64)
-    return Plan(epochs, batch_size=32, schedule="staircase", decay=0.95, evaluation_batch=64)
+    return Plan(
+        epochs,
+        batch_size=32,
+        schedule="staircase",
+        decay=0.95,
+        patience=PATIENCE,
+        evaluation_batch=64,
+    )
 
 
 def make_sets(

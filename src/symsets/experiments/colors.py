@@ -11,7 +11,7 @@ from symsets.data import image_source
 from symsets.data.colors import ColorSets, grey
 from symsets.data.images import ImageSource
 from symsets.experiments.experiment import Experiment, Preset, Source
-from symsets.experiments.images import PUBLISHED_MODELS, pictures, unet
+from symsets.experiments.images import PATIENCE, PUBLISHED_MODELS, pictures, unet
 from symsets.models._blocks import MODELS
 from symsets.train.metrics import Metric, Task, mean_absolute_error
 from symsets.train.plan import Plan
@@ -45,6 +45,7 @@ PRESETS = {
         train_sizes=(30_000,),
         seeds=3,
         epochs=(14,),
+        published_epochs=50,
         duration="about two hours on one H200",
     ),
 }
@@ -60,6 +61,7 @@ def make_plan(recipe: str, epochs: int, setting: str) -> Plan:
         schedule="staircase",
         decay=0.4,
         decay_every=max(1, epochs // 5),  # five stairs, as in the published 50 epochs
+        patience=PATIENCE,
         evaluation_batch=128,
     )
 
@@ -73,7 +75,7 @@ def make_sets(
 
 def settings_of(source: Source) -> tuple[str, ...]:
     """Tell from its name which published dataset a source is made of."""
-    known = (word for word in ("places", "celeba") if word in source.name.lower())
+    known = (word for word in ("places", "celeba") if source.name.lower().startswith(word))
     return (next(known, ""),)
 
 

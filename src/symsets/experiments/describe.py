@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import zipfile
 from dataclasses import replace
 from pathlib import Path
 
@@ -39,6 +40,8 @@ def make_study(
     chosen = presets[words.chosen_word("preset", preset, presets)]
     if models is not None:
         chosen = replace(chosen, models=words.names("models", models, experiment.models))
+    if recipe == "published" and chosen.published_epochs is not None:
+        chosen = replace(chosen, epochs=(chosen.published_epochs,) * len(chosen.train_sizes))
     if train_sizes is not None:
         sizes = words.sizes("train-sizes", train_sizes)
         chosen = replace(chosen, train_sizes=sizes, epochs=tuple(map(chosen.epochs_at, sizes)))
@@ -66,11 +69,25 @@ def make_study(
 
 
 def data_slug(data: str, source: Source) -> str:
-    """Return a name for data; two folders of one name in different places get different ones."""
+    """Return a name for data; folders and packs of one name but other contents get others."""
     slug = re.sub(r"[^\w.]+", "_", source.name)
-    if not Path(data).is_dir():
-        return slug
-    return f"{slug}_{int(2**20 * fraction(str(Path(data).resolve()))):05x}"
+    path = _path_of(data, source)
+    return f"{slug}_{int(2**20 * fraction(_contents(path))):05x}" if path else slug
+
+
+def _path_of(data: str, source: Source) -> Path | None:
+    """Return the folder or file that a source reads, if it reads one of a user."""
+    path = getattr(source, "path", data)
+    return Path(path) if Path(path).exists() else None
+
+
+def _contents(path: Path) -> str:
+    """Return names and sizes of all files, with checksums where a pack has them."""
+    if path.is_dir():
+        files = (file for file in sorted(path.rglob("*")) if file.is_file())
+        return "\n".join(f"{file.relative_to(path)} {file.stat().st_size}" for file in files)
+    with zipfile.ZipFile(path) as pack:
+        return "\n".join(f"{item.filename} {item.CRC}" for item in pack.infolist())
 
 
 def announcement(study: Study) -> str:
@@ -78,7 +95,7 @@ def announcement(study: Study) -> str:
     preset, runs = study.preset, sum(len(group.seeds) for group in study.groups)
     width = "" if preset.width == 1 else f", networks {preset.width:g} times as wide as published"
     sizes = " and ".join(f"{size:,}" for size in preset.train_sizes)
-    left = f"{runs} runs to go" if runs else "all runs are finished"
+    left = f"{runs} run{'s' if runs > 1 else ''} to go" if runs else "all runs are finished"
     per = "model, setting and size" if len(preset.settings) > 1 else "model and size"
     lines = [
         f"  models  {', '.join(preset.models)}",

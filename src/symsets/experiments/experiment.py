@@ -27,6 +27,7 @@ class Preset:
         train_sizes: Numbers of training sets, largest first.
         seeds: Number of initialisations.
         epochs: Passes over the training sets, for each size.
+        published_epochs: The same for recipe ``"published"``, if the paper says it.
         width: Networks have this fraction of the published channels.
         test_size: Number of validation sets, and of test sets.
         batch_size: Sets in a step; the published number if left out.
@@ -38,6 +39,7 @@ class Preset:
     train_sizes: tuple[int, ...]
     seeds: int
     epochs: tuple[int, ...]
+    published_epochs: int | None = None
     width: float = 1.0
     test_size: int = 3000
     batch_size: int | None = None

@@ -47,7 +47,8 @@ PRESETS = {
         train_sizes=(20_000,),
         seeds=3,
         epochs=(6,),
-        test_size=1020,
+        published_epochs=200,
+        test_size=2000,
         duration="about an hour on one H200",
     ),
 }

@@ -19,6 +19,7 @@ from symsets.train.metrics import ACCURACY, Task
 from symsets.train.plan import Plan
 
 __all__ = [
+    "PATIENCE",
     "PUBLISHED_MODELS",
     "SELECT",
     "SELECTION_RATES",
@@ -30,6 +31,7 @@ __all__ = [
 ]
 
 PUBLISHED_MODELS = ("siamese-ds", "dss-sum", "dss-max", "sridhar", "aittala")
+PATIENCE = 20  # epochs of recipe published; the paper stops early but does not say how
 SELECT = Task(cross_entropy, (ACCURACY,))  # scores of a set are the scores of as many classes
 SELECTION_RATES = {"ours": 3e-4, "published": 1e-4}  # at 1e-3 scores collapse to a constant
 
@@ -89,6 +91,7 @@ def selection_plan(recipe: str, epochs: int, setting: str) -> Plan:
         batch_size=16,
         schedule="cosine" if ours else "constant",
         clip=1.0 if ours else 0.0,
+        patience=1000 if ours else PATIENCE,
         evaluation_batch=64,
     )
 

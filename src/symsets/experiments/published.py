@@ -34,6 +34,17 @@ METRICS = {
     "views": "chamfer",
 }
 
+# The data of the paper, by the names that our sources give them.
+PUBLISHED_DATA = {
+    "signals": ("generated signals",),
+    "frames": ("UCF101",),
+    "shapes": ("Dynamic FAUST",),
+    "quality": ("Places365",),
+    "colors": ("Places365", "CelebA"),
+    "bursts": ("ImageNet",),
+    "views": ("shapenetcoco", "shapenetplain"),
+}
+
 TASKS = {
     "signals": "Which kind of wave do 25 noisy measurements show?",
     "frames": "Which frame of a shuffled video came first?",

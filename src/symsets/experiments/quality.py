@@ -50,6 +50,7 @@ PRESETS = {
         train_sizes=(20_000,),
         seeds=3,
         epochs=(6,),
+        published_epochs=200,
         test_size=2000,
         duration="about three hours on one H200",
     ),

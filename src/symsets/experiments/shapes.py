@@ -10,7 +10,7 @@ from torch import Tensor
 from symsets.data import CentralFrameSets, mean_shape, motion_source
 from symsets.data.motions import MotionSource
 from symsets.experiments.experiment import Experiment, Preset, Source
-from symsets.experiments.images import PUBLISHED_MODELS, SELECT, scaled
+from symsets.experiments.images import PATIENCE, PUBLISHED_MODELS, SELECT, scaled
 from symsets.models._blocks import MODELS, default_widths
 from symsets.models.shapes import WIDTHS, ShapeNetwork
 from symsets.train.plan import Plan
@@ -45,6 +45,7 @@ PRESETS = {
         train_sizes=(8000,),
         seeds=3,
         epochs=(24,),
+        published_epochs=100,
         test_size=3000,
         settings=("points", "graphs"),
         duration="about an hour on one H200",
@@ -76,6 +77,7 @@ def make_plan(recipe: str, epochs: int, setting: str) -> Plan:
         batch_size=12 if setting == "graphs" else 16,
         schedule="cosine" if recipe == "ours" else "constant",
         clip=1.0 if recipe == "ours" else 0.0,
+        patience=1000 if recipe == "ours" else PATIENCE,
         evaluation_batch=256,
     )
 

@@ -24,6 +24,7 @@ PUBLISHED_MODELS = (
     "dss-max",
     "deepsets-max",
 )
+PATIENCE = 20  # epochs; the paper stops early but does not say how
 AVERAGE = 0.98  # of the weights, over about 50 steps
 PRESETS = {
     "smoke": Preset(
@@ -49,6 +50,7 @@ PRESETS = {
         train_sizes=(30_000, 10_000, 3000, 1000, 300),
         seeds=5,
         epochs=(30, 40, 60, 100, 200),
+        published_epochs=200,
         duration="about an hour on one H200; days on a CPU",
     ),
 }
@@ -67,6 +69,7 @@ def make_plan(recipe: str, epochs: int, setting: str) -> Plan:
         epochs,
         schedule="cosine" if ours else "constant",
         average=AVERAGE if ours else 0.0,
+        patience=1000 if ours else PATIENCE,
     )
 
 

@@ -55,8 +55,8 @@ def default_widths(table: dict[str, dict[str, Widths]], model: str, recipe: str)
     return table[recipe].get(family) or table["ours"][family]
 
 
-def image_size(x: Sets) -> tuple[int, int]:
-    """Return height and width of the images of ``x``."""
+def image_size(x: Sets, channels: int) -> tuple[int, int]:
+    """Return height and width of the images of ``x``; one sentence if these are none to take."""
     rows, _ = fold(x)
     if not isinstance(rows, Tensor) or rows.ndim != 4:
         got = f"elements of shape {tuple(rows.shape[1:])}" if isinstance(rows, Tensor) else rows
@@ -64,6 +64,13 @@ def image_size(x: Sets) -> tuple[int, int]:
             "x must be sets of images of one size, (B, N, C, H, W) or ragged of (T, C, H, W), "
             f"got {got}"
         )
+    if rows.shape[1] != channels:
+        raise ValueError(
+            f"x must have images with {channels} channels, (B, N, {channels}, H, W), "
+            f"got elements of shape {tuple(rows.shape[1:])}"
+        )
+    if not rows.is_floating_point():
+        raise ValueError(f"x must hold floating-point numbers, such as x / 255, got {rows.dtype}")
     return rows.shape[2], rows.shape[3]
 
 
@@ -122,18 +129,19 @@ class Layers:
     def scores(self, widths: Sequence[int]) -> Scores:
         """Chain DeepSets layers, without normalisation, that end in one score per element.
 
-        A context in the last layer would shift all scores of a set alike, which no softmax sees.
-        Its gradient is zero but for rounding, and Adam makes steps of full length of that: the
-        scores drift away from zero until their differences are lost. Only the published form has
-        it.
+        A context or a bias in the last layer would shift all scores of a set alike, which no
+        softmax sees. Its gradient is zero but for rounding, and Adam makes steps of full length of
+        that: scores drift away from zero until their differences are lost. Only the published form
+        has them.
         """
         parts: list[nn.Module] = []
         *inner, last = pairwise(widths)
         for i, o in inner:
             parts += self._layer(self.late_scheme, nn.Linear, i, o)
             parts += [self.activation(), *self._drop(nn.Dropout)]
-        scheme = self.late_scheme if self.published else "siamese"
-        return Scores(*parts, *self._layer(scheme, nn.Linear, *last))
+        if self.published:
+            return Scores(*parts, *self._layer(self.late_scheme, nn.Linear, *last))
+        return Scores(*parts, *self._layer("siamese", partial(nn.Linear, bias=False), *last))
 
     def conv(
         self, scheme: str, i: int, o: int, kernel_size: int, *, padding: int = 0, norm: bool = True

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from torch import nn
 
@@ -98,7 +99,7 @@ class SelectionNetwork(nn.Module):
         widths = widths or default_widths(WIDTHS, model, recipe)
         if len(widths) != len(POOLS) or not all(isinstance(b, Sequence) and b for b in widths):
             raise ValueError(f"widths must hold the channels of three blocks, got {widths!r}")
-        self.arguments = {
+        self.arguments: dict[str, Any] = {
             "model": model,
             "recipe": recipe,
             "widths": [list(block) for block in widths],
@@ -124,7 +125,7 @@ class SelectionNetwork(nn.Module):
 
     def forward(self, x: Sets) -> Sets:
         """Return one score per image."""
-        height, width = image_size(x)
+        height, width = image_size(x, self.arguments["in_channels"])
         if min(height, width) < SMALLEST:
             raise ValueError(
                 f"x must have images of at least {SMALLEST}×{SMALLEST} pixels, got {height}×{width}"

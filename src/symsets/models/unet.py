@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import torch
 from torch import nn
@@ -138,7 +139,7 @@ class UNet(nn.Module):
                 f"widths must hold {len(defaults)} numbers of channels for size {size}, "
                 f"got {list(widths)}"
             )
-        self.arguments = {
+        self.arguments: dict[str, Any] = {
             "model": model,
             "size": size,
             "recipe": recipe,
@@ -191,7 +192,7 @@ class UNet(nn.Module):
 
     def forward(self, x: Sets) -> Sets:
         """Return a new image for every element, or for every set."""
-        height, width = image_size(x)
+        height, width = image_size(x, self.arguments["in_channels"])
         if height % self.stride or width % self.stride or not height * width:
             raise ValueError(
                 f"x must have images whose height and width {self.stride} divides, "

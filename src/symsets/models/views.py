@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -101,7 +102,7 @@ class ViewsNetwork(nn.Module):
             raise ValueError(
                 f"widths must hold 2 to {len(depths)} numbers of channels, got {list(widths)}"
             )
-        self.arguments = {
+        self.arguments: dict[str, Any] = {
             "model": model,
             "recipe": recipe,
             "widths": list(widths),
@@ -168,7 +169,7 @@ class ViewsNetwork(nn.Module):
 
     def forward(self, x: Sets) -> Sets:
         """Return mask logits, front and back coordinates of every view."""
-        height, width = image_size(x)
+        height, width = image_size(x, self.arguments["in_channels"])
         if height % self.stride or width % self.stride or not height * width:
             raise ValueError(
                 f"x must have images whose height and width {self.stride} divides, "

@@ -40,7 +40,7 @@ def _ranking(comparison: Comparison, m: Metric) -> list[tuple[str, Score]]:
 def _who(leaders: Ranking, *, everyone: bool) -> str:
     names = [look(model).label for model, _ in leaders]
     if len(names) == 1:
-        return f"{names[0]} is best"
+        return f"{names[0]} is the best network"
     return f"{', '.join(names[:-1])} and {names[-1]} are {'equal' if everyone else 'best'}"
 
 

@@ -16,6 +16,7 @@ __all__ = ["RULE", "State", "Verdict", "judge", "verdicts"]
 
 State = Literal["holds", "does not hold", "cannot be judged yet"]
 
+TOO_SMALL = ("smoke", "quick")  # presets
 RULE = (
     "Claims are judged on means at the largest training size. A difference smaller than two "
     "standard errors is too close to be judged; a single run has no error and is taken as it is."
@@ -63,6 +64,10 @@ def judge(claim: Claim, comparison: Comparison) -> Verdict:
     m = metric(METRICS[comparison.condition.experiment])
     if not claim.needs:
         return Verdict(claim, comparison, "cannot be judged yet", "no rule for it: see the tables")
+    preset = comparison.condition.preset
+    if preset in TOO_SMALL:
+        reason = f"preset {preset} is too small for that"
+        return Verdict(claim, comparison, "cannot be judged yet", reason)
     findings = [f for need in claim.needs for f in _findings(need, comparison, m)]
     refuting = [f for f in findings if f.state == "does not hold"]
     open_ = [f for f in findings if f.state == "cannot be judged yet"]
@@ -116,6 +121,8 @@ def _beats(
     gain = m.gain(a.mean, b.mean)
     word = "better" if gain >= 0 else "worse"
     text = f"{look(model).label} is {m.show_gap(gain)} {word} than {look(other).label}"
+    if a.count == b.count == 1:
+        text += " (one run each)"
     if m.same(a.mean, b.mean):
         text = f"{look(model).label} and {look(other).label} are equal"
     return _Finding(text, gain - margin, 2 * math.hypot(a.error, b.error))

@@ -67,8 +67,17 @@ class Task:
 
 
 def accuracy(output: Tensor, target: Tensor) -> Tensor:
-    """Tell for each set whether its label, or the element that was selected, is right."""
-    return (output.argmax(1) == target).float()
+    """Tell for each set whether its label, or the element that was selected, is right.
+
+    Where several share the top score, one of them is as good as drawn by lot.
+
+    Example:
+        >>> accuracy(torch.tensor([[2.0, 2.0, 1.0]]), torch.tensor([1]))
+        tensor([0.5000])
+    """
+    top = output == output.amax(1, keepdim=True)
+    right = top.gather(1, target.unsqueeze(1)).squeeze(1)
+    return right / top.sum(1).clamp(min=1)  # scores that are no numbers select nothing
 
 
 def mean_absolute_error(levels: float) -> Callable[[Tensor, Tensor], Tensor]:

@@ -46,7 +46,8 @@ def source_commit() -> str:
 
 def command_line() -> str:
     """Return the command that runs, as a person would type it."""
-    return " ".join([Path(sys.argv[0]).name, *sys.argv[1:]])
+    name = Path(sys.argv[0]).name
+    return " ".join(["symsets" if name == "__main__.py" else name, *sys.argv[1:]])
 
 
 def checked_device(device: str) -> torch.device:
@@ -54,7 +55,8 @@ def checked_device(device: str) -> torch.device:
     there = ["cpu", *(f"cuda:{k}" for k in range(torch.cuda.device_count()))]
     there += ["cuda"] if len(there) > 1 else []
     if device not in there:
-        raise ValueError(f"device must be one of {there}, got {device!r}")
+        why = " (no GPU was found)" if device.startswith("cuda") and len(there) == 1 else ""
+        raise ValueError(f"device must be one of {there}, got {device!r}{why}")
     return torch.device(device)
 
 

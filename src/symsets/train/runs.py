@@ -27,7 +27,9 @@ def claim_directory(out: Path, configuration: Mapping[str, Any]) -> None:
             found = json.loads(path.read_text(encoding="utf-8"))
         except json.JSONDecodeError as error:
             raise ValueError(f"{path} cannot be read ({error}): choose another --out") from error
-        if found != wanted:
+        if found != wanted and not any((out / name).exists() for name in ("runs", "unfinished")):
+            write_json(path, wanted)  # nothing came of the other one
+        elif found != wanted:
             differing = sorted(k for k in found | wanted if found.get(k) != wanted.get(k))
             changes = ", ".join(f"{k}: {found.get(k)} → {wanted.get(k)}" for k in differing)
             raise ValueError(

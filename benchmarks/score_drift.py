@@ -1,8 +1,8 @@
 """How far do the scores of a selection network drift, where no softmax sees it?
 
-Run ``python benchmarks/score_drift.py [--data NAME] [--out FILE]``: a small network for moving shapes, trained
-for 3,000 steps at a constant learning rate with the published head (a DeepSets layer gives the
-scores, in the type of the computation) and with ours, in float32 and in bfloat16.
+Run ``python benchmarks/score_drift.py [--data NAME] [--out FILE]``: a small network for moving
+shapes, trained for 3,000 steps at a constant learning rate with the published head (a DeepSets
+layer gives the scores, in the type of the computation) and with ours, in float32 and in bfloat16.
 """
 
 from __future__ import annotations
@@ -46,8 +46,9 @@ def main() -> None:
     parser.add_argument("--out", type=Path)
     options = parser.parse_args()
     torch.set_num_threads(1)
-    source = motion_source(options.data, num_vertices=64)
-    sets = CentralFrameSets(source.motions("train", 60), 1000, skip=source.skip)
+    source = motion_source(options.data)
+    motions = source.motions("train", 60).thinned(64)
+    sets = CentralFrameSets(motions, 1000, skip=source.skip)
     rows = []
     for head, precision in (("context", "float32"), ("context", "bfloat16"), ("ours", "bfloat16")):
         torch.manual_seed(0)

@@ -207,6 +207,8 @@ def _run(name: str, out: Path | None, *, preset: str, device: str, **described: 
 
 
 def _run_with_progress(study: Study) -> None:
+    if not study.groups:
+        return
     columns = (
         TextColumn("{task.description:24}"),
         BarColumn(bar_width=24),

@@ -33,7 +33,7 @@ __all__ = [
 PUBLISHED_MODELS = ("siamese-ds", "dss-sum", "dss-max", "sridhar", "aittala")
 PATIENCE = 20  # epochs of recipe published; the paper stops early but does not say how
 SELECT = Task(cross_entropy, (ACCURACY,))  # scores of a set are the scores of as many classes
-SELECTION_RATES = {"ours": 3e-4, "published": 1e-4}  # at 1e-3 scores collapse to a constant
+SELECTION_RATES = {"ours": 3e-4, "published": 1e-4}  # at 1e-3 scores collapsed (in a first head)
 
 
 def scaled(channels: Sequence[int], width: float) -> list[int]:

@@ -47,7 +47,8 @@ def main() -> None:
     options = parser.parse_args()
     torch.set_num_threads(1)
     source = motion_source(options.data)
-    motions = source.motions("train", 60).thinned(64)
+    motions = source.motions("train", 60)
+    motions = motions.thinned(motions.shapes[0], 64)
     sets = CentralFrameSets(motions, 1000, skip=source.skip)
     rows = []
     for head, precision in (("context", "float32"), ("context", "bfloat16"), ("ours", "bfloat16")):

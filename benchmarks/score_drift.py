@@ -82,7 +82,7 @@ def main() -> None:
         print(row, flush=True)
     if options.out:
         content = {
-            "command": f"python benchmarks/score_drift.py --data {source.name}",
+            "command": f"python benchmarks/score_drift.py --data {Path(options.data).stem}",
             "torch": torch.__version__,
             "symsets": __version__,
             "steps": options.steps,

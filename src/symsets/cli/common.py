@@ -33,8 +33,15 @@ def user_errors(*, interrupted: str = "interrupted") -> Iterator[None]:
         raise typer.Exit(130) from error
     except (ValueError, OSError, MissingExtraError) as error:
         console = Console(stderr=True, highlight=False)
-        console.print(f"symsets: {error}", markup=False, soft_wrap=True)
+        console.print(f"symsets: {_sentence(error)}", markup=False, soft_wrap=True)
         raise typer.Exit(2) from error
+
+
+def _sentence(error: Exception) -> str:
+    """Return what went wrong, without the number that the system has for it."""
+    if isinstance(error, OSError) and error.strerror and error.filename:
+        return f"{error.filename}: {error.strerror}"
+    return str(error)
 
 
 def show_report(report: Report) -> None:

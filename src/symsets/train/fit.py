@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 import logging
 import math
-import os
 import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
@@ -23,6 +22,7 @@ from torch.utils.data import DataLoader
 from symsets.data.labelled import Supply
 from symsets.train.ensemble import Ensemble
 from symsets.train.evaluate import Evaluation, evaluate
+from symsets.train.files import written_whole
 from symsets.train.metrics import Task
 from symsets.train.plan import Plan
 from symsets.train.processes import distributed_options
@@ -248,14 +248,8 @@ class _AtomicIO(CheckpointIO):
     """Write checkpoints whole or not at all, and execute nothing when reading them."""
 
     def save_checkpoint(self, checkpoint: Any, path: Any, storage_options: Any = None) -> None:
-        path = Path(path)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        part = path.with_name(f".{path.name}.{os.getpid()}.part")
-        try:
+        with written_whole(Path(path)) as part:
             torch.save(checkpoint, part)
-            part.replace(path)
-        finally:
-            part.unlink(missing_ok=True)
 
     def load_checkpoint(
         self, path: Any, map_location: Any = None, weights_only: bool | None = None

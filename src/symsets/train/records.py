@@ -16,6 +16,7 @@ from typing import Any
 import torch
 
 from symsets._version import __version__
+from symsets.train.files import written_whole
 
 __all__ = ["Record", "read_records", "write_json", "write_records"]
 
@@ -97,13 +98,8 @@ class Record:
 
 def write_json(path: Path, content: Any) -> None:
     """Write a file whole or not at all: a kill in the middle leaves the old one."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    part = path.with_name(f".{path.name}.{os.getpid()}.part")
-    try:
+    with written_whole(path) as part:
         part.write_text(json.dumps(content, indent=1, allow_nan=False) + "\n", encoding="utf-8")
-        part.replace(path)
-    finally:
-        part.unlink(missing_ok=True)
 
 
 def to_plain(record: Record) -> dict[str, Any]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import json
-import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from symsets.train.files import written_whole
 from symsets.train.records import Record, from_plain, to_plain, write_json
 
 __all__ = ["RunDirectory", "claim_directory", "write_arrays"]
@@ -72,7 +72,10 @@ class RunDirectory:
         self.path.mkdir(parents=True, exist_ok=True)
         write_json(self.path / "config.json", dict(configuration))
         if curves:
-            with (self.path / "curves.csv").open("w", newline="", encoding="utf-8") as file:
+            with (
+                written_whole(self.path / "curves.csv") as part,
+                part.open("w", newline="", encoding="utf-8") as file,
+            ):
                 writer = csv.DictWriter(file, fieldnames=list(curves[0]))
                 writer.writeheader()
                 writer.writerows({k: f"{v:.6g}" for k, v in row.items()} for row in curves)
@@ -82,16 +85,10 @@ class RunDirectory:
 
 def write_arrays(path: Path, arrays: Mapping[str, Tensor]) -> None:
     """Write tensors, in single precision at most; a kill in the middle leaves no file."""
-    path.parent.mkdir(parents=True, exist_ok=True)
     plain = {key: value.detach().cpu() for key, value in arrays.items()}
     content: dict[str, Any] = {
         key: (value.float() if value.dtype in (torch.float64, torch.bfloat16) else value).numpy()
         for key, value in plain.items()
     }
-    part = path.with_name(f".{path.name}.{os.getpid()}.part")
-    try:
-        with part.open("wb") as file:
-            np.savez_compressed(file, **content)
-        part.replace(path)
-    finally:
-        part.unlink(missing_ok=True)
+    with written_whole(path) as part, part.open("wb") as file:
+        np.savez_compressed(file, **content)

@@ -46,7 +46,7 @@ PRESETS = {
         seeds=3,
         epochs=(14,),
         published_epochs=50,
-        duration="about two hours on one H200",
+        duration="hours on one GPU (never timed as a whole)",
     ),
 }
 

@@ -48,7 +48,7 @@ PRESETS = {
         published_epochs=100,
         test_size=3000,
         settings=("points", "graphs"),
-        duration="about an hour on one H200",
+        duration="hours on one GPU (never timed as a whole)",
     ),
 }
 

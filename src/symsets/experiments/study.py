@@ -267,22 +267,15 @@ class Study:
             arguments: dict[str, Any] = network.arguments  # type: ignore[assignment]
             save(run.path, self.experiment.network, arguments, network.state_dict())
             self._keep_outputs(run, group.setting, ensemble)
-        record = Record(
-            experiment=self.experiment.name,
-            model=group.model,
-            metric="",
-            value=math.nan,
+        record = self._record(
+            group.setting,
+            group.model,
             scheme=group.model,
-            recipe=self.settings.recipe,
-            setting=group.setting,
-            data=self.source.name,
-            preset=self.settings.preset,
             train_size=group.train_size,
             epochs=fitted.epochs,
             seed=seed,
             parameters=sum(p.numel() for p in network.parameters()),
             seconds=round(fitted.seconds / len(group.seeds), 2),
-            device=device_name(self.device),
         )
         configuration = {
             **_without(record, "metric", "value", "split"),
@@ -291,6 +284,21 @@ class Study:
             "seeds_together": list(group.seeds),
         }
         return self._write(run, record, configuration, fitted.curves, found)
+
+    def _record(self, setting: str, model: str, **more: Any) -> Record:
+        """Return what all records of a run have in common; metric and value are still to come."""
+        return Record(
+            experiment=self.experiment.name,
+            model=model,
+            metric="",
+            value=math.nan,
+            recipe=self.settings.recipe,
+            setting=setting,
+            data=self.source.name,
+            preset=self.settings.preset,
+            device=device_name(self.device),
+            **more,
+        )
 
     def _more(self, network: nn.Module, setting: str) -> dict[str, Tensor]:
         """Measure what only this experiment asks for."""
@@ -331,17 +339,7 @@ class Study:
                 test = self.sets(setting, "test")
                 found = evaluate(baseline, test, self.experiment.task, batch_size=64)[0]
                 self._keep_outputs(run, setting, baseline)
-                record = Record(
-                    experiment=self.experiment.name,
-                    model=name,
-                    metric="",
-                    value=math.nan,
-                    recipe=self.settings.recipe,
-                    setting=setting,
-                    data=self.source.name,
-                    preset=self.settings.preset,
-                    device=device_name(self.device),
-                )
+                record = self._record(setting, name)
                 configuration = _without(record, "metric", "value", "split")
                 records += self._write(run, record, configuration, [], found)
         if records:

@@ -14,8 +14,8 @@ class Enlarge(nn.Module):
     """Enlarge pictures bilinearly, as :class:`torch.nn.Upsample` does.
 
     Rows and columns are enlarged by one matrix each, in the memory order of the pictures. So the
-    gradient is a product, too: it needs no atomic additions, it may run in half precision, and
-    on a GPU it is several times faster than that of the library.
+    gradient is a product, too: it needs no atomic additions, and it may run in half precision,
+    where autocast forces the library's into float32.
 
     Args:
         scale: How many times higher and wider the pictures become.

@@ -59,11 +59,15 @@ def smooth(network: nn.Module) -> nn.Module:
 
 
 def gradient_errors(
-    experiment: Experiment, model: str, fixed: LabelledSets, precision: str, *, captured: bool
+    experiment: Experiment,
+    network: nn.Module,
+    fixed: LabelledSets,
+    precision: str,
+    *,
+    captured: bool,
 ) -> float:
     """The largest relative error of a gradient after one step at learning rate 0."""
-    torch.manual_seed(0)
-    network = smooth(experiment.make_network(model, "ours", 1.0, "", None))
+    network = smooth(network)
     state = {name: value.clone() for name, value in network.state_dict().items()}
     steps = make_steps(experiment, network, fixed, precision, captured=captured)
     order = torch.arange(fixed.num_sets)[None, None].to(fixed.device)
@@ -146,7 +150,9 @@ def main() -> None:
         steps = make_steps(experiment, network, fixed, precision, captured=False)
         note("reference style", precision, milliseconds(steps, here[:5], 2), None)
     for precision in BOUNDS if on_gpu else ("float32",):
-        error = gradient_errors(experiment, options.model, fixed, precision, captured=on_gpu)
+        torch.manual_seed(0)
+        network = experiment.make_network(options.model, "ours", 1.0, options.setting, source)
+        error = gradient_errors(experiment, network, fixed, precision, captured=on_gpu)
         for style, data, order in (
             ("ours, one batch", fixed, here),
             ("ours, sets made in the step", sets, anywhere),
@@ -162,7 +168,8 @@ def main() -> None:
     if options.out:
         content = {
             "command": "python benchmarks/images_step.py "
-            f"--experiment {options.experiment} --model {options.model} --device {options.device}",
+            f"--experiment {options.experiment} --setting '{options.setting}' "
+            f"--model {options.model} --device {options.device}",
             "device": device_name(options.device),
             "torch": torch.__version__,
             "symsets": __version__,

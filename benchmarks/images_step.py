@@ -25,6 +25,7 @@ from symsets import DSS, __version__
 from symsets.data import LabelledSets
 from symsets.data.labelled import Supply
 from symsets.experiments.experiment import Experiment
+from symsets.models._shape_maps import MaxOverPoints
 from symsets.train.ensemble import Ensemble
 from symsets.train.records import device_name
 from symsets.train.step import CapturedSteps, EagerSteps
@@ -48,11 +49,15 @@ def make_steps(
 def smooth(network: nn.Module) -> nn.Module:
     """Replace activations and maxima by smooth ones, and dropout by nothing."""
     for module in list(network.modules()):
+        if isinstance(module, DSS) and module.pool == "max":
+            module.pool = "mean"
         for name, child in module.named_children():
             if isinstance(child, nn.ReLU | nn.ELU):
                 setattr(module, name, nn.Softplus())
             elif isinstance(child, nn.MaxPool2d):
                 setattr(module, name, nn.AvgPool2d(child.kernel_size, child.stride))
+            elif isinstance(child, MaxOverPoints):
+                setattr(module, name, nn.Sequential(nn.AdaptiveAvgPool1d(1), nn.Flatten()))
             elif isinstance(child, nn.Dropout | nn.Dropout2d):
                 setattr(module, name, nn.Identity())
     return network

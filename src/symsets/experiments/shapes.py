@@ -13,7 +13,7 @@ from symsets.experiments.experiment import Experiment, Preset, Source
 from symsets.experiments.images import PATIENCE, PUBLISHED_MODELS, SELECT, scaled
 from symsets.models._blocks import MODELS, default_widths
 from symsets.models.shapes import WIDTHS, ShapeNetwork
-from symsets.train.plan import Plan
+from symsets.train.plan import Plan, epochs_between_validations
 
 __all__ = ["EXPERIMENT"]
 
@@ -79,6 +79,7 @@ def make_plan(recipe: str, epochs: int, setting: str) -> Plan:
         clip=1.0 if recipe == "ours" else 0.0,
         patience=1000 if recipe == "ours" else PATIENCE,
         evaluation_batch=256,
+        validate_every=epochs_between_validations(epochs),
     )
 
 

@@ -18,8 +18,9 @@ from symsets.geometry import predict, reconstruction_errors
 from symsets.models._blocks import MODELS
 from symsets.models.views import WIDTHS, ViewsNetwork
 from symsets.models.views_loss import views_loss
+from symsets.nn import for_any_size
 from symsets.train.metrics import Metric, Task
-from symsets.train.plan import Plan
+from symsets.train.plan import Plan, epochs_between_validations
 
 __all__ = ["EXPERIMENT", "ViewSets"]
 
@@ -152,6 +153,7 @@ def make_plan(recipe: str, epochs: int, setting: str) -> Plan:
         schedule="cosine" if recipe == "ours" else "constant",
         clip=1.0 if recipe == "ours" else 0.0,
         evaluation_batch=32,
+        validate_every=epochs_between_validations(epochs),
     )
 
 
@@ -196,8 +198,12 @@ def _seen_from_many_sides(source: Objects, setting: str, num: int, device: str) 
 def by_number_of_views(
     network: torch.nn.Module, source: Objects, setting: str, num: int, device: str
 ) -> dict[str, Tensor]:
-    """Measure what more views are worth to a network: ``chamfer@1``, ``chamfer@2`` and so on."""
+    """Measure what more views are worth to a network: ``chamfer@1``, ``chamfer@2`` and so on.
+
+    Sums over views are means here, which at the number of views in training is the same.
+    """
     views = _seen_from_many_sides(source, setting, num, device)
+    network = for_any_size(network)
     found = {}
     for count in NUM_VIEWS:
         output = predict(network, views.first_views(count).image)

@@ -69,13 +69,22 @@ def _by_chunks(a: Tensor, b: Tensor, chunk: int) -> Tensor:
     best = a.new_full((len(a),), torch.inf)
     for i in range(0, len(a), rows):
         for j in range(0, len(b), columns):
-            pairs = torch.cdist(
-                a[i : i + rows],
-                b[j : j + columns].to(a.dtype),
-                compute_mode="donot_use_mm_for_euclid_dist",
-            )
+            pairs = _squares(a[i : i + rows], b[j : j + columns].to(a.dtype))
             best[i : i + rows] = best[i : i + rows].minimum(pairs.amin(1))
-    return best.to(kind)
+    return best.sqrt().to(kind)
+
+
+def _squares(a: Tensor, b: Tensor) -> Tensor:
+    """Return all squared distances, one coordinate after the other.
+
+    On a GPU this is many times faster than ``cdist`` without matrix products, which starts a block
+    of threads for every pair.
+    """
+    total = a.new_zeros(len(a), len(b))
+    for x, y in zip(a.unbind(1), b.unbind(1), strict=True):
+        difference = x[:, None] - y
+        total.addcmul_(difference, difference)
+    return total
 
 
 class Agreement(NamedTuple):

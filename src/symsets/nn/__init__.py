@@ -14,6 +14,7 @@ from symsets.nn.loss import select_loss
 from symsets.nn.pyg import PyGConv
 from symsets.nn.registry import register_scheme, schemes, set_layer
 from symsets.nn.sequential import Sequential
+from symsets.nn.sizes import for_any_size
 from symsets.nn.wreath import Wreath
 
 __all__ = [
@@ -31,6 +32,7 @@ __all__ = [
     "set_layer",
     "register_scheme",
     "schemes",
+    "for_any_size",
     # maps for single elements
     "CircularConv1d",
     "CircularConv2d",

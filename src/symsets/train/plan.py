@@ -10,10 +10,21 @@ from torch import Tensor
 
 from symsets.train.step import PRECISIONS
 
-__all__ = ["SCHEDULES", "Plan"]
+__all__ = ["SCHEDULES", "Plan", "epochs_between_validations"]
 
 SCHEDULES = ("constant", "cosine", "staircase")
 WARM_UP = 0.1  # of all steps, for the cosine schedule
+
+
+def epochs_between_validations(epochs: int, *, at_least: int = 8) -> int:
+    """Return epochs between validations that are dear, so that there are still some of them.
+
+    Example:
+        >>> [epochs_between_validations(epochs) for epochs in (24, 30, 6)]
+        [3, 3, 1]
+    """
+    most = max(1, epochs // at_least)
+    return max(n for n in range(1, most + 1) if epochs % n == 0)
 
 
 @dataclass(frozen=True)
@@ -101,7 +112,7 @@ class Plan:
             >>> Plan(200).validating_after(50, train_size=300).validate_every
             20
         """
-        wanted = -(-steps // self.steps_per_epoch(train_size))
+        wanted = max(self.validate_every, -(-steps // self.steps_per_epoch(train_size)))
         divisors = (n for n in range(1, self.epochs + 1) if self.epochs % n == 0)
         every = next((n for n in divisors if n >= wanted), self.epochs)
         return replace(self, validate_every=every)

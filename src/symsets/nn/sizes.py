@@ -1,0 +1,44 @@
+"""Networks that meet sets of other sizes than they were trained with."""
+
+from __future__ import annotations
+
+from copy import deepcopy
+from typing import TypeVar
+
+from torch import nn
+
+from symsets.nn.dss import DSS
+from symsets.nn.heads import Classify, Merge, Select
+
+__all__ = ["for_any_size"]
+
+Network = TypeVar("Network", bound=nn.Module)
+
+
+def for_any_size(network: Network) -> Network:
+    """Return a copy whose sums, divided by the size of sets in training, are means.
+
+    On sets of that size nothing changes. On others a sum grows with the set, beyond what any later
+    layer has seen; a mean does not. Layers whose sums are divided by nothing (``size=1``) stay as
+    they are, since they have learned to count.
+
+    Args:
+        network: Anything that contains :class:`~symsets.nn.DSS` layers or heads.
+
+    Example:
+        >>> import torch
+        >>> trained = DSS(nn.Linear(2, 8), pool="sum", size=3)
+        >>> network = for_any_size(trained)
+        >>> three, eight = torch.randn(1, 3, 2), torch.randn(1, 8, 2)
+        >>> torch.allclose(network(three), trained(three), atol=1e-6)
+        True
+        >>> torch.allclose(network(eight), trained(eight))
+        False
+    """
+    copy = deepcopy(network)
+    for part in copy.modules():
+        if not isinstance(part, DSS | Classify | Select | Merge):
+            continue
+        if part.pool == "sum" and part.size != 1:
+            part.pool, part.size = "mean", 1.0
+    return copy

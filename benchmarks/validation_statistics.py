@@ -22,8 +22,8 @@ from symsets.data import Signals
 from symsets.experiments.signals import AVERAGE
 from symsets.models.signals import SignalNetwork
 from symsets.train.ensemble import Ensemble
-from symsets.train.evaluate import evaluate
-from symsets.train.fit import STATISTICS_BATCHES
+from symsets.train.evaluation import evaluate
+from symsets.train.fitting import STATISTICS_BATCHES
 from symsets.train.metrics import ACCURACY, Task
 from symsets.train.plan import Plan
 from symsets.train.statistics import refresh_statistics

@@ -1,6 +1,7 @@
 """The command line as a person meets it."""
 
 import json
+import re
 import subprocess
 import sys
 
@@ -69,6 +70,19 @@ def test_data_lists_what_is_there_and_how_to_get_the_rest(tmp_path):
     assert "found" in result.output
     assert "embedded" in result.output
     assert "list_eval_partition.txt" in result.output
+    kinds = [line.split()[0] for line in result.output.splitlines() if "for symsets run" in line]
+    assert kinds == ["images", "videos", "motions", "views"]
+
+
+def test_data_names_every_kind_of_data_and_every_experiment_that_uses_some():
+    from symsets.cli import USES
+    from symsets.cli.run import app as runs
+    from symsets.data import available
+
+    assert set(USES) == {entry.kind for entry in available([])}
+    named = {word for experiments, _ in USES.values() for word in re.findall(r"\w+", experiments)}
+    commands = {command.name or command.callback.__name__ for command in runs.registered_commands}
+    assert named - {"or"} == commands - {"orbits", "signals"}
 
 
 def test_records_have_the_fields_of_the_schema(tmp_path):

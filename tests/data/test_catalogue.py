@@ -3,7 +3,13 @@ import os
 import numpy as np
 import pytest
 
-from symsets.data.catalogue import available, image_source, motion_source, video_source
+from symsets.data.catalogue import (
+    available,
+    image_source,
+    motion_source,
+    video_source,
+    view_source,
+)
 from symsets.data.dead_leaves import DeadLeaves
 from symsets.data.folders import MissingDataError
 from symsets.data.humans import MovingHumans
@@ -12,6 +18,7 @@ from symsets.data.motion_packs import MotionPack
 from symsets.data.moving_things import MovingThings
 from symsets.data.packs import ImagePack, VideoPack
 from symsets.data.photos import EmbeddedImages
+from symsets.data.views import GeneratedViews, MeshFolder, NoxFolder
 
 
 def touch(path):
@@ -22,12 +29,14 @@ def touch(path):
 
 @pytest.fixture
 def data(tmp_path):
-    """A data directory with CelebA, UCF101 and three packs."""
+    """A data directory with CelebA, UCF101, ShapeNetPlain and three packs."""
     touch(tmp_path / "celeba" / "img_align_celeba" / "000001.jpg")
     (tmp_path / "celeba" / "list_eval_partition.txt").write_text("000001.jpg 0\n")
     touch(tmp_path / "UCF101" / "UCF-101" / "Archery" / "v_Archery_g01_c01.avi")
     for name in ("trainlist01.txt", "testlist01.txt"):
         touch(tmp_path / "UCF101" / "ucfTrainTestlist" / name)
+    for name in ("train/02958343/0", "val/02958343/1"):
+        (tmp_path / "shapenetplain" / name).mkdir(parents=True)
     empty = {"data": np.zeros(0, np.uint8), "offsets": np.zeros(1, int), "split": np.zeros(0, int)}
     np.savez(tmp_path / "photos.npz", **empty)
     np.savez(tmp_path / "walks.npz", clip_start=np.zeros(1, int), **empty)
@@ -46,6 +55,7 @@ EMBEDDED = {
     ("leaves", "images"),
     ("embedded", "videos"),
     ("embedded", "motions"),
+    ("embedded", "views"),
 }
 
 
@@ -57,6 +67,7 @@ def test_everything_is_listed_and_found_where_it_is(data, monkeypatch):
         ("photos", "images"),
         ("walks", "videos"),
         ("people", "motions"),
+        ("shapenetplain", "views"),
     }
     where = {entry.name: entry.where for entry in entries}
     assert where["ucf101"] == data / "UCF101"
@@ -65,10 +76,17 @@ def test_everything_is_listed_and_found_where_it_is(data, monkeypatch):
         "places365",
         "imagenet",
         "dfaust",
+        "shapenetcoco",
     }
     monkeypatch.setenv("SYMSETS_DATA", os.pathsep.join(["/no/such/place", str(data)]))
     assert found(available()) == found(entries)
     assert found(available([data / "celeba"])) == EMBEDDED | {("celeba", "images")}
+    plain = data / "shapenetplain"
+    assert found(available([plain])) == EMBEDDED | {("shapenetplain", "views")}
+    plain.rename(data / "shapenetcoco_v1")
+    assert found(available([data])) - found(entries) == {("shapenetcoco", "views")}
+    moved = available([data / "shapenetcoco_v1"])
+    assert found(moved) == EMBEDDED | {("shapenetcoco", "views")}
 
 
 def test_without_directories_only_the_embedded_data_are_there(monkeypatch):
@@ -76,7 +94,15 @@ def test_without_directories_only_the_embedded_data_are_there(monkeypatch):
     entries = available()
     assert found(entries) == EMBEDDED
     notes = {entry.name: entry.note for entry in entries if not entry.found}
-    assert set(notes) == {"places365", "imagenet", "celeba", "ucf101", "dfaust"}
+    assert set(notes) == {
+        "places365",
+        "imagenet",
+        "celeba",
+        "ucf101",
+        "dfaust",
+        "shapenetcoco",
+        "shapenetplain",
+    }
     for name, note in notes.items():
         assert note.startswith(f"{name} is missing (SYMSETS_DATA names no directory to look in): ")
         assert "; get " in note
@@ -90,6 +116,8 @@ def test_missing_datasets_say_where_they_were_expected(data):
         video_source("ucf101", directories=[data / "celeba"])
     with pytest.raises(MissingDataError, match=r"dfaust is missing .*registrations_f\.hdf5"):
         motion_source("dfaust", directories=[data])
+    with pytest.raises(MissingDataError, match=r"shapenetcoco is missing .*shapenetcoco_v1\.zip"):
+        view_source("shapenetcoco", directories=[data])
 
 
 def test_one_door_opens_every_source(data, tmp_path):
@@ -109,6 +137,11 @@ def test_one_door_opens_every_source(data, tmp_path):
     assert isinstance(motion_source("people", directories=[data]), MotionPack)
     few = motion_source(str(data / "people.npz"), num_vertices=2, directories=[])
     assert few.motions("test").num_vertices == 2
+    assert isinstance(view_source("embedded", "chairs", directories=[]), GeneratedViews)
+    assert isinstance(view_source("shapenetplain", directories=[data]), NoxFolder)
+    assert isinstance(view_source(str(data / "shapenetplain"), directories=[]), NoxFolder)
+    (touch(data / "things" / "thing.obj")).write_text("v 0 0 0\n")
+    assert isinstance(view_source(str(data / "things"), size=16, directories=[]), MeshFolder)
 
 
 def test_unknown_names_get_the_list(data):
@@ -123,3 +156,6 @@ def test_unknown_names_get_the_list(data):
         ValueError, match=r"one of \['embedded', 'dfaust', 'people'\], got 'photos'"
     ):
         motion_source("photos", directories=[data])
+    known = r"\['embedded', 'shapenetcoco', 'shapenetplain'\], got 'photos\.npz'"
+    with pytest.raises(ValueError, match=rf"data must be a folder that exists or one of {known}"):
+        view_source("photos.npz", directories=[data])

@@ -103,6 +103,12 @@ def test_ragged_select_loss_equals_dense():
         )
 
 
+def test_select_loss_of_several_networks_at_once_is_that_of_each():
+    scores, target = torch.randn(3, 5, 4), torch.randint(4, (3, 5))
+    each = torch.stack([select_loss(s, t) for s, t in zip(scores, target, strict=True)])
+    torch.testing.assert_close(torch.vmap(select_loss)(scores, target), each)
+
+
 def test_select_loss_is_finite_and_differentiable_for_any_sizes():
     target = torch.tensor([0, 2, 0])
     rows = torch.randn(6, dtype=torch.float64, requires_grad=True)

@@ -1,5 +1,6 @@
 """Set layers one by one: agreement with the theory's matrices, twins, formulas, bad input."""
 
+import re
 from collections import OrderedDict
 
 import pytest
@@ -350,6 +351,54 @@ class TestRegistry:
             layer = set_layer(scheme, nn.Linear, 3, 8, size=5)
             assert isinstance(layer, SetModule)
             assert layer(torch.randn(2, 5, 3)).shape == (2, 5, 8)
+
+
+class TestElementsOfAnotherShape:
+    @pytest.mark.parametrize(
+        "layer", [DSS, Siamese, ConcatPool, RemoveMean, SetAttention, Wreath, Merge, Sequential]
+    )
+    @pytest.mark.parametrize(
+        ("element", "shape", "wanted"),
+        [
+            (nn.Linear(3, 8), (2, 4, 5), r"\(B, N, …, 3\) for the Linear"),
+            (nn.Conv1d(3, 8, 3), (2, 4, 5, 9), r"\(B, N, 3, L\) for the Conv1d"),
+            (nn.Conv2d(3, 8, 3), (2, 4, 5, 9, 9), r"\(B, N, 3, H, W\) for the Conv2d"),
+            (nn.Sequential(nn.Conv1d(3, 8, 3), nn.ReLU()), (2, 4, 5, 9), "for the Conv1d"),
+        ],
+    )
+    def test_get_a_sentence_about_sets(self, layer, element, shape, wanted):
+        x = torch.zeros(shape)
+        message = rf"x must have shape .*{wanted} in {layer.__name__}, got "
+        with pytest.raises(ValueError, match=message + re.escape(str(shape))):
+            layer(element)(x)
+        with pytest.raises(ValueError, match=message + r"RaggedSets\(2 sets of 3–5 elements \(5,"):
+            layer(element)(RaggedSets(x.flatten(0, 1), [3, 5]))
+
+    def test_are_noticed_where_torch_would_mix_the_elements(self):
+        layer = Siamese(nn.Conv1d(6, 6, 3, padding=1))
+        with pytest.raises(ValueError, match=r"shape \(B, N, 6, L\) .* got \(2, 3, 16\)"):
+            layer(torch.randn(2, 3, 16))  # 6 rows: for torch, the channels of one element
+
+    def test_are_for_the_map_to_judge_if_it_is_not_torchs_own(self):
+        class Halved(nn.Linear):
+            def forward(self, x):
+                return super().forward(x[..., ::2])
+
+        x = torch.zeros(2, 4, 6)
+        hooked = nn.Linear(3, 8)
+        hooked.register_forward_pre_hook(lambda module, inputs: (inputs[0][..., ::2],))
+        for element in (Halved(3, 8), hooked, nn.LazyLinear(8)):
+            assert Siamese(element)(x).shape == (2, 4, 8)
+
+    @pytest.mark.parametrize("error", [RuntimeError("mine"), torch.OutOfMemoryError("all gone")])
+    def test_are_not_blamed_for_other_errors(self, error):
+        class Failing(nn.Linear):
+            def forward(self, x):
+                raise error
+
+        with pytest.raises(type(error)) as caught:
+            DSS(Failing(3, 8))(torch.zeros(2, 4, 3))
+        assert caught.value is error
 
 
 @pytest.mark.parametrize(

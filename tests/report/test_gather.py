@@ -102,6 +102,13 @@ def test_seeds_trained_together_share_the_time(signals):
     assert comparison.runs_of("dss-sum")[1].seconds_per_epoch == 1.25
 
 
+def test_epochs_between_validations_share_the_time(signals):
+    path = signals / "runs" / "dss-sum-ours-3000-seed1" / "config.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), "validate_every": 2}))
+    (comparison,) = gather([signals]).comparisons
+    assert comparison.runs_of("dss-sum")[1].seconds_per_epoch == 1.25
+
+
 @pytest.mark.parametrize(
     ("content", "message"),
     [

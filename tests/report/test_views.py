@@ -80,7 +80,10 @@ def test_errors_are_drawn_over_the_number_of_views(tmp_path):
     errors = {"dss-mean": {1: [2.0, 2.2], 3: [1.0, 1.1]}, "siamese": {1: [2.5], 3: [2.0]}}
     picture = errors_figure(errors, title="chairs")
     axis = picture.figure.axes[0]
-    assert [text.get_text() for text in axis.get_legend().get_texts()] == ["DSS(mean)", "Siamese"]
+    assert [text.get_text() for text in axis.texts] == ["DSS(mean)", "Siamese"]
+    picture.figure.draw_without_rendering()
+    right = axis.get_window_extent().x1  # no line crosses a label
+    assert all(text.get_window_extent().x0 > right for text in axis.texts)
     line = axis.containers[0].lines[0]
     assert line.get_ydata().tolist() == pytest.approx([2.1, 1.05])
     assert axis.get_xticks().tolist() == [1, 3]

@@ -69,12 +69,10 @@ def test_modes_reach_the_members_however_they_are_set():
     assert not all(torch.equal(v, before[k]) for k, v in ensemble.state_dict().items())
 
 
-def test_states_of_members_go_in_and_out():
+def test_states_of_members_come_out_as_they_went_in():
     nets = members()
     ensemble = Ensemble(nets)
-    other = members(1)[0]
-    ensemble.load_member_state(1, other.state_dict())
-    for k, net in enumerate([nets[0], other, nets[2]]):
+    for k, net in enumerate(nets):
         state = ensemble.member_state(k)
         assert all(torch.equal(state[name], value) for name, value in net.state_dict().items())
 

@@ -10,7 +10,7 @@ from torch.nn.functional import cross_entropy
 from symsets import DSS, Sequential
 from symsets.data import Signals
 from symsets.nn import CircularConv1d, Classify
-from symsets.train.fit import fit
+from symsets.train.fitting import fit
 from symsets.train.metrics import ACCURACY, Task
 from symsets.train.plan import Plan
 

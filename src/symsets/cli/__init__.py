@@ -6,6 +6,8 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from rich.padding import Padding
+from rich.text import Text
 
 from symsets._version import __version__
 from symsets.cli import run
@@ -20,6 +22,13 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 app.add_typer(run.app, name="run")
+
+USES = {  # kind of data: the experiments on it, and what else --data takes
+    "images": ("colors, bursts or quality", "a folder of pictures, or a packed .npz"),
+    "videos": ("frames", "a folder of videos, or a packed .npz"),
+    "motions": ("shapes", "a folder with the files of Dynamic FAUST, or a packed .npz"),
+    "views": ("views", "a folder of .obj, .ply or .glb meshes, or of views as published"),
+}
 
 
 def _version(wanted: bool) -> None:
@@ -89,15 +98,21 @@ def data(
         typer.Argument(metavar="[DIR]...", help="Where to look; SYMSETS_DATA if left out."),
     ] = None,
 ) -> None:
-    """List the images and videos that can be used, and how to get the rest."""
+    """List the data that each experiment can use, and how to get the rest."""
     from symsets.data import available
 
     with user_errors():
-        for entry in available(directories or None):
-            mark = "[green]found[/]  " if entry.found else "[red]missing[/]"
-            where = f" ({entry.where})" if entry.where else ""
-            console.print(f"{mark}  {entry.kind:7} [bold]{entry.name}[/]{where}")
-            console.print(f"         {entry.note}\n", markup=False)
+        entries = available(directories or None)
+        for kind, (experiments, more) in USES.items():
+            console.print(
+                f"[bold]{kind}[/] for symsets run {experiments}; --data also takes {more}\n"
+            )
+            for entry in entries:
+                if entry.kind == kind:
+                    mark = "[green]found[/]  " if entry.found else "[red]missing[/]"
+                    where = f" ({entry.where})" if entry.where else ""
+                    console.print(f"  {mark}  [bold]{entry.name}[/]{where}")
+                    console.print(Padding(Text(entry.note), (0, 0, 1, 11)))
 
 
 def main() -> None:

@@ -2,7 +2,14 @@
 
 from symsets.data.augment import Augment, Moves
 from symsets.data.bursts import BurstSets
-from symsets.data.catalogue import Entry, available, image_source, motion_source, video_source
+from symsets.data.catalogue import (
+    Entry,
+    available,
+    image_source,
+    motion_source,
+    video_source,
+    view_source,
+)
 from symsets.data.central_frame import CentralFrameSets, mean_shape, skip_study
 from symsets.data.clips import Clips, VideoSource
 from symsets.data.colors import ColorSets
@@ -32,7 +39,6 @@ from symsets.data.views import (
     Views,
     ViewSource,
     make_views,
-    view_source,
 )
 
 __all__ = [
@@ -86,11 +92,11 @@ __all__ = [
     "MeshFolder",
     "NoxFolder",
     # by name
-    "view_source",
     "Entry",
     "available",
     "image_source",
     "video_source",
     "motion_source",
+    "view_source",
     "MissingDataError",
 ]

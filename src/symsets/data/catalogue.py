@@ -19,6 +19,8 @@ from symsets.data.motions import MotionSource
 from symsets.data.moving_things import MovingThings
 from symsets.data.packs import ImagePack, VideoPack, pack_kind
 from symsets.data.photos import EmbeddedImages
+from symsets.data.views import GeneratedViews, MeshFolder, NoxFolder, ViewSource, has_nox
+from symsets.data.views.published import NOX_NEEDS
 
 __all__ = [
     "Entry",
@@ -27,6 +29,7 @@ __all__ = [
     "image_source",
     "motion_source",
     "video_source",
+    "view_source",
 ]
 
 VARIABLE = "SYMSETS_DATA"
@@ -72,12 +75,28 @@ DATASETS = {
         dfaust.DFAUST_NEEDS,
         ("dfaust", "DFAUST", "D-FAUST"),
     ),
+    # The two have one layout, so a folder's name tells which of them it holds.
+    "shapenetcoco": _Dataset(
+        "views",
+        NoxFolder,
+        lambda root: has_nox(root) and "plain" not in root.resolve().name.lower(),
+        NOX_NEEDS,
+        ("shapenetcoco_v1", "shapenetcoco_dataset_v1", "shapenetcoco"),
+    ),
+    "shapenetplain": _Dataset(
+        "views",
+        NoxFolder,
+        lambda root: has_nox(root) and "plain" in root.resolve().name.lower(),
+        NOX_NEEDS,
+        ("shapenetplain_v1", "shapenetplain"),
+    ),
 }
 EMBEDDED = (
     ("embedded", "images", "crops of the photographs in scikit-image and scikit-learn, and leaves"),
     ("leaves", "images", "generated pictures of leaves that cover each other"),
     ("embedded", "videos", "generated clips of things that fall, slow down, spread and fade"),
     ("embedded", "motions", "generated bodies that walk, run, squat, dance and more"),
+    ("embedded", "views", "generated cars, airplanes and chairs, seen from random sides"),
 )
 
 
@@ -87,7 +106,7 @@ class Entry:
 
     Attributes:
         name: What to type to use it.
-        kind: ``"images"``, ``"videos"`` or ``"motions"``.
+        kind: ``"images"``, ``"videos"``, ``"motions"`` or ``"views"``.
         found: Whether it is there.
         where: The folder or file, if it is one.
         note: What it is; if it is missing, what was expected where and how to get it.
@@ -116,7 +135,7 @@ def available(directories: Iterable[str | os.PathLike[str]] | None = None) -> li
 
     Example:
         >>> [entry.name for entry in available([]) if entry.found]
-        ['embedded', 'leaves', 'embedded', 'embedded']
+        ['embedded', 'leaves', 'embedded', 'embedded', 'embedded']
     """
     roots = data_directories(directories)
     entries = [Entry(name, kind, True, None, note) for name, kind, note in EMBEDDED]
@@ -218,12 +237,43 @@ def motion_source(
     return _open(name, "motions", generated, folder, pack, directories, num_vertices=num_vertices)
 
 
+def view_source(
+    name: str,
+    category: str = "cars",
+    *,
+    size: int = 64,
+    seed: int = 0,
+    directories: Iterable[str | os.PathLike[str]] | None = None,
+) -> ViewSource:
+    """Open views by name: what :func:`available` lists, a folder of meshes, or of published views.
+
+    Args:
+        name: Such as ``embedded``, ``shapenetcoco`` or ``my/meshes``.
+        category: ``"cars"``, ``"airplanes"`` or ``"chairs"``; a folder of meshes has none.
+        size: Height and width of the images.
+        seed: Fixes generated objects.
+        directories: Where to look; see :func:`available`.
+
+    Example:
+        >>> view_source("embedded", "chairs", size=16).name
+        'generated chairs'
+    """
+
+    def folder(path: Path, *, category: str, size: int) -> ViewSource:
+        return (
+            NoxFolder(path, category, size=size) if has_nox(path) else MeshFolder(path, size=size)
+        )
+
+    generated = {"embedded": lambda: GeneratedViews(category, size=size, seed=seed)}
+    return _open(name, "views", generated, folder, None, directories, category=category, size=size)
+
+
 def _open(
     name: str,
     kind: str,
     generated: Mapping[str, Callable[[], Any]],
     folder: Callable[..., Any],
-    pack: Callable[..., Any],
+    pack: Callable[..., Any] | None,
     directories: Iterable[str | os.PathLike[str]] | None,
     **options: Any,
 ) -> Any:
@@ -238,11 +288,10 @@ def _open(
         return DATASETS[name].open(where, **options)
     packs = {entry.name: entry.where for entry in _packs(roots) if entry.kind == kind}
     path = packs.get(name) or Path(name)
-    if path.suffix == ".npz":
+    if pack is not None and path.suffix == ".npz":
         return pack(path, **options)
     if path.is_dir():
         return folder(path, **options)
     known = [*generated, *(n for n in DATASETS if DATASETS[n].kind == kind), *packs]
-    raise ValueError(
-        f"data must be a folder that exists, an .npz file or one of {known}, got {name!r}"
-    )
+    files = "a folder that exists, an .npz file" if pack else "a folder that exists"
+    raise ValueError(f"data must be {files} or one of {known}, got {name!r}")

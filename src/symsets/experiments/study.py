@@ -18,8 +18,8 @@ from symsets.experiments.experiment import Experiment, Preset, Settings, Source
 from symsets.nn.circular import SymmetryWarning
 from symsets.saving import save
 from symsets.train.ensemble import Ensemble
-from symsets.train.evaluate import Evaluation, Network, evaluate, outputs_of
-from symsets.train.fit import Fitted, fit
+from symsets.train.evaluation import Evaluation, Network, evaluate, outputs_of
+from symsets.train.fitting import Fitted, fit
 from symsets.train.plan import Plan
 from symsets.train.processes import is_first
 from symsets.train.records import Record, device_name, write_json, write_records

@@ -12,17 +12,30 @@ from torch import Tensor, nn
 from torch.nn.parameter import UninitializedParameter
 
 from symsets.nn.pyg import PyGConv, is_pyg
-from symsets.sets import Sets, membership
+from symsets.sets import RaggedSets, Sets, check_sets, membership
 
 __all__ = [
     "as_element",
     "channels",
     "check_channels",
+    "check_elements",
     "context_args",
     "takes_extra",
     "twin",
     "without_bias",
 ]
+
+# The axes of an element after its channels (a linear map has the channels last). Only for torch's
+# own maps as they are: a subclass with its own forward may take anything.
+AXES: dict[Callable[..., Any], tuple[str, ...]] = {
+    nn.Linear.forward: (),
+    nn.Conv1d.forward: ("L",),
+    nn.Conv2d.forward: ("H", "W"),
+    nn.Conv3d.forward: ("D", "H", "W"),
+    nn.ConvTranspose1d.forward: ("L",),
+    nn.ConvTranspose2d.forward: ("H", "W"),
+    nn.ConvTranspose3d.forward: ("D", "H", "W"),
+}
 
 
 def as_element(module: nn.Module, name: str = "element") -> nn.Module:
@@ -128,6 +141,46 @@ def check_channels(features: Tensor, expected: int) -> None:
         raise ValueError(
             f"x must have {expected} channels (first axis of an element), got {features.shape[-1]}"
         )
+
+
+def check_elements(x: Sets, element: nn.Module, owner: nn.Module) -> None:
+    """Raise one sentence unless the elements of ``x`` have the shape that ``element`` takes.
+
+    Torch's message would be about rows and not about sets. Without the set axis there may even be
+    none: a convolution takes a batch that lacks an axis for a single element.
+
+    Args:
+        x: What ``owner`` was given.
+        element: The map; if it is none of torch's, it is left to check what it gets.
+        owner: The layer to name.
+
+    Example:
+        >>> check_elements(torch.zeros(2, 5, 4), nn.Linear(3, 8), nn.Identity())
+        Traceback (most recent call last):
+        ...
+        ValueError: x must have shape (B, N, …, 3) for the Linear in Identity, got (2, 5, 4)
+    """
+    if torch.compiler.is_compiling():
+        return
+    check_sets(x)
+    while type(element) is nn.Sequential and len(element):
+        element = element[0]
+    axes = AXES.get(type(element).forward)
+    rows = x.elements if isinstance(x, RaggedSets) else x
+    # A hook may change what comes in, and that of a lazy map still decides what it takes.
+    if axes is None or element._forward_pre_hooks or not isinstance(rows, Tensor):
+        return
+    shape = rows.shape[1:] if isinstance(x, RaggedSets) else rows.shape[2:]
+    if axes:
+        fits = len(shape) == 1 + len(axes) and shape[0] == element.in_channels
+        wanted = ", ".join((str(element.in_channels), *axes))
+    else:
+        fits = len(shape) > 0 and shape[-1] == element.in_features
+        wanted = f"…, {element.in_features}"
+    if not fits:
+        where = f"the {type(element).__name__} in {type(owner).__name__}"
+        got = x if isinstance(x, RaggedSets) else tuple(x.shape)
+        raise ValueError(f"x must have shape (B, N, {wanted}) for {where}, got {got}")
 
 
 def channels(module: nn.Module, which: str) -> int | None:

@@ -8,7 +8,7 @@ import torch
 from torch import nn
 
 from symsets.nn.base import SetLayer
-from symsets.sets import RaggedSets, Sets, check_pool, map_elements, pool, pool_symbol, spread
+from symsets.sets import RaggedSets, Sets, check_pool, pool, pool_symbol, spread
 from symsets.sets.ragged import common_rows
 
 __all__ = ["ConcatPool", "RemoveMean"]
@@ -51,7 +51,7 @@ class ConcatPool(SetLayer):
 
     def forward(self, x: Sets, *args: Any) -> Any:
         """Apply the layer."""
-        y = map_elements(x, self.element, *args)
+        y = self.map(x, *args)
         summary = spread(pool(y, self.pool), y)
         if isinstance(y, RaggedSets):
             return y.with_elements(torch.cat([common_rows(y), summary], dim=1))
@@ -94,6 +94,6 @@ class RemoveMean(SetLayer):
 
     def forward(self, x: Sets, *args: Any) -> Any:
         """Apply the layer."""
-        y = map_elements(x, self.element, *args)
+        y = self.map(x, *args)
         mean = spread(pool(y, "mean"), y)
         return y.with_elements(common_rows(y) - mean) if isinstance(y, RaggedSets) else y - mean

@@ -6,7 +6,7 @@ from typing import Any
 
 from torch import Tensor, nn
 
-from symsets.nn._parts import as_element
+from symsets.nn._parts import as_element, check_elements
 from symsets.sets import RaggedSets, Sets, map_elements, spread
 
 __all__ = ["AdditiveSetLayer", "SetLayer", "SetModule"]
@@ -37,6 +37,11 @@ class SetLayer(SetModule):
         super().__init__()
         self.element = as_element(element)
 
+    def map(self, x: Sets, *args: Any) -> Any:
+        """Apply the element map to every element of every set."""
+        check_elements(x, self.element, self)
+        return map_elements(x, self.element, *args)
+
     @property
     def formula(self) -> str:
         """What the layer computes for element i."""
@@ -66,6 +71,7 @@ class AdditiveSetLayer(SetLayer):
 
     def forward(self, x: Sets, *args: Any) -> Any:
         """Apply the layer."""
+        check_elements(x, self.element, self)
         # The message first: then the backward pass adds its gradient to the element's in place.
         message = self.message(x, *args)
         return add_message(map_elements(x, self.element, *args), message, self.channel_axis)

@@ -52,7 +52,7 @@ class Siamese(SetLayer):
 
     def forward(self, x: Sets, *args: Any) -> Any:
         """Apply the layer."""
-        return map_elements(x, self.element, *args)
+        return self.map(x, *args)
 
 
 class DSS(AdditiveSetLayer):

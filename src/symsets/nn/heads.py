@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from symsets.nn._parts import as_element, check_channels, context_args
+from symsets.nn._parts import as_element, check_channels, check_elements, context_args
 from symsets.nn.base import SetModule
 from symsets.nn.dss import DSS
 from symsets.nn.sequential import Sequential
@@ -210,6 +210,8 @@ class Merge(SetModule):
 
     def forward(self, x: Sets, *args: Any) -> Tensor:
         """Return one element per set."""
+        if power_degree(self.pool) is None:  # power sums have more channels than x
+            check_elements(x, self.element, self)
         return self.element(pool(x, self.pool, size=self.size), *context_args(x, args))
 
 

@@ -63,8 +63,10 @@ def _check_target(target: Tensor, scores: Sets) -> None:
         counts = (scores.shape[1],) * len(scores)
     if 0 in counts:
         raise ValueError("scores must not hold empty sets: there is nothing to select")
-    # On a device the check would make the host wait; there a wrong index fails in the gather.
-    if target.device.type != "cpu" or torch.compiler.is_compiling():
+    # On a device the check would make the host wait; there a wrong index fails in the gather. The
+    # targets of several networks at once (vmap) cannot be read.
+    hidden = torch.compiler.is_compiling() or torch._C._functorch.is_batchedtensor(target)
+    if hidden or target.device.type != "cpu":
         return
     if any(not 0 <= t < n for t, n in zip(target.tolist(), counts, strict=True)):
         raise ValueError(

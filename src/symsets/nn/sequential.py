@@ -6,7 +6,7 @@ from typing import Any
 
 from torch import nn
 
-from symsets.nn._parts import takes_extra
+from symsets.nn._parts import check_elements, takes_extra
 from symsets.nn.base import SetModule
 from symsets.sets import map_elements
 
@@ -60,6 +60,8 @@ class Sequential(SetModule, nn.Sequential):
         are_sets = True
         for place, module in enumerate(self):
             if not takes_sets(module):
+                if are_sets:
+                    check_elements(x, module, self)
                 x = map_elements(x, module) if are_sets else module(x)
                 continue
             if not are_sets:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from io import StringIO
@@ -13,10 +13,22 @@ from typing import Any
 from symsets.extras import require
 from symsets.report.models import LOOKS, look
 
-__all__ = ["DPI", "GRID", "INK", "NO", "YES", "Picture", "canvas", "label_ends", "style"]
+__all__ = [
+    "DPI",
+    "GRID",
+    "INK",
+    "NO",
+    "YES",
+    "Picture",
+    "canvas",
+    "far_apart",
+    "label_ends",
+    "style",
+]
 
 INK, GRID = "#24313a", "#d9dfe4"
 YES, NO = "#2a8f5b", "#c0453a"  # right and wrong
+FAR_APART = 30.0  # largest over smallest error
 DPI = 180  # of files, and of what is too much to be drawn by lines in a page
 
 _STYLE = {
@@ -108,33 +120,44 @@ def canvas(width: float, height: float, *, columns: int = 1) -> tuple[Any, list[
     return figure, list(axes[0])
 
 
-def label_ends(axis: Any, ends: Sequence[tuple[float, str]]) -> None:
-    """Write each model's label beside the end of its line, moved apart where they would touch.
+def far_apart(errors: Iterable[float]) -> bool:
+    """Return whether the largest error would hide the differences between all others.
+
+    Example:
+        >>> far_apart([1.0, 2.0, 3.0]), far_apart([1.0, 2.0, 300.0])
+        (False, True)
+    """
+    values = list(errors)
+    return 0 < FAR_APART * min(values, default=0.0) < max(values, default=0.0)
+
+
+def label_ends(axis: Any, ends: Sequence[tuple[float, str, str]]) -> None:
+    """Write the label of each line beside its end, moved apart where they would touch.
 
     Args:
         axis: With all its lines.
-        ends: The height at which a line ends, and its model.
+        ends: The height at which a line ends, its label and its colour.
     """
     axis.get_ylim()  # lets the axis look at its lines: until then its limits are 0 and 1
     points = axis.figure.get_size_inches()[1] * 72 * 0.78  # height of the axes, about
     gap = 10.5 / points
     heights = [
-        axis.transAxes.inverted().transform(axis.transData.transform((1, y)))[1] for y, _ in ends
+        axis.transAxes.inverted().transform(axis.transData.transform((1, y)))[1] for y, *_ in ends
     ]
     order = sorted(range(len(ends)), key=lambda k: heights[k])
     for k, place in zip(order, _spread([heights[k] for k in order], gap), strict=True):
-        seen = look(ends[k][1])
+        _, label, colour = ends[k]
         axis.annotate(
-            seen.label,
+            label,
             xy=(1, heights[k]),
             xytext=(1.05, place),
             xycoords="axes fraction",
-            color=seen.colour,
+            color=colour,
             va="center",
             fontsize=8.5,
             arrowprops={
                 "arrowstyle": "-",
-                "color": seen.colour,
+                "color": colour,
                 "lw": 0.6,
                 "shrinkA": 1,
                 "relpos": (0, 0.5),

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from symsets.experiments.published import chance, training_times
-from symsets.report._drawing import INK, Picture, canvas, label_ends, style
+from symsets.report._drawing import INK, Picture, canvas, far_apart, label_ends, style
 from symsets.report.gather import Comparison
 from symsets.report.metrics import Metric, metric
 from symsets.report.models import BASELINES, look
@@ -30,6 +30,8 @@ TIMES = {
 }
 
 Points = Sequence[tuple[float, float, float]]
+End = tuple[float, str, str]
+"""Of a line: its height there, its label and its colour."""
 
 
 def pictures(comparison: Comparison) -> list[Picture]:
@@ -61,8 +63,7 @@ def _sizes(comparison: Comparison, m: Metric) -> Picture | None:
     axis.minorticks_off()
     axis.set(xlabel="training sets (log scale)", ylabel=m.header)
     _draw_lines(axis, lines, m, markers=True)
-    _draw_chance(axis, comparison, m)
-    label_ends(axis, [(points[-1][1] * m.scale, model) for model, points in lines.items()])
+    label_ends(axis, [*_ends(lines, m), *_draw_chance(axis, comparison, m)])
     return Picture(
         name=f"{comparison.condition.slug}-{m.name}-by-size",
         caption=f"{m.title[:1].upper()}{m.title[1:]} against the number of training sets"
@@ -83,9 +84,10 @@ def _curves(comparison: Comparison) -> Picture | None:
     figure, (axis,) = canvas(WIDTH, HEIGHT)
     axis.set(xlabel="epoch", ylabel=f"validation {m.header}")
     axis.xaxis.get_major_locator().set_params(integer=True, min_n_ticks=1)
+    if m.better == "lower" and far_apart(p[1] for points in lines.values() for p in points):
+        axis.set_yscale("log")
     _draw_lines(axis, lines, m, markers=False)
-    _draw_chance(axis, comparison, m)
-    label_ends(axis, [(points[-1][1] * m.scale, model) for model, points in lines.items()])
+    label_ends(axis, [*_ends(lines, m), *_draw_chance(axis, comparison, m)])
     size = comparison.largest
     return Picture(
         name=f"{comparison.condition.slug}-curves",
@@ -124,11 +126,19 @@ def _times(comparison: Comparison) -> Picture | None:
     colours = [look(model).colour for model in models]
     left.barh(rows, [epochs[model] for model in models], 0.62, color=colours)
     for row, model in enumerate(models):
-        _note(left, epochs[model], row, duration(epochs[model]))
+        left.annotate(
+            duration(epochs[model]),
+            (epochs[model], row),
+            xytext=(3, 0),
+            textcoords="offset points",
+            va="center",
+            fontsize=8,
+        )
     left.set_yticks(rows, [look(model).label for model in models])
     left.set(xlabel="seconds per epoch", xlim=(0, 1.35 * max(epochs.values())))
+    left.locator_params(axis="x", nbins=4)
     left.invert_yaxis()
-    left.grid(visible=False, axis="y")
+    left.grid(visible=False)  # bars say how long they are
     _draw_whole_runs(right, comparison, models, {t.model: 3600 * t.hours for t in theirs})
     devices = ", ".join(dict.fromkeys(t.device for t in theirs))
     said = f" Published ({devices}): “{sentence}”" if sentence else ""
@@ -168,14 +178,16 @@ def _draw_whole_runs(
 
 
 def _time_axis(axis: Any, low: float, high: float) -> None:
-    """Mark times that people know, from the last one before ``low`` to the first after ``high``."""
-    below = [t for t in TIMES if t <= low][-1:] or [low]
-    above = [t for t in TIMES if t >= high][:1] or [high]
-    axis.set_xlim(below[0] / 1.3, above[0] * 1.3)
-    inside = {t: name for t, name in TIMES.items() if below[0] <= t <= above[0]}
+    """Mark the times that people know around ``low`` to ``high``, and one on each side if few."""
+    left, right = low / 1.6, high * 1.6
+    if sum(left <= t <= right for t in TIMES) < 2:
+        left = max((t for t in TIMES if t <= low), default=low) / 1.6
+        right = min((t for t in TIMES if t >= high), default=high) * 1.6
+    inside = {t: name for t, name in TIMES.items() if left <= t <= right}
     crowded = len(inside) > 4
     names = ["" if crowded and name.startswith("10 ") else name for name in inside.values()]
-    axis.set_xticks(list(inside), names)
+    axis.set_xlim(left, right)
+    axis.set_xticks(list(inside), names, fontsize=8)
     axis.minorticks_off()
 
 
@@ -204,23 +216,20 @@ def _draw_lines(axis: Any, lines: dict[str, Points], m: Metric, *, markers: bool
     axis.margins(x=0.02)
 
 
-def _draw_chance(axis: Any, comparison: Comparison, m: Metric) -> None:
+def _ends(lines: dict[str, Points], m: Metric) -> list[End]:
+    return [
+        (points[-1][1] * m.scale, look(model).label, look(model).colour)
+        for model, points in lines.items()
+    ]
+
+
+def _draw_chance(axis: Any, comparison: Comparison, m: Metric) -> list[End]:
+    """Draw the line of those who guess, if it is known, and return its end."""
     level = chance(comparison.condition.experiment, comparison.condition.setting)
     if level is None or m.name != "accuracy" or "random" in comparison.models:
-        return
+        return []
     axis.axhline(level * m.scale, color=INK, lw=0.8, ls=(0, (1, 3)))
-    _note(axis, axis.get_xlim()[0], level * m.scale, "chance", below=True)
-
-
-def _note(axis: Any, x: float, y: float, text: str, *, below: bool = False) -> None:
-    axis.annotate(
-        text,
-        (x, y),
-        xytext=(3, -3 if below else 0),
-        textcoords="offset points",
-        va="top" if below else "center",
-        fontsize=8,
-    )
+    return [(level * m.scale, "chance", INK)]
 
 
 def _seeds(comparison: Comparison) -> str:

@@ -15,7 +15,7 @@ __all__ = ["Run", "read_runs"]
 
 @dataclass(frozen=True)
 class Run:
-    """A run's configuration and, per epoch, its validation metric and the seconds it took."""
+    """A run's configuration, and for each validation its metric and the seconds since the last."""
 
     config: dict[str, Any]
     metric: str
@@ -26,10 +26,12 @@ class Run:
     def seconds_per_epoch(self) -> float | None:
         """The median, so that a slow first epoch does not count.
 
-        Seeds that were trained together share the time, as they do in the records.
+        Seeds that were trained together share the time, as they do in the records; so do the
+        epochs between two validations.
         """
-        together = self.config.get("seeds_together")
+        together, every = self.config.get("seeds_together"), self.config.get("validate_every")
         share = len(together) if isinstance(together, list) and together else 1
+        share *= every if isinstance(every, int) and every > 0 else 1
         return median(self.seconds) / share if self.seconds else None
 
 

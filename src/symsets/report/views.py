@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from symsets.geometry import agreement, union_of_views
-from symsets.report._drawing import INK, Picture, canvas, style
+from symsets.report._drawing import INK, Picture, canvas, far_apart, label_ends, style
 from symsets.report._sheets import GAP, LINE, Sets, Sheet, named, side_of
 from symsets.report.metrics import metric
 from symsets.report.models import look
@@ -18,7 +18,6 @@ __all__ = ["draw_views", "errors_figure", "views_figure"]
 
 SIDES = ((35.0, 25.0), (-140.0, 25.0))  # azimuth and elevation, degrees
 MAX_POINTS = 4000
-FAR_APART = 30.0  # largest over smallest error
 LEFT, AIR, LARGEST = 1.0, 0.14, 1.1  # for names; between fronts, backs and clouds; of a map
 
 _CHAMFER = metric("chamfer")
@@ -180,16 +179,18 @@ def errors_figure(
     """
     counts = sorted({count for found in errors.values() for count in found})
     with style():
-        figure, (axis,) = canvas(4.6, 3.2)
-        for model, found in errors.items():
-            _draw_errors(axis, model, found)
+        figure, (axis,) = canvas(5.6, 3.2)
+        ends = [_draw_errors(axis, model, found) for model, found in errors.items()]
         axis.axvline(trained_with, color=INK, linewidth=0.6, linestyle=":")
         axis.set(xlabel="views", ylabel="Chamfer distance ×100", xticks=counts, title=title)
-        if _are_far_apart(errors):
+        if far_apart(
+            value for found in errors.values() for some in found.values() for value in some
+        ):
             axis.set_yscale("log")
         else:
             axis.set_ylim(bottom=0)
-        axis.legend(fontsize=8)
+        axis.margins(x=0.02)
+        label_ends(axis, ends)
     return Picture(
         name=name,
         caption=f"Error against the number of views, for networks trained with {trained_with}.",
@@ -199,22 +200,20 @@ def errors_figure(
     )
 
 
-def _are_far_apart(errors: Mapping[str, Mapping[int, Sequence[float]]]) -> bool:
-    """Return whether the largest error would hide the differences between all others."""
-    values = [value for found in errors.values() for some in found.values() for value in some]
-    return 0 < FAR_APART * min(values, default=0.0) < max(values, default=0.0)
-
-
-def _draw_errors(axis: Any, model: str, found: Mapping[int, Sequence[float]]) -> None:
+def _draw_errors(
+    axis: Any, model: str, found: Mapping[int, Sequence[float]]
+) -> tuple[float, str, str]:
+    """Draw a line, and return its end."""
     seen = look(model)
     values = {n: torch.tensor(found[n], dtype=torch.float64) for n in sorted(found)}
+    means = [v.mean().item() for v in values.values()]
     axis.errorbar(
         list(values),
-        [v.mean().item() for v in values.values()],
+        means,
         yerr=[v.std(correction=0).item() for v in values.values()],
-        label=seen.label,
         color=seen.colour,
         marker=seen.marker,
         linestyle=seen.line,
         capsize=2,
     )
+    return means[-1], seen.label, seen.colour

@@ -1,1 +1,91 @@
-"""Fitting networks, and what runs leave behind."""
+"""Fitting networks, and what runs leave behind.
+
+Train your own sets in ten lines. All you need is a tensor of sets ``(M, N, C, *E)``, a target for
+each of them and a network; here, which of eight points is nearest to the mean of all?
+
+    >>> import torch
+    >>> from symsets import DSS, Sequential, select_loss
+    >>> from symsets.data import LabelledSets
+    >>> from symsets.nn import Select
+    >>> from symsets.train import ACCURACY, Plan, Task, evaluate, fit
+    >>> _ = torch.manual_seed(0)
+    >>> x = torch.randn(1200, 8, 2)
+    >>> y = (x - x.mean(1, keepdim=True)).square().sum(2).argmin(1)
+    >>> train, val, test = (LabelledSets(x[i::3], y[i::3]) for i in range(3))
+    >>> net = Sequential(DSS(torch.nn.Linear(2, 32), pool="mean"), torch.nn.ReLU(), Select(32))
+    >>> task = Task(select_loss, (ACCURACY,))  # what to make small, what to report
+    >>> [fitted] = fit([net], [0], Plan(epochs=5, learning_rate=1e-2), train, val, task)
+    >>> net.load_state_dict(fitted.best)  # the weights of the epoch that validation liked most
+    <All keys matched successfully>
+    >>> [found] = evaluate(net.eval(), test, task)
+    >>> found.mean("accuracy") > 0.25  # chance: 0.125
+    True
+
+Several networks and seeds train as one computation; anything with the methods of
+:class:`~symsets.data.Supply` takes the place of :class:`~symsets.data.LabelledSets` and may make
+fresh sets in every step. ``examples/train_your_own.py`` has more to read.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from symsets.train.ensemble import Ensemble
+    from symsets.train.evaluation import Evaluation, evaluate
+    from symsets.train.fitting import Fitted, fit
+    from symsets.train.metrics import (
+        ACCURACY,
+        Metric,
+        Task,
+        accuracy,
+        mean_absolute_error,
+        psnr,
+        ssim,
+    )
+    from symsets.train.plan import Plan
+
+__all__ = [
+    # training
+    "fit",
+    "Plan",
+    "Fitted",
+    "Ensemble",
+    # what is learnt and measured
+    "Task",
+    "Metric",
+    "ACCURACY",
+    "accuracy",
+    "mean_absolute_error",
+    "psnr",
+    "ssim",
+    # what came out
+    "evaluate",
+    "Evaluation",
+]
+
+_MODULES = {
+    "fit": "fitting",
+    "Fitted": "fitting",
+    "Plan": "plan",
+    "Ensemble": "ensemble",
+    "evaluate": "evaluation",
+    "Evaluation": "evaluation",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Import a name when it is first used: Lightning takes seconds, and is an extra."""
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    module = _MODULES.get(name, "metrics")
+    if module == "fitting":
+        from symsets.extras import require
+
+        require("lightning", "experiments")
+    return getattr(import_module(f"{__name__}.{module}"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *__all__])

@@ -86,12 +86,6 @@ class Ensemble(nn.Module):
         """Return a copy of the state of member ``k``, as the network names it."""
         return {name: v[k].detach().clone() for name, v in self.stacked.state_dict().items()}
 
-    def load_member_state(self, k: int, state: dict[str, Tensor]) -> None:
-        """Set the state of member ``k``."""
-        with torch.no_grad():
-            for name, value in self.stacked.state_dict().items():
-                value[k].copy_(state[name])
-
 
 def _stacked(tensors: Sequence[Tensor]) -> Tensor:
     """Stack tensors and keep the order in which their entries lie in memory."""

@@ -5,7 +5,8 @@ import numpy as np
 import pytest
 import torch
 
-from symsets.data.views import MeshFolder, load_mesh, render_meshes, view_source
+from symsets.data import view_source
+from symsets.data.views import MeshFolder, load_mesh, render_meshes
 from symsets.data.views._mesh_files import read_mesh
 from symsets.data.views.cameras import random_cameras
 from symsets.data.views.casting import cast

@@ -1,7 +1,8 @@
 import pytest
 import torch
 
-from symsets.data.views import CATEGORIES, GeneratedViews, make_objects, make_views, view_source
+from symsets.data import view_source
+from symsets.data.views import CATEGORIES, GeneratedViews, make_objects, make_views
 from symsets.data.views._random import Draws, make_keys, uniform
 from symsets.data.views.batch import Views
 from symsets.data.views.parts import Builder
@@ -187,7 +188,6 @@ def test_batches_can_be_cut_and_joined():
     fewer = views.first_views(2)
     assert fewer.num_views == 2 == fewer.cameras.focal.shape[1]
     assert views.to("cpu", F64).points.dtype == F64
-    assert views.without_points().points is None
     assert torch.equal(views.targets[:, :, 4:], views.back)
     assert len(views) == 3
 
@@ -217,7 +217,10 @@ def test_random_numbers_are_even_and_independent():
         (lambda: GeneratedViews().views("all", 1), r"split must be one of"),
         (lambda: GeneratedViews().views("test", 0), r"num must be positive, got 0"),
         (lambda: make_views("cars", [0], size=8).first_views(4), r"num must be in 1\.\.3, got 4"),
-        (lambda: view_source("nowhere"), r"data must be a folder or one of .*, got 'nowhere'"),
+        (
+            lambda: view_source("nowhere"),
+            r"data must be a folder that exists or one of .*, got 'nowhere'",
+        ),
     ],
 )
 def test_bad_input_gets_a_sentence(call, message):

@@ -6,7 +6,6 @@ from symsets.data.views.meshes import MeshFolder, load_mesh, render_meshes
 from symsets.data.views.objects import CATEGORIES, make_objects
 from symsets.data.views.published import NoxFolder, has_nox
 from symsets.data.views.rendering import GeneratedViews, make_views
-from symsets.data.views.source import view_source
 from symsets.data.views.surface import sample_surface
 
 __all__ = [
@@ -15,7 +14,6 @@ __all__ = [
     "Cameras",
     "random_cameras",
     # where they come from
-    "view_source",
     "CATEGORIES",
     "GeneratedViews",
     "make_views",

@@ -80,10 +80,6 @@ class Views:
             cameras=None if self.cameras is None else self.cameras.to(device, dtype),
         )
 
-    def without_points(self) -> Views:
-        """Leave out the points of the true shape, which training does not need."""
-        return replace(self, points=None)
-
     @staticmethod
     def join(some: Sequence[Views]) -> Views:
         """Put batches end to end."""

@@ -24,8 +24,9 @@ __all__ = ["NoxFolder", "has_nox"]
 SYNSETS = {"cars": "02958343", "airplanes": "02691156", "chairs": "03001627"}
 TEST_FOLDERS = ("val", "test")
 NOX_NEEDS = (
-    "ShapeNetCOCO needs train/ and val/ with a folder per category (02958343 cars, 02691156 "
-    "airplanes, 03001627 chairs), in it a folder per object, and in that for each view "
+    "ShapeNetCOCO and ShapeNetPlain need train/ and val/ with a folder per category (02958343 "
+    "cars, 02691156 airplanes, 03001627 chairs), in it a folder per object, and in that for each "
+    "view "
     "frame_XXXXXXXX_Color_00.png, …_NOXRayTL_00.png and …_NOXRayTL_01.png; get "
     "shapenetcoco_v1.zip or shapenetplain_v1.zip from geometry.stanford.edu/projects/xnocs and "
     "unpack it there"

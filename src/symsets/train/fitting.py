@@ -21,7 +21,7 @@ from torch.utils.data import DataLoader
 
 from symsets.data.labelled import Supply
 from symsets.train.ensemble import Ensemble
-from symsets.train.evaluate import Evaluation, evaluate
+from symsets.train.evaluation import Evaluation, evaluate
 from symsets.train.files import written_whole
 from symsets.train.metrics import Task
 from symsets.train.plan import Plan

@@ -7,7 +7,7 @@ from symsets.data.colors import ColorSets, grey
 from symsets.data.labelled import LabelledSets
 from symsets.models.unet import UNet
 from symsets.train.ensemble import Ensemble
-from symsets.train.evaluate import evaluate, outputs_of
+from symsets.train.evaluation import evaluate, outputs_of
 from symsets.train.metrics import ACCURACY, Metric, Task, mean_absolute_error, psnr
 
 CLASSIFY = Task(

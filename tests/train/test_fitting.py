@@ -13,8 +13,8 @@ from symsets.data import Signals
 from symsets.data.colors import ColorSets
 from symsets.models.signals import SignalNetwork
 from symsets.train.ensemble import Ensemble
-from symsets.train.evaluate import evaluate
-from symsets.train.fit import fit
+from symsets.train.evaluation import evaluate
+from symsets.train.fitting import fit
 from symsets.train.metrics import ACCURACY, Metric, Task
 from symsets.train.plan import Plan
 from symsets.train.step import CapturedSteps, EagerSteps
@@ -223,7 +223,7 @@ def test_rare_validation_changes_what_is_seen_and_not_what_is_learnt(sets, tmp_p
 
 
 def test_checkpoints_take_a_tenth_of_the_time_at_most(sets, tmp_path, monkeypatch):
-    from symsets.train.fit import _Checkpoint
+    from symsets.train.fitting import _Checkpoint
 
     saved = []
     monkeypatch.setattr(_Checkpoint, "FREE", 0.0)

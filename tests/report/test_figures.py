@@ -1,0 +1,61 @@
+"""Figures whose words can be read: nothing lies on top of them."""
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from symsets.report import gather
+from symsets.report.figures import pictures
+from symsets.train.records import Record, read_records, write_records
+
+
+def drawn(folder, ending):
+    (comparison,) = gather([folder]).comparisons
+    (picture,) = (p for p in pictures(comparison) if p.name.endswith(ending))
+    picture.figure.draw_without_rendering()
+    return picture.figure
+
+
+def extents(texts):
+    return [text.get_window_extent() for text in texts if text.get_text()]
+
+
+@pytest.mark.parametrize("ending", ["accuracy-by-size", "curves"])
+def test_no_curve_crosses_the_word_chance(signals, ending):
+    (axis,) = drawn(signals, ending).axes
+    (word,) = (text for text in axis.texts if text.get_text() == "chance")
+    assert word.get_window_extent().x0 > axis.get_window_extent().x1
+    others = [text for text in axis.texts if text is not word]
+    assert word.get_window_extent().count_overlaps(extents(others)) == 0
+
+
+@pytest.mark.parametrize(
+    ("low", "high"), [(0.2, 0.5), (0.7, 30_000), (2, 20), (4, 700), (30, 4000), (140, 190)]
+)
+def test_ticks_of_times_do_not_touch(signals, low, high):
+    path = signals / "results.json"
+    records = read_records(path)
+    times = {"dss-sum": low, "siamese": high, "sridhar": high}
+    write_records(path, [replace(r, seconds=times[r.model]) for r in records])
+    figure = drawn(signals, "time")
+    for axis in figure.axes:
+        first, *rest = labels = extents(axis.get_xticklabels())
+        assert len(labels) >= 2
+        for left, right in zip([first, *rest], rest, strict=False):
+            assert left.x1 + 6 < right.x0  # pixels
+        assert labels[-1].x1 <= figure.bbox.x1
+
+
+@pytest.mark.parametrize(("worst", "scale"), [(3.0, "linear"), (4000.0, "log")])
+def test_an_error_that_explodes_does_not_hide_the_other_curves(tmp_path, worst, scale):
+    run = tmp_path / "runs" / "siamese"
+    run.mkdir(parents=True)
+    config = {"experiment": "views", "model": "siamese", "setting": "cars", "recipe": "ours"}
+    config |= {"preset": "quick", "data": "cars", "train_size": 8, "seed": 0}
+    (run / "config.json").write_text(json.dumps(config))
+    (run / "curves.csv").write_text(f"epoch,val_loss,val_chamfer\n1,1,{worst}\n2,1,2\n3,1,1\n")
+    record = Record(metric="chamfer", value=1.0, **config)
+    write_records(tmp_path / "results.json", [record])
+    (axis,) = drawn(tmp_path, "curves").axes
+    assert axis.get_yscale() == scale

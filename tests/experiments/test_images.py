@@ -69,7 +69,7 @@ def write_pictures(root, *counts):
     return root
 
 
-def write_clips(path, lengths=(9, 10, 8, 11, 9, 8)):
+def write_clips(path, lengths=(9, 10, 8, 11, 9, 8), **more):
     """Write a pack whose clips change from frame to frame, a third of them for each split."""
     encoded = []
     for i in range(sum(lengths)):
@@ -82,6 +82,7 @@ def write_clips(path, lengths=(9, 10, 8, 11, 9, 8)):
         offsets=np.cumsum([0, *map(len, encoded)]),
         clip_start=np.cumsum([0, *lengths]),
         split=np.array([0, 1, 2] * (len(lengths) // 3)),
+        **more,
     )
     return path
 
@@ -142,6 +143,20 @@ def test_a_study_leaves_a_record_of_every_metric_and_a_network(name, tmp_path, d
     assert last["epoch"] == "2"
     assert {f"val_{metric}" for metric in METRICS[name]} < set(last)
     assert_the_network_comes_back(name, out, path, data[name], last)
+
+
+def test_frames_are_also_told_apart_by_source(tmp_path):
+    names = ["a/0", "a/1", "a/2", "b/3", "b/4", "b/5"]  # the test has clips 2 and 5
+    clips = write_clips(tmp_path / "clips.npz", name=np.array(names))
+    out = tmp_path / "study"
+    assert run("frames", out, clips).exit_code == 0
+    found = {r.metric: r.value for r in read_records(out / "results.json")}
+    assert set(found) == {"accuracy", "accuracy/a", "accuracy/b"}
+    with np.load(only_run(out) / "predictions.npz") as kept:
+        right = kept["accuracy"]
+    assert found["accuracy/a"] == pytest.approx(right[0::2].mean())
+    assert found["accuracy/b"] == pytest.approx(right[1::2].mean())
+    assert "by source" in (out / "report.md").read_text()
 
 
 def assert_the_network_comes_back(name, out, path, source, last):

@@ -1,5 +1,6 @@
 """The experiments on shapes and on views from the command line, as small as they can be."""
 
+import json
 from dataclasses import replace
 
 import numpy as np
@@ -10,6 +11,7 @@ from typer.testing import CliRunner
 import symsets
 from symsets.cli import app
 from symsets.cli import run as command
+from symsets.data import skip_study
 from symsets.experiments import shapes, study, views
 from symsets.experiments.describe import make_study
 from symsets.train.records import read_records
@@ -177,6 +179,20 @@ def assert_the_network_comes_back(name, out, source):
     # Seen from many sides: the first three are those of training.
     assert known["chamfer@3"] == pytest.approx(known["chamfer"], rel=1e-4)
     assert len({known[name] for name in BY_VIEWS}) == len(BY_VIEWS)
+
+
+def test_a_study_of_shapes_says_how_hard_its_data_are(tmp_path, data):
+    result = run("shapes", tmp_path, data["shapes"], "--as", "points")
+    assert result.exit_code == 0
+    (path,) = tmp_path.glob("skips-*.json")
+    found = json.loads(path.read_text())
+    source = shapes.EXPERIMENT.open_source(data["shapes"], 0)
+    for name, split in (("validation", "val"), ("test", "test")):
+        expected = skip_study(source.motions(split), (1, 2, 3, 4))  # 30 frames allow no more
+        assert found[name] == {str(skip): value for skip, value in expected.items()}
+    page = (tmp_path / "report.md").read_text()
+    assert "Mean shape by skip" in page
+    assert "80.95" in page
 
 
 @pytest.mark.usefixtures("no_report")

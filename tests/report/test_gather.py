@@ -137,7 +137,7 @@ def test_values_must_be_numbers(tmp_path):
 
 def test_a_broken_search_is_one_sentence(signals):
     (signals / "search.json").write_text('{"dss-sum": 0.9}')
-    with pytest.raises(ValueError, match="must map models to learning rates"):
+    with pytest.raises(ValueError, match="must map names to names to numbers"):
         gather([signals])
 
 

@@ -8,7 +8,15 @@ from rich.console import Console
 from symsets.report import gather, to_markdown, to_rich
 from symsets.report.metrics import metric
 from symsets.report.models import LOOKS, look, rank
-from symsets.report.tables import Cell, Table, duration, results_table, search_table
+from symsets.report.tables import (
+    Cell,
+    Table,
+    duration,
+    parts_table,
+    results_table,
+    search_table,
+    skip_table,
+)
 from symsets.train.records import Record, write_records
 
 
@@ -196,6 +204,35 @@ def test_a_search_shows_the_rate_that_won_and_the_one_that_failed(signals):
     assert table.columns == ("model", "1e-3", "1e-4")
     assert [cell.best for cell in rows(table)["DSS(sum)"].values()] == [False, False, True]
     assert rows(table)["Siamese"]["1e-4"].text == "failed"
+
+
+def test_parts_of_the_data_have_a_table_of_their_own(tmp_path):
+    values = {"accuracy": (0.5, 0.4), "accuracy/indoor": (0.8, 0.3), "accuracy/street": (0.2, 0.5)}
+    records = [
+        Record(experiment="frames", model=model, metric=name, value=both[k])
+        for name, both in values.items()
+        for k, model in enumerate(("dss-sum", "siamese-ds"))
+    ]
+    write_records(tmp_path / "results.json", records)
+    comparison = gather([tmp_path]).comparisons[0]
+    table = parts_table(comparison)
+    assert table.columns == ("model", "indoor", "street")
+    cells = rows(table)["DSS(sum)"]
+    assert (cells["indoor"].text, cells["indoor"].best) == ("80.00", True)
+    assert (cells["street"].text, cells["street"].best) == ("20.00", False)
+    assert not any("indoor" in column for column in results_table(comparison).columns)
+
+
+def test_without_parts_there_is_no_such_table(signals):
+    assert parts_table(gather([signals]).comparisons[0]) is None
+
+
+def test_skips_stand_beside_the_published_ones():
+    table = skip_table("pack", {"test": {"1": 0.7, "2": 0.5}})
+    assert table.columns == ("skip", "1", "2", "3", "5", "10")
+    test, published = table.rows
+    assert [cell.text for cell in test] == ["test", "70.00", "50.00", "–", "–", "–"]
+    assert [cell.text for cell in published][1:] == ["80.95", "–", "43.75", "32.91", "27.73"]
 
 
 def test_models_have_one_look_each():

@@ -93,7 +93,8 @@ Data = Annotated[
     typer.Option(help="A folder, a packed .npz, or a name that `symsets data` lists."),
 ]
 SettingNames = Annotated[
-    str | None, typer.Option("--settings", help="Settings of the experiment, joined by commas.")
+    str | None,
+    typer.Option("--settings", "--as", help="Settings of the experiment, joined by commas."),
 ]
 
 
@@ -197,6 +198,7 @@ def _run(name: str, out: Path | None, *, preset: str, device: str, **described: 
         console.quiet = not is_first()
         console.print(announcement(study))
         study.keep_inputs()
+        study.measure_source()
         study.run_baselines()
         _run_with_progress(study)
         if is_first():

@@ -64,8 +64,9 @@ class FrameSets(MadeSets):
         self.augment = Augment(size)
 
     def source_of(self, which: int) -> str:
-        """Return where the clip of a set comes from: the part of its name before a slash."""
-        return self.names[which % len(self.names)].partition("/")[0]
+        """Return where the clip of a set comes from: what its name has before a slash, if any."""
+        folder, slash, _ = self.names[which % len(self.names)].partition("/")
+        return folder if slash else ""
 
     def make(
         self, which: Tensor, generator: torch.Generator | None, *, augment: bool

@@ -105,6 +105,10 @@ class Experiment:
         keep_more: Gives further arrays of a source that its example sets need to be seen.
         measure_more: Measures further metrics of a trained network on so many test sets of a
             source and a setting, on a device.
+        parts_of: Says which test sets belong to which part of the data, where that is of interest;
+            the first metric is then reported for each part, too.
+        measure_source: Measures a source itself, by the name of the file that keeps it: rows of
+            numbers, each by a name.
         relative_cost: Of models that are much cheaper or dearer than others.
         default_data: What a user who names no data gets.
     """
@@ -126,5 +130,9 @@ class Experiment:
     baselines: Mapping[str, Callable[[Tensor], Tensor]] = field(default_factory=dict)
     keep_more: Callable[[Any], dict[str, Tensor]] = lambda source: {}
     measure_more: Callable[[nn.Module, Any, str, int, str], dict[str, Tensor]] | None = None
+    parts_of: Callable[[Any], dict[str, Tensor]] = lambda sets: {}
+    measure_source: Mapping[str, Callable[[Any], dict[str, dict[str, float]]]] = field(
+        default_factory=dict
+    )
     relative_cost: Mapping[str, float] = field(default_factory=dict)
     default_data: str = ""

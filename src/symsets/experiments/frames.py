@@ -5,6 +5,9 @@ from __future__ import annotations
 from functools import partial
 from typing import cast
 
+import torch
+from torch import Tensor
+
 from symsets.data import video_source
 from symsets.data.clips import VideoSource
 from symsets.data.frames import FrameSets
@@ -21,6 +24,7 @@ from symsets.models._blocks import MODELS
 __all__ = ["EXPERIMENT"]
 
 NUM_ELEMENTS = 8
+MOST_SOURCES = 12  # that are reported one by one
 PRESETS = {
     "smoke": Preset(
         models=("dss-sum", "siamese-ds"),
@@ -61,6 +65,15 @@ def make_sets(
     return FrameSets(source.clips(split, num, device), num, seed=seed)
 
 
+def by_source(sets: FrameSets) -> dict[str, Tensor]:
+    """Return the sets of every source of clips, if these are few enough for a table."""
+    names = [sets.source_of(which) for which in range(sets.num_sets)]
+    sources = sorted(set(names))
+    if not 1 < len(sources) <= MOST_SOURCES:
+        return {}
+    return {source: torch.tensor([name == source for name in names]) for source in sources}
+
+
 EXPERIMENT = Experiment(
     name="frames",
     network="selection",
@@ -77,5 +90,6 @@ EXPERIMENT = Experiment(
     open_source=lambda data, seed: cast(Source, video_source(data, size=80, seed=seed)),
     make_sets=make_sets,
     learning_rates=SELECTION_RATES,
+    parts_of=by_source,
     default_data="embedded",
 )

@@ -7,7 +7,7 @@ from typing import cast
 import torch
 from torch import Tensor
 
-from symsets.data import CentralFrameSets, mean_shape, motion_source
+from symsets.data import CentralFrameSets, mean_shape, motion_source, skip_study
 from symsets.data.motions import MotionSource
 from symsets.experiments.experiment import Experiment, Preset, Source
 from symsets.experiments.images import PATIENCE, PUBLISHED_MODELS, SELECT, scaled
@@ -18,6 +18,7 @@ from symsets.train.plan import Plan, epochs_between_validations
 __all__ = ["EXPERIMENT"]
 
 NUM_FRAMES = 7
+SKIPS = (1, 2, 3, 4, 5, 10)  # of the study of the mean shape; the paper has 1, 3, 5 and 10
 PRESETS = {
     "smoke": Preset(
         models=("dss-sum", "siamese-ds"),
@@ -107,6 +108,17 @@ def faces_of(source: MotionSource) -> dict[str, Tensor]:
     return {} if faces is None else {"faces": faces}
 
 
+def by_skip(source: MotionSource) -> dict[str, dict[str, float]]:
+    """Measure how hard the task is: the accuracy of the mean shape, by the distance of frames."""
+    found = {}
+    for name, split in (("validation", "val"), ("test", "test")):
+        motions = source.motions(split)
+        longest = (int(motions.lengths.max()) - 1) // (NUM_FRAMES - 1)
+        study = skip_study(motions, [skip for skip in SKIPS if skip <= longest])
+        found[name] = {str(skip): accuracy for skip, accuracy in study.items()}
+    return found
+
+
 def nearest_to_mean(x: Tensor) -> Tensor:
     """Score the shape that is nearest to the mean with one, all others with zero."""
     return torch.nn.functional.one_hot(mean_shape(x), x.shape[1]).float()
@@ -132,5 +144,6 @@ EXPERIMENT = Experiment(
     settings_of=settings_of,
     baselines={"mean-shape": nearest_to_mean},
     keep_more=faces_of,
+    measure_source={"skips": by_skip},
     default_data="embedded",
 )

@@ -263,6 +263,7 @@ class Study:
                 precision=plan.precision,
                 batch_size=plan.evaluation_batch,
             )[0]
+            found.values.update(self._by_part(found, test))
             found.values.update(self._more(network, group.setting))
             arguments: dict[str, Any] = network.arguments  # type: ignore[assignment]
             save(run.path, self.experiment.network, arguments, network.state_dict())
@@ -299,6 +300,12 @@ class Study:
             device=device_name(self.device),
             **more,
         )
+
+    def _by_part(self, found: Evaluation, test: Supply) -> dict[str, Tensor]:
+        """Take the first metric apart: ``accuracy/<part>``."""
+        name = self.experiment.task.metric.name
+        parts = self.experiment.parts_of(test)
+        return {f"{name}/{part}": found.values[name][which] for part, which in parts.items()}
 
     def _more(self, network: nn.Module, setting: str) -> dict[str, Tensor]:
         """Measure what only this experiment asks for."""
@@ -345,6 +352,13 @@ class Study:
         if records:
             self.write_results()
         return records
+
+    def measure_source(self) -> None:
+        """Measure what concerns the data alone, once."""
+        for name, measure in self.experiment.measure_source.items():
+            path = self.out / f"{'-'.join(filter(None, (name, self.data)))}.json"
+            if not path.exists() and is_first():
+                write_json(path, measure(self.source))
 
     def keep_inputs(self) -> None:
         """Keep the first test sets of every setting, for a report that shows them."""

@@ -18,7 +18,11 @@ from symsets.report.models import rank
 from symsets.report.runs import Run, read_runs
 from symsets.train.records import Record, read_records
 
-__all__ = ["Comparison", "Condition", "Score", "Study", "belongs", "gather"]
+__all__ = ["Comparison", "Condition", "Numbers", "Score", "Study", "belongs", "gather"]
+
+
+Numbers = dict[str, dict[str, float]]
+"""Rows of numbers by name, not-a-number where one is missing."""
 
 
 @dataclass(frozen=True)
@@ -112,7 +116,9 @@ class Comparison:
     def metrics(self) -> list[Metric]:
         """All metrics, the one that the paper reports first; without those of a series."""
         first = METRICS.get(self.condition.experiment)
-        names = dict.fromkeys(name for _, name, _ in self.scores if name not in self._series)
+        names = dict.fromkeys(
+            name for _, name, _ in self.scores if name not in self._series and "/" not in name
+        )
         return [metric(name) for name in sorted(names, key=lambda name: name != first)]
 
     @property
@@ -132,6 +138,15 @@ class Comparison:
                 if score is not None:
                     found.setdefault(model, {})[num] = score.values
         return found
+
+    @property
+    def by_part(self) -> dict[str, dict[str, Score]]:
+        """The scores of all models on parts of the data, such as ``accuracy/<source>``."""
+        found: dict[str, dict[str, Score]] = {}
+        for (size, name, model), score in self.scores.items():
+            if "/" in name and size == self.largest:
+                found.setdefault(name.partition("/")[2], {})[model] = score
+        return dict(sorted(found.items()))
 
     def score(self, model: str, *, metric: str = "", size: int | None = None) -> Score | None:
         """Return a score, by default of the first metric at the largest size.
@@ -157,7 +172,8 @@ class Study:
     directories: tuple[Path, ...]
     records: tuple[Record, ...]
     comparisons: tuple[Comparison, ...]
-    searches: dict[Path, dict[str, dict[str, float]]]
+    searches: dict[Path, Numbers]
+    skips: dict[Path, Numbers]
 
     @property
     def num_runs(self) -> int:
@@ -176,7 +192,7 @@ def _run_id(r: Record) -> tuple[str | int, ...]:
 
 
 def gather(directories: Iterable[Path | str]) -> Study:
-    """Read the results, runs and learning-rate searches of one or more folders.
+    """Read the results, runs, learning-rate searches and skip studies of one or more folders.
 
     Raises:
         ValueError: If a folder holds no results, or what it holds cannot be read.
@@ -190,9 +206,8 @@ def gather(directories: Iterable[Path | str]) -> Study:
     if not records:
         raise ValueError(f"{folders[0] / 'results.json'} must hold at least one record, got none")
     runs = [run for folder in folders for run in read_runs(folder)]
-    files = (path for folder in folders for path in sorted(folder.glob("search*.json")))
-    searches = {path: search for path in files if (search := _search(path))}
-    return Study(folders, records, tuple(_compare(records, runs)), searches)
+    searches, skips = (_numbers(folders, name) for name in ("search", "skips"))
+    return Study(folders, records, tuple(_compare(records, runs)), searches, skips)
 
 
 def _records(folder: Path) -> list[Record]:
@@ -211,15 +226,21 @@ def _checked(record: Record, path: Path) -> Record:
     return Record(**{**record.__dict__, "value": plain})
 
 
-def _search(path: Path) -> dict[str, dict[str, float]]:
+def _numbers(folders: Iterable[Path], name: str) -> dict[Path, Numbers]:
+    """Read all tables of a name, such as ``search.json`` and ``search-points.json``."""
+    files = (path for folder in folders for path in sorted(folder.glob(f"{name}*.json")))
+    return {path: found for path in files if (found := _read_numbers(path))}
+
+
+def _read_numbers(path: Path) -> Numbers:
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
         return {
-            model: {rate: math.nan if v is None else float(v) for rate, v in tried.items()}
-            for model, tried in content.items()
+            row: {key: math.nan if v is None else float(v) for key, v in numbers.items()}
+            for row, numbers in content.items()
         }
     except (ValueError, TypeError, AttributeError) as error:
-        raise ValueError(f"{path} must map models to learning rates to values: {error}") from error
+        raise ValueError(f"{path} must map names to names to numbers: {error}") from error
 
 
 def _compare(records: Sequence[Record], runs: Sequence[Run]) -> list[Comparison]:

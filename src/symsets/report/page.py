@@ -18,7 +18,7 @@ from symsets.report.gather import Comparison, Study, gather
 from symsets.report.headline import headline
 from symsets.report.models import look
 from symsets.report.render import to_markdown
-from symsets.report.tables import Table, results_table, search_table
+from symsets.report.tables import Table, parts_table, results_table, search_table, skip_table
 from symsets.report.verdicts import RULE, Verdict, verdicts
 from symsets.report.views import errors_figure
 
@@ -78,15 +78,16 @@ def write(
         raise ValueError(f"out must end in .html, got {str(html)!r}")
     chapters = _chapters(study, examples=examples)
     by = METRICS.get(study.records[0].experiment, "accuracy")
-    searches = tuple(
-        search_table("-".join([path.parent.name, *path.stem.split("-")[1:]]), found, by)
-        for path, found in study.searches.items()
+    more = (
+        *(table for c in study.comparisons if (table := parts_table(c))),
+        *(skip_table(_after_dash(path), found) for path, found in study.skips.items()),
+        *(search_table(_about(path), found, by) for path, found in study.searches.items()),
     )
     sections = [section for chapter in chapters for section in chapter.sections]
     html.parent.mkdir(parents=True, exist_ok=True)
     figures = tuple(p.save_png(html.parent / "figures") for s in sections for p in s.pictures)
     markdown = html.with_suffix(".md")
-    content = _content(study, chapters, searches)
+    content = _content(study, chapters, more)
     html.write_text(_rendered("page.html", content, escape=True), encoding="utf-8")
     markdown.write_text(_rendered("page.md", content, escape=False), encoding="utf-8")
     return Report(
@@ -94,7 +95,7 @@ def write(
         markdown=markdown,
         figures=figures,
         headlines=tuple(_with_name(s, sections) for s in sections if s.headline),
-        tables=(*(section.table for section in sections), *searches),
+        tables=(*(section.table for section in sections), *more),
         verdicts=tuple(verdict for section in sections for verdict in section.verdicts),
     )
 
@@ -148,14 +149,22 @@ def _with_name(section: Section, sections: Sequence[Section]) -> str:
     return section.headline if len(sections) == 1 else f"{section.name}: {section.headline}"
 
 
-def _content(study: Study, chapters: list[Chapter], searches: tuple[Table, ...]) -> dict[str, Any]:
+def _after_dash(path: Path) -> str:
+    return path.stem.partition("-")[2]
+
+
+def _about(path: Path) -> str:
+    return "-".join(filter(None, [path.parent.name, _after_dash(path)]))
+
+
+def _content(study: Study, chapters: list[Chapter], more: tuple[Table, ...]) -> dict[str, Any]:
     """Return all that the templates may speak of."""
     models = sorted({record.model for record in study.records})
     return {
         "title": ", ".join(chapter.experiment for chapter in chapters),
         "chapters": chapters,
         "num_sections": sum(len(chapter.sections) for chapter in chapters),
-        "searches": searches,
+        "more": more,
         "num_runs": study.num_runs,
         "num_failed": study.num_failed,
         "num_models": len(models),

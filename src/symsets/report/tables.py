@@ -6,17 +6,26 @@ import math
 from dataclasses import dataclass
 
 from symsets.experiments.published import (
+    MEAN_SHAPE_BY_SKIP,
     METRICS,
     PUBLISHED_DATA,
     claims,
     published,
     published_models,
 )
-from symsets.report.gather import Comparison, Condition, Score
+from symsets.report.gather import Comparison, Condition, Numbers, Score
 from symsets.report.metrics import Metric, metric
 from symsets.report.models import BASELINES, look, rank
 
-__all__ = ["Cell", "Table", "duration", "results_table", "search_table"]
+__all__ = [
+    "Cell",
+    "Table",
+    "duration",
+    "parts_table",
+    "results_table",
+    "search_table",
+    "skip_table",
+]
 
 NOTHING = "–"
 
@@ -73,12 +82,32 @@ def results_table(comparison: Comparison) -> Table:
     )
 
 
+def parts_table(comparison: Comparison) -> Table | None:
+    """Return the first metric of every model on each part of the data, if there are parts."""
+    parts, m = comparison.by_part, comparison.metrics[0]
+    if not parts:
+        return None
+    models = [x for x in comparison.models if any(x in scores for scores in parts.values())]
+    columns = []
+    for scores in parts.values():
+        means = [score.mean for score in scores.values() if score.values]
+        best = (min if m.better == "lower" else max)(means, default=None)
+        columns.append([_score_cell(scores.get(model), m, best) for model in models])
+    return Table(
+        title=f"{comparison.condition.name} by source",
+        caption=f"{m.title[:1].upper()}{m.title[1:]} on the test sets of each source; "
+        f"data: {comparison.condition.data}.",
+        columns=("model", *parts),
+        rows=tuple(zip([Cell(look(model).label) for model in models], *columns, strict=True)),
+    )
+
+
 def _same_data(condition: Condition) -> bool:
     """Tell whether we used the data of the paper."""
     return condition.data.startswith(PUBLISHED_DATA.get(condition.experiment, ()))
 
 
-def search_table(name: str, search: dict[str, dict[str, float]], by: str = "accuracy") -> Table:
+def search_table(name: str, search: Numbers, by: str = "accuracy") -> Table:
     """Return the validation metric of each model at each learning rate that was tried."""
     rates = sorted({rate for tried in search.values() for rate in tried}, key=float, reverse=True)
     m = metric(by)
@@ -99,6 +128,24 @@ def search_table(name: str, search: dict[str, dict[str, float]], by: str = "accu
         caption=f"On validation: {m.header}; bold: the rate that was chosen by it.",
         columns=("model", *rates),
         rows=tuple(rows),
+    )
+
+
+def skip_table(data: str, found: Numbers) -> Table:
+    """Return how often the mean shape is the central one, by the distance between frames."""
+    m = metric("accuracy")
+    printed = {str(skip): value for skip, value in MEAN_SHAPE_BY_SKIP.items()}
+    lines = {**found, "published (D-FAUST), validation": printed}
+    skips = sorted({skip for line in lines.values() for skip in line}, key=int)
+    return Table(
+        title=f"Mean shape by skip ({data})",
+        caption=f"Of the shape nearest to the mean of its set: {m.header}; frames of a set are so "
+        "many frames of the motion apart.",
+        columns=("skip", *skips),
+        rows=tuple(
+            (Cell(name), *(Cell(m.show(line[s]) if s in line else NOTHING) for s in skips))
+            for name, line in lines.items()
+        ),
     )
 
 

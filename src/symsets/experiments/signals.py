@@ -9,7 +9,7 @@ from symsets.data import LabelledSets, Signals
 from symsets.experiments.experiment import Experiment, Preset
 from symsets.models.signals import MODELS, SignalNetwork
 from symsets.train.metrics import ACCURACY, Task
-from symsets.train.plan import Plan
+from symsets.train.plan import Plan, epochs_between_validations
 
 __all__ = ["EXPERIMENT", "PRESETS", "PUBLISHED_MODELS"]
 
@@ -70,6 +70,7 @@ def make_plan(recipe: str, epochs: int, setting: str) -> Plan:
         schedule="cosine" if ours else "constant",
         average=AVERAGE if ours else 0.0,
         patience=1000 if ours else PATIENCE,
+        validate_every=epochs_between_validations(epochs, at_least=20) if ours else 1,
     )
 
 

@@ -13,7 +13,7 @@ from torch import Tensor
 __all__ = ["Agreement", "agreement", "chamfer", "f_score", "nearest"]
 
 METHODS = ("auto", "tree", "chunks")
-CHUNK = 2**24  # pairs of points at once: 64 MiB in float32
+CHUNK = 2**24  # pairs of points at once: twice 64 MiB in float32
 
 
 def nearest(a: Tensor, b: Tensor, *, method: str = "auto", chunk: int = CHUNK) -> Tensor:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+import torch
 from torch import Tensor, nn
 
+from symsets.nn._memory import add_into, makes_new_memory, own_gradient
 from symsets.nn._parts import as_element, check_elements
 from symsets.sets import RaggedSets, Sets, map_elements, spread
 
@@ -74,20 +76,27 @@ class AdditiveSetLayer(SetLayer):
         check_elements(x, self.element, self)
         # The message first: then the backward pass adds its gradient to the element's in place.
         message = self.message(x, *args)
-        return add_message(map_elements(x, self.element, *args), message, self.channel_axis)
+        reuse = makes_new_memory(self.element)
+        x = own_gradient(x) if reuse and isinstance(x, Tensor) else x
+        y = map_elements(x, self.element, *args)
+        return add_message(y, message, self.channel_axis, reuse=reuse)
 
 
-def add_message(y: Any, message: Tensor, channel_axis: int = 1) -> Any:
-    """Add a message (broadcasting in a dense batch, rows in a ragged one) to all elements."""
+def add_message(y: Any, message: Tensor, channel_axis: int = 1, *, reuse: bool = False) -> Any:
+    """Add a message (broadcasting in a dense batch, rows in a ragged one) to all elements.
+
+    Where ``reuse`` says that nobody else holds the elements, the sum takes their memory.
+    """
+    add = add_into if reuse else torch.add
     if not isinstance(y, RaggedSets):
         _check_message(y, message, channel_axis + 1 if channel_axis > 0 else channel_axis)
-        return y + message
+        return add(y, message)
     rows = y.elements
     if isinstance(rows, RaggedSets):  # every point of an element hears the same
         heard = rows.elements + spread(message, rows)
         return y.with_elements(rows.with_elements(heard))
     _check_message(rows, message, channel_axis)
-    return y.with_elements(rows + message)
+    return y.with_elements(add(rows, message))
 
 
 def _check_message(y: Tensor, message: Tensor, channel_axis: int) -> None:

@@ -12,6 +12,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from symsets.groups._arrays import positive
+from symsets.nn._memory import new_memory
 from symsets.nn._spectral import prefers_spectral, spectral_conv
 
 __all__ = ["CircularConv1d", "CircularConv2d", "SymmetryWarning"]
@@ -136,6 +137,7 @@ def _wrap(x: Tensor, dim: int, kernel_size: int) -> Tensor:
     )
 
 
+@new_memory
 class CircularConv1d(_CircularConv):
     r"""Convolve signals that wrap around, with a kernel of any size up to their full length.
 
@@ -188,6 +190,7 @@ class CircularConv1d(_CircularConv):
     axes = ("length",)
 
 
+@new_memory
 class CircularConv2d(_CircularConv):
     r"""Convolve images that wrap around, with a kernel of any size up to their full size.
 

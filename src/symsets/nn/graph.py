@@ -10,6 +10,7 @@ from torch import Tensor, nn
 from torch.nn.functional import linear
 
 from symsets.groups._arrays import positive
+from symsets.nn._memory import add_into, new_memory
 from symsets.nn._sparse import SparseMatrix
 from symsets.nn._topology import (
     Topology,
@@ -272,15 +273,15 @@ class GraphBatch(Topology):
         return f"GraphBatch({self.num_graphs} graphs, {self.num_nodes} nodes)"
 
 
+@new_memory
 class GraphConv(nn.Module):
     r"""Average every node with its neighbours, and mix the channels.
 
     .. math:: y = \hat D^{-1/2} \hat A \hat D^{-1/2} x W + b
 
     The graph may be shared or be one for each element. Channels are mixed before the average
-    unless that makes more of them. Outputs are stored nodes first, so that a chain of these
-    layers copies nothing; their shape is the usual one. At initialisation, signals that vary
-    slowly over the graph keep their scale.
+    unless that makes more of them. At initialisation, signals that vary slowly over the graph keep
+    their scale.
 
     Args:
         in_channels: Channels of each node.
@@ -338,15 +339,17 @@ class GraphConv(nn.Module):
             rows = graph.multiply(graph.to_rows(x))
             return graph.from_rows(linear(rows, self.weight, self.bias)).contiguous()
         # In this order a backward pass needs x, which is there anyway, and no average of it.
-        rows = graph.multiply(graph.to_rows(self._mix(x, graph)))
+        rows = graph.multiply(self._mix(x, graph))
         # Summing over a set and adding its context is several times faster with nodes last.
-        return graph.from_rows(rows if self.bias is None else rows + self.bias).contiguous()
+        y = graph.from_rows(rows).contiguous()
+        return y if self.bias is None else add_into(y, self.bias.unsqueeze(-1))
 
     def _mix(self, x: Tensor, graph: Graph | GraphBatch) -> Tensor:
-        """Mix the channels in the order in which ``x`` lies in memory, without a copy of it."""
+        """Return rows with mixed channels, reading ``x`` in the order of its memory."""
         if x.is_contiguous():
-            return torch.bmm(self.weight.expand(len(x), -1, -1), x)
-        return graph.from_rows(linear(graph.to_rows(x), self.weight))
+            # Reordered here, so that nothing holds the product while the nodes are averaged.
+            return graph.to_rows(torch.bmm(self.weight.expand(len(x), -1, -1), x)).contiguous()
+        return linear(graph.to_rows(x), self.weight)
 
     def extra_repr(self) -> str:
         """Show the formula."""

@@ -1,0 +1,100 @@
+"""Additions in memory that is already there: fresh pages cost more than the addition."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import torch
+from torch import Tensor, nn
+from torch.nn.modules.module import _global_forward_hooks
+
+__all__ = ["add_into", "makes_new_memory", "new_memory", "own_gradient"]
+
+Map = TypeVar("Map", bound=type[nn.Module])
+
+_MAPS: set[type[nn.Module]] = {nn.Linear, nn.Conv1d, nn.Conv2d, nn.Conv3d}
+
+
+def new_memory(kind: Map) -> Map:
+    """Declare that maps of this class return new memory that their backward pass can do without."""
+    _MAPS.add(kind)
+    return kind
+
+
+def makes_new_memory(module: nn.Module) -> bool:
+    """Whether nobody else holds what ``module`` returns: no input, no hook, no backward pass.
+
+    So it is for the linear maps of torch and for classes marked by :func:`new_memory`; not for
+    classes derived from them, which may do anything.
+
+    Example:
+        >>> makes_new_memory(nn.Linear(2, 3)), makes_new_memory(nn.ReLU())
+        (True, False)
+    """
+    if torch.compiler.is_compiling():  # the compiler plans memory itself
+        return False
+    changed = module._forward_hooks or _global_forward_hooks or "forward" in vars(module)
+    return type(module) in _MAPS and not changed
+
+
+def add_into(y: Tensor, other: Tensor) -> Tensor:
+    """Return ``y + other``, with the same gradients, in the memory of ``y``.
+
+    Nobody else may hold this memory (see :func:`makes_new_memory`), and ``other`` must broadcast
+    to the shape of ``y``.
+
+    Example:
+        >>> add_into(torch.zeros(3, 2), torch.tensor([1.0, 2.0]))[0]
+        tensor([1., 2.])
+    """
+    if _is_transformed() or torch.result_type(y, other) != y.dtype:
+        return y + other
+    # A backward pass through a view changed in place copies the gradient: make it look like none.
+    return _no_view(y).add_(other)
+
+
+def own_gradient(x: Tensor) -> Tensor:
+    """Return ``x``, for a map that does not change it in place.
+
+    Autograd adds up the gradients of a tensor in the memory of the first one to arrive, unless it
+    is a view or somebody else holds it. What passes through here is not a view.
+    """
+    if _is_transformed() or not (x.requires_grad and torch.is_grad_enabled()):
+        return x
+    return _own_gradient(x)
+
+
+class _OwnGradient(torch.autograd.Function):
+    @staticmethod
+    def forward(x: Tensor) -> Tensor:
+        return x.view_as(x)
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Tensor], output: Tensor) -> None:
+        pass
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> Tensor:
+        return _no_view(grad)
+
+    @staticmethod
+    def jvp(ctx: Any, tangent: Tensor) -> Tensor:
+        return tangent.view_as(tangent)
+
+
+_own_gradient: Callable[[Tensor], Tensor] = _OwnGradient.apply
+
+
+def _no_view(x: Tensor) -> Tensor:
+    """Return ``x`` as a tensor that shares its memory without being a view for autograd."""
+    return torch.ops.aten._unsafe_view(x, x.shape)
+
+
+def _is_transformed() -> bool:
+    """Whether torch traces or transforms what runs; then memory is none of our business."""
+    return (
+        torch.compiler.is_compiling()
+        or torch._C._get_tracing_state() is not None
+        or torch._C._are_functorch_transforms_active()
+    )

@@ -1,0 +1,167 @@
+"""Adding in memory that is already there: the same values and gradients, and nobody notices."""
+
+import copy
+
+import pytest
+import torch
+from elements import EDGES
+from torch import nn
+from torch.func import functional_call, grad, jvp, vmap
+
+from symsets import DSS, RaggedSets, SetAttention
+from symsets.nn import CircularConv1d, CircularConv2d, Graph, GraphConv
+from symsets.nn._memory import add_into, makes_new_memory
+
+
+class Hidden(nn.Module):
+    """A map of unknown class, whose result is never reused."""
+
+    def __init__(self, inner: nn.Module) -> None:
+        super().__init__()
+        self.inner = inner
+
+    def forward(self, *args):
+        return self.inner(*args)
+
+
+MAPS = {
+    "linear": (lambda: nn.Linear(3, 4), (3,), ()),
+    "conv1d": (lambda: nn.Conv1d(3, 4, 1), (3, 6), ()),
+    "conv2d": (lambda: nn.Conv2d(3, 4, 3, padding=1), (3, 5, 5), ()),
+    "conv3d": (lambda: nn.Conv3d(3, 4, 1), (3, 2, 2, 2), ()),
+    "circular1d": (lambda: CircularConv1d(3, 4, 3), (3, 6), ()),
+    "spectral1d": (lambda: CircularConv1d(3, 4, 6, method="spectral"), (3, 6), ()),
+    "circular2d": (lambda: CircularConv2d(3, 4, 3), (3, 5, 5), ()),
+    "graph": (lambda: GraphConv(3, 3), (3, 5), (Graph(EDGES, 5),)),
+    "graph, wider": (lambda: GraphConv(3, 4), (3, 5), (Graph(EDGES, 5),)),
+}
+
+
+def results(layer, x, *args):
+    """Return the output, and the gradients of a loss that is not linear in it."""
+    rows = (x.elements if isinstance(x, RaggedSets) else x).requires_grad_()
+    y = layer(x, *args)
+    y = y.elements if isinstance(y, RaggedSets) else y
+    return y, *torch.autograd.grad(y.pow(3).sum(), [rows, *layer.parameters()])
+
+
+@pytest.mark.parametrize("ragged", [False, True])
+@pytest.mark.parametrize("kind", MAPS)
+def test_reused_memory_holds_the_same_sum_with_the_same_gradients(kind, ragged):
+    make, shape, args = MAPS[kind]
+    layer = DSS(make()).double()
+    assert makes_new_memory(layer.element)
+    plain = copy.deepcopy(layer)
+    plain.element = Hidden(plain.element)
+    x = torch.randn(6, *shape).double()
+    sets = RaggedSets(x, [1, 2, 3]) if ragged else x.unflatten(0, (2, 3)).clone()
+    for a, b in zip(results(layer, sets, *args), results(plain, sets, *args), strict=True):
+        torch.testing.assert_close(a, b, rtol=1e-9, atol=1e-9)
+
+
+def test_the_sum_lies_in_the_memory_of_its_first_term_and_autograd_copies_nothing():
+    rows = nn.Linear(3, 4)(torch.randn(6, 3))
+    y = rows.unflatten(0, (2, 3))
+    total = add_into(y, torch.randn(2, 1, 4))
+    assert total.data_ptr() == rows.data_ptr()
+    assert type(total.grad_fn).__name__ == "AddBackward0"  # and not CopySlices
+
+
+def test_a_wider_type_gets_memory_of_its_own():
+    y = torch.ones(2, dtype=torch.bfloat16)
+    total = add_into(y, torch.full((2,), 2.0**-12))
+    assert total.dtype == torch.float32
+    assert total.tolist() == [1 + 2.0**-12] * 2
+
+
+@pytest.mark.parametrize("element", [nn.Identity(), nn.ReLU(), nn.Sequential(nn.Linear(3, 3))])
+def test_other_maps_keep_what_they_return(element):
+    assert not makes_new_memory(element)
+    x = torch.randn(2, 3, 3)
+    before = x.clone()
+    y, *_ = results(DSS(element, nn.Linear(3, 3)), x)
+    assert torch.equal(x, before)
+    assert y.data_ptr() != x.data_ptr()
+
+
+def test_derived_and_patched_maps_are_not_trusted():
+    class Cached(nn.Linear):
+        pass
+
+    patched = nn.Linear(2, 2)
+    patched.forward = lambda x: x
+    assert not makes_new_memory(Cached(2, 2))
+    assert not makes_new_memory(patched)
+
+
+@pytest.mark.parametrize("everywhere", [False, True])
+def test_hooks_see_what_the_map_returns(everywhere):
+    layer, x, seen = DSS(nn.Linear(3, 4)), torch.randn(2, 3, 3), []
+
+    def keep(module, args, output):
+        if module is layer.element:
+            seen.append(output)
+
+    register = nn.modules.module.register_module_forward_hook
+    handle = register(keep) if everywhere else layer.element.register_forward_hook(keep)
+    layer(x)
+    handle.remove()
+    torch.testing.assert_close(seen[0], layer.element(x.flatten(0, 1)))
+
+
+def test_second_derivatives_pass_the_check():
+    layer = DSS(nn.Linear(2, 2)).double()
+    x = torch.randn(1, 3, 2).double().requires_grad_()
+    assert torch.autograd.gradgradcheck(lambda x: layer(x).pow(3), (x,))
+
+
+@pytest.mark.parametrize("layer", [DSS(nn.Linear(3, 3)), SetAttention(nn.Linear(3, 3))])
+def test_transforms_of_the_message_alone_work(layer):
+    x = torch.randn(2, 4, 3)
+    names = [name for name, _ in layer.named_parameters() if not name.startswith("element")]
+    weights = {name: layer.get_parameter(name).detach() for name in names}
+
+    def loss(weights):
+        return functional_call(layer, weights, (x,)).pow(2).sum()
+
+    stacked = {name: torch.stack([w, 2 * w]) for name, w in weights.items()}
+    torch.testing.assert_close(vmap(loss)(stacked)[0], loss(weights))
+    expected = torch.autograd.grad(layer(x).pow(2).sum(), [layer.get_parameter(n) for n in names])
+    torch.testing.assert_close(tuple(grad(loss)(weights).values()), expected)
+    slope = sum((g * weights[n]).sum() for n, g in zip(names, expected, strict=True))
+    torch.testing.assert_close(jvp(loss, (weights,), (weights,))[1], slope)
+
+
+def test_forward_mode_gives_the_same_slope():
+    layer, x = DSS(nn.Linear(3, 4)), torch.randn(2, 3, 3)
+    with torch.autograd.forward_ad.dual_level():
+        dual = layer(torch.autograd.forward_ad.make_dual(x, x))
+        slope = torch.autograd.forward_ad.unpack_dual(dual).tangent
+    torch.testing.assert_close(slope, layer(x) - layer(torch.zeros_like(x)))
+
+
+def test_gradients_add_up_in_the_memory_of_the_first():
+    layer, x, arrived = DSS(nn.Linear(3, 4)), torch.randn(2, 5, 3).requires_grad_(), []
+    layer.element.register_forward_pre_hook(
+        lambda module, args: args[0].register_hook(lambda g: arrived.append(g.data_ptr())) and None
+    )
+    (gradient,) = torch.autograd.grad(layer(x).pow(2).sum(), [x])
+    assert arrived == [gradient.data_ptr()]
+
+
+def test_a_gradient_that_somebody_holds_stays_as_it_is():
+    layer, x, held = DSS(nn.Linear(3, 4)), torch.randn(2, 5, 3).requires_grad_(), []
+    layer.element.register_forward_pre_hook(
+        lambda module, args: args[0].register_hook(held.append) and None
+    )
+    (gradient,) = torch.autograd.grad(layer(x).sum(), [x])
+    alone = layer.element.weight.sum(0).expand(10, 3)
+    torch.testing.assert_close(held[0], alone)
+    assert not torch.allclose(gradient.flatten(0, 1), alone)
+
+
+@pytest.mark.filterwarnings("ignore")  # tracing is deprecated, and warns of every check of shapes
+def test_a_traced_layer_can_be_saved(tmp_path):
+    net = nn.Sequential(DSS(nn.Linear(3, 4)), DSS(nn.Linear(4, 4)))
+    x = torch.randn(2, 5, 3)
+    torch.jit.trace(net, x).save(tmp_path / "net.pt")

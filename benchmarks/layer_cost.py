@@ -11,6 +11,7 @@ import json
 import statistics
 import time
 from collections.abc import Callable
+from itertools import product
 from pathlib import Path
 
 import shared_graph
@@ -18,22 +19,27 @@ import torch
 from torch import Tensor, nn
 
 from symsets import DSS, RaggedSets, Siamese, __version__
-from symsets.nn import CircularConv1d, GraphConv
+from symsets.nn import CircularConv1d, Graph, GraphConv
 from symsets.sets import map_elements
 
-ROUNDS = 15
+ROUNDS, MAKES = 7, 5
 Step = Callable[[], object]
+Make = Callable[[], nn.Module]
 
 
-def interleaved(steps: dict[str, Step], rounds: int) -> dict[str, float]:
-    """Run the steps in turn and return the median seconds of each."""
-    seconds: dict[str, list[float]] = {name: [] for name in steps}
-    for round_ in range(rounds + 2):
-        for name, step in steps.items():
+def interleaved(make: Callable[[], dict[str, Step]], rounds: int) -> dict[str, float]:
+    """Run steps in turn and return the median seconds of each.
+
+    They are made anew several times: where tensors lie decides whether the next step finds memory
+    or needs fresh pages, which can cost as much as the step.
+    """
+    seconds: dict[str, list[float]] = {}
+    for _ in range(MAKES):
+        for round_, (name, step) in product(range(rounds + 2), make().items()):
             start = time.perf_counter()
             step()
             if round_ >= 2:  # the first two warm up
-                seconds[name].append(time.perf_counter() - start)
+                seconds.setdefault(name, []).append(time.perf_counter() - start)
     return {name: statistics.median(times) for name, times in seconds.items()}
 
 
@@ -65,10 +71,15 @@ def dss_over_siamese(rounds: int) -> list[tuple[str, float, float]]:
     }
     rows = []
     for name, (shape, make, args, bound) in cases.items():
-        steps = {
-            "siamese": training_step(Siamese(make()), torch.randn(shape), *args),
-            "dss": training_step(DSS(make(), size=shape[1]), torch.randn(shape), *args),
-        }
+
+        def steps(
+            shape: tuple[int, ...] = shape, make: Make = make, args: tuple[Graph, ...] = args
+        ) -> dict[str, Step]:
+            return {
+                "siamese": training_step(Siamese(make()), torch.randn(shape), *args),
+                "dss": training_step(DSS(make(), size=shape[1]), torch.randn(shape), *args),
+            }
+
         median = interleaved(steps, rounds)
         bound = bound or 1 + 1 / shape[1] + 0.15
         rows.append((f"DSS(sum) / Siamese, {name}", median["dss"] / median["siamese"], bound))
@@ -78,11 +89,14 @@ def dss_over_siamese(rounds: int) -> list[tuple[str, float, float]]:
 def spectral_over_direct(rounds: int) -> list[tuple[str, float, float]]:
     """Direct over spectral circular convolution at full length."""
     x = torch.randn(400, 160, 50)
-    steps = {
-        method: training_step(CircularConv1d(160, 160, 50, stride=2, method=method), x)
-        for method in ("direct", "spectral")
-    }
-    median = interleaved(steps, max(3, rounds // 3))
+
+    def steps() -> dict[str, Step]:
+        return {
+            method: training_step(CircularConv1d(160, 160, 50, stride=2, method=method), x)
+            for method in ("direct", "spectral")
+        }
+
+    median = interleaved(steps, max(1, rounds // 5))
     return [("direct / spectral convolution", median["direct"] / median["spectral"], 10.0)]
 
 
@@ -116,13 +130,16 @@ def padded_over_packed(rounds: int) -> list[tuple[str, float, float]]:
     rows = []
     skewed = [64, 64, *(2 + k % 5 for k in range(30))]
     for name, counts, bound in (("skewed", skewed, 4.0), ("equal", [8] * 16, 0.9)):
-        layer = DSS(nn.Conv2d(16, 16, 3, padding=1))
-        sets = RaggedSets(torch.randn(sum(counts), 16, 16, 16), counts)
-        x, mask = sets.to_padded()
-        steps = {
-            "packed": training_step(layer, sets),
-            "padded": training_step(PaddedDSS(layer, mask), x),
-        }
+
+        def steps(counts: list[int] = counts) -> dict[str, Step]:
+            layer = DSS(nn.Conv2d(16, 16, 3, padding=1))
+            sets = RaggedSets(torch.randn(sum(counts), 16, 16, 16), counts)
+            x, mask = sets.to_padded()
+            return {
+                "packed": training_step(layer, sets),
+                "padded": training_step(PaddedDSS(layer, mask), x),
+            }
+
         median = interleaved(steps, rounds)
         rows.append(
             (f"padded / packed sets, {name} sizes", median["padded"] / median["packed"], bound)

@@ -87,9 +87,38 @@ def test_claims_of_other_settings_are_left_out():
 
 
 def test_a_claim_without_a_rule_is_left_to_the_reader():
-    found = verdicts(compare("shapes", setting="points", dss_sum=[0.5]))
-    assert found[-1].reason == "no rule for it: see the tables"
+    found = judge(Claim("Sets are beautiful."), compare(dss_sum=[0.5]))
+    assert (found.state, found.reason) == ("cannot be judged yet", "no rule for it: see the tables")
     assert verdicts(compare("mine", dss_sum=[0.5])) == []
+
+
+MODELS = ("siamese_ds", "dss_sum", "dss_max", "sridhar", "aittala")
+POINTS = dict.fromkeys(MODELS, [0.4])
+BETTER, WORSE, CLOSE = [0.5], [0.3], [0.3, 0.52]
+
+
+@pytest.mark.parametrize(
+    ("graphs", "state", "reason"),
+    [
+        ((BETTER, BETTER, BETTER, BETTER, WORSE), "holds", "4 of 5 models are better"),
+        ((BETTER, BETTER, BETTER, WORSE, WORSE), "does not hold", "3 of 5 models are better"),
+        ((BETTER, BETTER, WORSE, WORSE, CLOSE), "does not hold", "2 of 5 models are better"),
+        ((BETTER, BETTER, BETTER, WORSE, CLOSE), "cannot be judged yet", "points, 1 too close"),
+        ((BETTER, BETTER, BETTER, BETTER, CLOSE), "holds", "4 of 5 models are better"),
+    ],
+)
+def test_almost_all_models_must_improve_over_another_setting(graphs, state, reason):
+    points = compare("shapes", setting="points", **POINTS)
+    here = compare("shapes", setting="graphs", **dict(zip(MODELS, graphs, strict=True)))
+    *_, found = verdicts(here, [points])
+    assert found.state == state
+    assert reason in found.reason
+
+
+def test_a_claim_about_two_settings_waits_for_both():
+    *_, found = verdicts(compare("shapes", setting="graphs", **POINTS))
+    assert found.state == "cannot be judged yet"
+    assert "no result for" in found.reason
 
 
 def test_the_headline_says_who_is_best_and_by_how_much(signals, colors):

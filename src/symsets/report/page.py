@@ -106,22 +106,22 @@ def _chapters(study: Study, *, examples: bool) -> list[Chapter]:
         grouped[comparison.condition.experiment].append(comparison)
     folders = study.directories if examples else ()
     return [
-        Chapter(
-            name, TASKS.get(name, ""), tuple(_section(c, _name(c, found), folders) for c in found)
-        )
+        Chapter(name, TASKS.get(name, ""), tuple(_section(c, found, folders) for c in found))
         for name, found in grouped.items()
     ]
 
 
-def _section(comparison: Comparison, name: str, folders: Sequence[Path]) -> Section:
-    shown = draw_examples(comparison, folders)
+def _section(
+    comparison: Comparison, chapter: Sequence[Comparison], folders: Sequence[Path]
+) -> Section:
+    shown, name = draw_examples(comparison, folders), _name(comparison, chapter)
     return Section(
         name=name,
         comparison=comparison,
         headline=headline(comparison),
         table=replace(results_table(comparison), title=name),
         pictures=(*pictures(comparison), *_by_elements(comparison), *([shown] if shown else [])),
-        verdicts=tuple(verdicts(comparison)),
+        verdicts=tuple(verdicts(comparison, chapter)),
     )
 
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from typing import Literal
 
-from symsets.experiments.published import METRICS, Beats, Below, Claim, claims
+from symsets.experiments.published import METRICS, Beats, Below, Claim, Improves, claims
 from symsets.report.gather import Comparison, Score
 from symsets.report.metrics import Metric, metric
 from symsets.report.models import look
@@ -49,17 +49,22 @@ class _Finding:
         return "holds" if self.gain > 0 else "does not hold"
 
 
-def verdicts(comparison: Comparison) -> list[Verdict]:
-    """Judge every claim that the paper makes about an experiment and setting."""
+def verdicts(comparison: Comparison, others: Sequence[Comparison] = ()) -> list[Verdict]:
+    """Judge every claim that the paper makes about an experiment and setting.
+
+    Args:
+        comparison: What to judge.
+        others: Comparisons at other settings, which some claims are about.
+    """
     condition = comparison.condition
     return [
-        judge(claim, comparison)
+        judge(claim, comparison, others)
         for claim in claims(condition.experiment)
         if not claim.settings or condition.setting in claim.settings
     ]
 
 
-def judge(claim: Claim, comparison: Comparison) -> Verdict:
+def judge(claim: Claim, comparison: Comparison, others: Sequence[Comparison] = ()) -> Verdict:
     """Judge one claim: all it needs must be seen; one thing that is not so refutes it."""
     m = metric(METRICS[comparison.condition.experiment])
     if not claim.needs:
@@ -68,7 +73,7 @@ def judge(claim: Claim, comparison: Comparison) -> Verdict:
     if preset in TOO_SMALL:
         reason = f"preset {preset} is too small for that"
         return Verdict(claim, comparison, "cannot be judged yet", reason)
-    findings = [f for need in claim.needs for f in _findings(need, comparison, m)]
+    findings = [f for need in claim.needs for f in _findings(need, comparison, others, m)]
     refuting = [f for f in findings if f.state == "does not hold"]
     open_ = [f for f in findings if f.state == "cannot be judged yet"]
     if refuting:
@@ -93,15 +98,37 @@ def _why_open(open_: list[_Finding], findings: list[_Finding]) -> str:
     return "; ".join(parts)
 
 
-def _findings(need: Beats | Below, comparison: Comparison, m: Metric) -> list[_Finding]:
-    def score(model: str) -> Score | None:
-        found = comparison.score(model, metric=m.name)
+def _findings(
+    need: Beats | Below | Improves, comparison: Comparison, others: Sequence[Comparison], m: Metric
+) -> list[_Finding]:
+    def score(model: str, where: Comparison = comparison) -> Score | None:
+        found = where.score(model, metric=m.name)
         return found if found is not None and found.values else None
 
     if isinstance(need, Below):
         return [_below(need, score(need.model), m)]
+    if isinstance(need, Improves):
+        wanted = replace(comparison.condition, setting=need.over)
+        other = next((c for c in others if c.condition == wanted), None)
+        both = {x: (score(x), score(x, other)) if other else (None, None) for x in need.models}
+        return [_improves(need, both, m)]
     pairs = [(a, b) for a in need.models for b in need.others]
     return [_beats(a, score(a), b, score(b), need.margin, m) for a, b in pairs]
+
+
+def _improves(
+    need: Improves, both: dict[str, tuple[Score | None, Score | None]], m: Metric
+) -> _Finding:
+    """Count models: ``gain`` and ``noise`` are numbers of them, the noise those left open."""
+    found = [_beats(model, here, model, there, 0.0, m) for model, (here, there) in both.items()]
+    missing = [f.missing for f in found if f.missing]
+    states = [f.state for f in found]
+    better, open_ = states.count("holds"), states.count("cannot be judged yet")
+    text = f"{better} of {len(found)} models are better than on {need.over}"
+    text += f", {open_ - len(missing)} too close" if open_ > len(missing) else ""
+    gain = better + open_ / 2 - (need.at_least - 0.5)
+    undecided = abs(gain) < open_ / 2
+    return _Finding(text, gain, open_ / 2, missing[0] if missing and undecided else "")
 
 
 def _below(need: Below, score: Score | None, m: Metric) -> _Finding:

@@ -93,3 +93,18 @@ def test_chamfer_is_symmetric_and_zero_for_equal_clouds():
 def test_bad_input_gets_a_sentence(call, message):
     with pytest.raises(ValueError, match=message):
         call()
+
+
+def test_whole_numbers_are_refused():
+    with pytest.raises(ValueError, match=r"a must be floating point, got torch\.int64"):
+        chamfer(torch.zeros(2, 3).long(), torch.ones(2, 3).long())
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_what_is_not_a_number_gives_no_distance(method):
+    a, b = torch.rand(4, 3), torch.rand(5, 3)
+    a[1, 2] = torch.nan
+    found = nearest(a, b, method=method)
+    assert found.isnan().tolist() == [False, True, False, False]
+    torch.testing.assert_close(found[[0, 2, 3]], nearest(a[[0, 2, 3]], b))
+    assert nearest(b, a, method=method).isnan().all()

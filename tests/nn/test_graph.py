@@ -4,6 +4,7 @@ import warnings
 
 import pytest
 import torch
+import torch.utils.checkpoint
 from torch.utils.data import DataLoader
 
 from symsets.nn.graph import Graph, GraphBatch, GraphConv
@@ -403,3 +404,21 @@ def test_errors_of_layers_are_one_sentence():
 def test_a_batch_of_anything_else_gets_a_sentence():
     with pytest.raises(TypeError, match="Graph objects, got str"):
         GraphBatch(["a"])
+
+
+@pytest.mark.parametrize("channels", [(3, 4), (4, 3)])
+def test_a_checkpointed_layer_has_the_same_gradients(channels):
+    graph = Graph(torch.tensor([[0, 1, 2], [1, 2, 0]]), num_nodes=3)
+    layer, x = GraphConv(*channels).double(), torch.randn(2, channels[0], 3, dtype=torch.float64)
+    expected = torch.autograd.grad(layer(x, graph).pow(2).sum(), list(layer.parameters()))
+    y = torch.utils.checkpoint.checkpoint(layer, x, graph, use_reentrant=False)
+    found = torch.autograd.grad(y.pow(2).sum(), list(layer.parameters()))
+    torch.testing.assert_close(found, expected)
+
+
+@pytest.mark.parametrize("channels", [(3, 4), (4, 3)])
+def test_autocast_gives_one_type_whatever_the_widths(channels):
+    graph = Graph(torch.tensor([[0, 1, 2], [1, 2, 0]]), num_nodes=3)
+    with torch.autocast("cpu", torch.bfloat16):
+        y = GraphConv(*channels)(torch.randn(2, channels[0], 3), graph)
+    assert y.dtype == torch.bfloat16

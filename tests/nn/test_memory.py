@@ -1,16 +1,19 @@
 """Adding in memory that is already there: the same values and gradients, and nobody notices."""
 
 import copy
+from functools import partial
 
 import pytest
 import torch
 from elements import EDGES
 from torch import nn
 from torch.func import functional_call, grad, jvp, vmap
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils.checkpoint import checkpoint, create_selective_checkpoint_contexts
 
 from symsets import DSS, RaggedSets, SetAttention
 from symsets.nn import CircularConv1d, CircularConv2d, Graph, GraphConv
-from symsets.nn._memory import add_into, makes_new_memory
+from symsets.nn._memory import add_into, makes_new_memory, own_gradient
 
 
 class Hidden(nn.Module):
@@ -140,24 +143,78 @@ def test_forward_mode_gives_the_same_slope():
     torch.testing.assert_close(slope, layer(x) - layer(torch.zeros_like(x)))
 
 
-def test_gradients_add_up_in_the_memory_of_the_first():
+@pytest.fixture
+def see_gradient(monkeypatch):
+    """Call a function with what arrives from the element map."""
+
+    def see(hook):
+        def watched(x):
+            y = own_gradient(x)
+            y.register_hook(hook)
+            return y
+
+        monkeypatch.setattr("symsets.nn.base.own_gradient", watched)
+
+    return see
+
+
+def test_gradients_add_up_in_the_memory_of_the_first(see_gradient):
     layer, x, arrived = DSS(nn.Linear(3, 4)), torch.randn(2, 5, 3).requires_grad_(), []
-    layer.element.register_forward_pre_hook(
-        lambda module, args: args[0].register_hook(lambda g: arrived.append(g.data_ptr())) and None
-    )
+    see_gradient(lambda g: arrived.append(g.data_ptr()))
     (gradient,) = torch.autograd.grad(layer(x).pow(2).sum(), [x])
     assert arrived == [gradient.data_ptr()]
 
 
-def test_a_gradient_that_somebody_holds_stays_as_it_is():
+def test_a_gradient_that_somebody_holds_stays_as_it_is(see_gradient):
     layer, x, held = DSS(nn.Linear(3, 4)), torch.randn(2, 5, 3).requires_grad_(), []
-    layer.element.register_forward_pre_hook(
-        lambda module, args: args[0].register_hook(held.append) and None
-    )
+    see_gradient(held.append)
     (gradient,) = torch.autograd.grad(layer(x).sum(), [x])
-    alone = layer.element.weight.sum(0).expand(10, 3)
+    alone = layer.element.weight.sum(0).expand(2, 5, 3)
     torch.testing.assert_close(held[0], alone)
-    assert not torch.allclose(gradient.flatten(0, 1), alone)
+    assert not torch.allclose(gradient, alone)
+
+
+def test_a_hook_may_change_the_input_of_the_map_in_place():
+    layer, x = DSS(nn.Linear(3, 4)), torch.randn(2, 5, 3, requires_grad=True)
+    expected = layer.element(2 * x) + layer.context(x.sum(1))[:, None]
+    layer.element.register_forward_pre_hook(lambda module, args: (args[0].mul_(2),))
+    torch.testing.assert_close(layer(x * 1), expected)
+
+
+@pytest.mark.parametrize("kept", ["addmm", "convolution"])
+def test_selective_checkpoints_keep_what_the_map_returned(kept):
+    make = {"addmm": lambda i, o: nn.Linear(i, o), "convolution": lambda i, o: nn.Conv1d(i, o, 1)}
+    net = nn.Sequential(DSS(make[kept](3, 4)), nn.Tanh(), DSS(make[kept](4, 4))).double()
+    shape = (2, 5, 3) if kept == "addmm" else (2, 5, 3, 6)
+    x = torch.randn(shape, dtype=torch.float64)
+    expected = torch.autograd.grad(net(x).pow(2).sum(), list(net.parameters()))
+    operator = getattr(torch.ops.aten, kept).default
+    contexts = partial(create_selective_checkpoint_contexts, [operator])
+    y = checkpoint(net, x, use_reentrant=False, context_fn=contexts)
+    found = torch.autograd.grad(y.pow(2).sum(), list(net.parameters()))
+    torch.testing.assert_close(found, expected)
+
+
+def test_a_mode_sees_what_the_map_returned():
+    seen = []
+
+    class Record(TorchDispatchMode):
+        def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+            result = func(*args, **(kwargs or {}))
+            if func is torch.ops.aten.addmm.default:
+                seen.append((result, result.clone()))
+            return result
+
+    with Record():
+        DSS(nn.Linear(3, 4))(torch.randn(2, 5, 3))
+    for result, then in seen:
+        torch.testing.assert_close(result, then)
+
+
+def test_a_class_whose_forward_was_replaced_is_left_alone(monkeypatch):
+    assert makes_new_memory(nn.Linear(3, 4))
+    monkeypatch.setattr(nn.Linear, "forward", lambda self, x: x)
+    assert not makes_new_memory(nn.Linear(3, 4))
 
 
 @pytest.mark.filterwarnings("ignore")  # tracing is deprecated, and warns of every check of shapes

@@ -5,7 +5,7 @@ import torch
 from torch import nn
 
 from symsets.models import ViewsNetwork
-from symsets.nn import DSS, Classify, Merge, Sequential, for_any_size
+from symsets.nn import DSS, Classify, Merge, Sequential, Wreath, for_any_size
 
 
 def network() -> Sequential:
@@ -30,6 +30,20 @@ def test_the_trained_network_stays_as_it_is() -> None:
     before = str(trained)
     for_any_size(trained)
     assert str(trained) == before
+
+
+def test_wreath_layers_too() -> None:
+    trained = Wreath(nn.Linear(2, 8), size=3).double()
+    x = torch.randn(5, 3, 2, dtype=torch.float64)
+    changed, twice = for_any_size(trained), torch.cat([x, x], dim=1)
+    torch.testing.assert_close(changed(x), trained(x))
+    torch.testing.assert_close(changed(twice)[:, :3], trained(x))
+
+
+def test_power_sums_are_named() -> None:
+    with pytest.raises(ValueError, match="must not divide power sums by a size, got DSS with pool"):
+        for_any_size(Sequential(DSS(nn.Linear(2, 8), pool="power2", size=3)))
+    assert for_any_size(DSS(nn.Linear(2, 8), pool="power2")).pool == "power2"
 
 
 @pytest.mark.parametrize("pool", ["max", "mean", "median"])

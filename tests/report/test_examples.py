@@ -395,7 +395,7 @@ def test_lines_far_from_zero_are_drawn_without_complaint(tmp_path):
     for run in (tmp_path / "runs").glob("*seed0"):
         (run / "curves.csv").write_text("epoch,train_loss,val_mae,seconds\n2,1.0,80.0,1.5\n")
     picture = report.figures.pictures(comparison_of(tmp_path))[0]
-    assert picture.caption.startswith("Validation MAE after each epoch")
+    assert picture.caption.startswith("Validation MAE along training")
     picture.save_png(tmp_path)  # warnings are errors here
     (axis,) = picture.figure.axes
     low, high = axis.get_xlim()

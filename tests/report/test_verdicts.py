@@ -93,7 +93,7 @@ def test_a_claim_without_a_rule_is_left_to_the_reader():
 
 
 MODELS = ("siamese_ds", "dss_sum", "dss_max", "sridhar", "aittala")
-POINTS = dict.fromkeys(MODELS, [0.4])
+POINTS = {model: [0.4] for model in MODELS}
 BETTER, WORSE, CLOSE = [0.5], [0.3], [0.3, 0.52]
 
 

@@ -3,6 +3,7 @@ import math
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -272,3 +273,22 @@ def test_captured_steps_draw_the_same_random_sets_whenever_they_are_captured():
         return steps.run(order, rates)
 
     torch.testing.assert_close(losses(captured_before=True), losses(captured_before=False))
+
+
+def test_a_checkpoint_of_another_plan_is_refused_by_name(sets, tmp_path):
+    class StopHereError(Exception):
+        pass
+
+    def interrupt(epoch, metrics):
+        if epoch == 2:
+            raise StopHereError
+
+    plan, checkpoint = Plan(**EXACT), tmp_path / "last.ckpt"
+    with pytest.raises(StopHereError):
+        train(sets, [0], plan, checkpoint=checkpoint, progress=interrupt)
+    with pytest.raises(ValueError, match=r"got one of others \(validate_every 1 → 2\): delete it"):
+        train(sets, [0], replace(plan, validate_every=2), checkpoint=checkpoint)
+    with pytest.raises(ValueError, match=r"seeds \[0\] → \[1\]"):
+        train(sets, [1], plan, checkpoint=checkpoint)
+    with pytest.raises(ValueError, match="training sets 200 → 100"):
+        train([sets[0].first(100), sets[1]], [0], plan, checkpoint=checkpoint)

@@ -68,9 +68,11 @@ def test_fewer_sets_than_a_batch_are_one_step():
         (200, 300, 10),  # 4 steps: every tenth epoch
         (200, 640, 4),
         (200, 700, 4),
-        (7, 64, 7),  # 40 epochs are not there: at the end only
+        (7, 64, 1),  # a prime number: at the end only would leave nothing to choose from
+        (199, 300, 1),
         (1, 64, 1),
-        (12, 6 * 64, 12),  # 7 epochs are wanted; the next divisor of 12 is 12
+        (2, 64, 1),
+        (12, 6 * 64, 4),  # 7 epochs are wanted; 6 or 12 would leave two validations, or one
     ],
 )
 def test_validations_are_some_steps_apart_and_divide_the_epochs(epochs, train_size, every):

@@ -20,7 +20,8 @@ def nearest(a: Tensor, b: Tensor, *, method: str = "auto", chunk: int = CHUNK) -
     """Return the distance from every point of ``a`` to the nearest point of ``b``.
 
     Distances come from differences of coordinates, never from products of them, which would lose
-    half of the digits of small distances. Gradients are not computed.
+    half of the digits of small distances. Gradients are not computed. Where a coordinate is not a
+    number, distances are none either.
 
     Args:
         a: Points.
@@ -42,6 +43,8 @@ def nearest(a: Tensor, b: Tensor, *, method: str = "auto", chunk: int = CHUNK) -
     for name, points in (("a", a), ("b", b)):
         if points.ndim != 2 or points.shape[1] != a.shape[1]:
             raise ValueError(f"{name} must be points (P, 3), got shape {tuple(points.shape)}")
+        if not points.is_floating_point():
+            raise ValueError(f"{name} must be floating point, got {points.dtype}")
     if not len(b):
         raise ValueError("b must have at least one point, got none")
     if method not in METHODS:
@@ -55,8 +58,10 @@ def nearest(a: Tensor, b: Tensor, *, method: str = "auto", chunk: int = CHUNK) -
 
 
 def _by_tree(a: Tensor, b: Tensor) -> Tensor:
-    tree = cKDTree(b.double().cpu().numpy())
-    found = tree.query(a.double().cpu().numpy(), workers=1)[0]
+    points, others = (x.double().cpu().numpy() for x in (a, b))
+    if not np.isfinite(others).all() or not np.isfinite(points).all():  # the tree refuses them
+        return _by_chunks(a, b, CHUNK)
+    found = cKDTree(others).query(points, workers=1)[0]
     return torch.from_numpy(np.asarray(found)).to(a.device, a.dtype)
 
 

@@ -13,12 +13,14 @@ __all__ = ["add_into", "makes_new_memory", "new_memory", "own_gradient"]
 
 Map = TypeVar("Map", bound=type[nn.Module])
 
-_MAPS: set[type[nn.Module]] = {nn.Linear, nn.Conv1d, nn.Conv2d, nn.Conv3d}
+_MAPS: dict[type[nn.Module], Callable[..., Any]] = {
+    kind: kind.forward for kind in (nn.Linear, nn.Conv1d, nn.Conv2d, nn.Conv3d)
+}
 
 
 def new_memory(kind: Map) -> Map:
     """Declare that maps of this class return new memory that their backward pass can do without."""
-    _MAPS.add(kind)
+    _MAPS[kind] = kind.forward
     return kind
 
 
@@ -34,8 +36,9 @@ def makes_new_memory(module: nn.Module) -> bool:
     """
     if torch.compiler.is_compiling():  # the compiler plans memory itself
         return False
-    changed = module._forward_hooks or _global_forward_hooks or "forward" in vars(module)
-    return type(module) in _MAPS and not changed
+    kind = type(module)
+    hooked = module._forward_hooks or _global_forward_hooks or "forward" in vars(module)
+    return kind in _MAPS and kind.forward is _MAPS[kind] and not hooked
 
 
 def add_into(y: Tensor, other: Tensor) -> Tensor:
@@ -92,9 +95,15 @@ def _no_view(x: Tensor) -> Tensor:
 
 
 def _is_transformed() -> bool:
-    """Whether torch traces or transforms what runs; then memory is none of our business."""
+    """Whether torch traces or transforms what runs; then memory is none of our business.
+
+    So it is inside modes, which see what every operator returns and may keep it, as selective
+    checkpoints do.
+    """
     return (
         torch.compiler.is_compiling()
         or torch._C._get_tracing_state() is not None
         or torch._C._are_functorch_transforms_active()
+        or torch._C._len_torch_dispatch_stack() > 0
+        or torch._C._len_torch_function_stack() > 0
     )

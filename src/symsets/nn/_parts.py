@@ -168,7 +168,9 @@ def check_elements(x: Sets, element: nn.Module, owner: nn.Module) -> None:
     axes = AXES.get(type(element).forward)
     rows = x.elements if isinstance(x, RaggedSets) else x
     # A hook may change what comes in, and that of a lazy map still decides what it takes.
-    if axes is None or element._forward_pre_hooks or not isinstance(rows, Tensor):
+    if axes is None or element._forward_pre_hooks or "forward" in vars(element):
+        return
+    if not isinstance(rows, Tensor):
         return
     shape = rows.shape[1:] if isinstance(x, RaggedSets) else rows.shape[2:]
     if axes:

@@ -148,7 +148,8 @@ class _Product(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
-        matrix, transposed = ctx.saved_tensors[:3], ctx.saved_tensors[3:]
+        saved = ctx.saved_tensors  # read once: a checkpoint allows no second time
+        matrix, transposed = saved[:3], saved[3:]
         return *[None] * 6, _product(*transposed, *matrix, grad.contiguous())
 
     @staticmethod

@@ -77,7 +77,8 @@ class AdditiveSetLayer(SetLayer):
         # The message first: then the backward pass adds its gradient to the element's in place.
         message = self.message(x, *args)
         reuse = makes_new_memory(self.element)
-        x = own_gradient(x) if reuse and isinstance(x, Tensor) else x
+        if reuse and isinstance(x, Tensor) and not self.element._forward_pre_hooks:
+            x = own_gradient(x)  # a hook before the map might change it in place
         y = map_elements(x, self.element, *args)
         return add_message(y, message, self.channel_axis, reuse=reuse)
 

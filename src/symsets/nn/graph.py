@@ -342,7 +342,7 @@ class GraphConv(nn.Module):
         rows = graph.multiply(self._mix(x, graph))
         # Summing over a set and adding its context is several times faster with nodes last.
         y = graph.from_rows(rows).contiguous()
-        return y if self.bias is None else add_into(y, self.bias.unsqueeze(-1))
+        return y if self.bias is None else add_into(y, self.bias.to(y.dtype).unsqueeze(-1))
 
     def _mix(self, x: Tensor, graph: Graph | GraphBatch) -> Tensor:
         """Return rows with mixed channels, reading ``x`` in the order of its memory."""

@@ -9,6 +9,8 @@ from torch import nn
 
 from symsets.nn.dss import DSS
 from symsets.nn.heads import Classify, Merge, Select
+from symsets.nn.wreath import Wreath
+from symsets.sets import power_degree
 
 __all__ = ["for_any_size"]
 
@@ -23,7 +25,11 @@ def for_any_size(network: Network) -> Network:
     they are, since they have learned to count.
 
     Args:
-        network: Anything that contains :class:`~symsets.nn.DSS` layers or heads.
+        network: Anything that contains :class:`~symsets.nn.DSS` or :class:`~symsets.nn.Wreath`
+            layers or heads.
+
+    Raises:
+        ValueError: If there are power sums that are divided by a size; they have no mean.
 
     Example:
         >>> import torch
@@ -37,8 +43,13 @@ def for_any_size(network: Network) -> Network:
     """
     copy = deepcopy(network)
     for part in copy.modules():
-        if not isinstance(part, DSS | Classify | Select | Merge):
+        if not isinstance(part, DSS | Wreath | Classify | Select | Merge) or part.size == 1:
             continue
-        if part.pool == "sum" and part.size != 1:
+        if part.pool == "sum":
             part.pool, part.size = "mean", 1.0
+        elif power_degree(part.pool):
+            raise ValueError(
+                f"network must not divide power sums by a size, got {type(part).__name__} with "
+                f"pool={part.pool!r} and size={part.size:g}"
+            )
     return copy

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from symsets.nn._parts import channels, check_channels
 from symsets.nn.base import AdditiveSetLayer
-from symsets.sets import RaggedSets, Sets, check_size, map_elements, pool, spread
+from symsets.sets import RaggedSets, Sets, check_size, map_elements, pool, pool_symbol, spread
 
 __all__ = ["Wreath"]
 
@@ -66,6 +66,7 @@ class Wreath(AdditiveSetLayer):
                 "does not show them"
             )
         check_size(size)
+        self.pool = "sum"
         self.size = size
         self.channel_axis = channel_axis
         self.beta = nn.Parameter(torch.empty(out_channels, in_channels))
@@ -79,12 +80,11 @@ class Wreath(AdditiveSetLayer):
     @property
     def formula(self) -> str:
         """What the layer computes for element i."""
-        over = "" if self.size == 1 else f" / {self.size:g}"
-        return f"element(x_i) + β Σ_j mean_k x_jk{over}"
+        return f"element(x_i) + β {pool_symbol(self.pool, self.size, of='mean_k x_jk')}"
 
     def message(self, x: Sets, *args: Any) -> Tensor:
         """Return the same constant for every entry of every element of a set."""
-        summary = pool(map_elements(x, self._mean_of_entries), "sum", size=self.size)
+        summary = pool(map_elements(x, self._mean_of_entries), self.pool, size=self.size)
         check_channels(summary, self.beta.shape[1])
         message = nn.functional.linear(summary, self.beta)  # (B, C')
         if isinstance(x, RaggedSets) and isinstance(x.elements, RaggedSets):

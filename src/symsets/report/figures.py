@@ -91,7 +91,7 @@ def _curves(comparison: Comparison) -> Picture | None:
     size = comparison.largest
     return Picture(
         name=f"{comparison.condition.slug}-curves",
-        caption=f"Validation {m.title} after each epoch"
+        caption=f"Validation {m.title} along training"
         f"{f', {size:,} training sets' if size else ''}{_seeds(comparison)}. "
         "Where runs stopped early, the mean is over those that went on.",
         description=f"validation {m.title} along training of {len(lines)} models",

@@ -27,7 +27,9 @@ def headline(comparison: Comparison) -> str:
     leaders = [(model, s) for model, s in ranking if m.same(s.mean, first.mean)]
     rest = ranking[len(leaders) :]
     value = m.with_unit(first.mean, first.std if len(leaders) == 1 else None)
-    who = f"{_who(leaders, everyone=not rest)}: {m.title} {value}{_where(comparison)}"
+    alone = len(ranking) == 1
+    name = look(ranking[0][0]).label if alone else _who(leaders, everyone=not rest)
+    who = f"{name}: {m.title} {value}{_where(comparison)}"
     return f"{who}{_lead(leaders, rest, m)}.{_beaten(comparison, first, m)}"
 
 

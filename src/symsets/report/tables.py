@@ -91,7 +91,7 @@ def parts_table(comparison: Comparison) -> Table | None:
     columns = []
     for scores in parts.values():
         means = [score.mean for score in scores.values() if score.values]
-        best = (min if m.better == "lower" else max)(means, default=None)
+        best = (min if m.better == "lower" else max)(means, default=None) if m.better else None
         columns.append([_score_cell(scores.get(model), m, best) for model in models])
     return Table(
         title=f"{comparison.condition.name} by source",

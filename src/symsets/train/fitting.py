@@ -9,7 +9,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -214,8 +214,24 @@ class _Fit(L.LightningModule):
 
     def on_save_checkpoint(self, checkpoint: dict[str, Any]) -> None:
         checkpoint["fitted"] = [vars(fitted) for fitted in self.fitted]
+        checkpoint["settings"] = self._settings()
+
+    def _settings(self) -> dict[str, Any]:
+        """Return all that must be the same when a run goes on."""
+        return {
+            **asdict(self.plan),
+            "seeds": self.seeds,
+            "training sets": self.sets["train"].num_sets,
+        }
 
     def on_load_checkpoint(self, checkpoint: dict[str, Any]) -> None:
+        before, now = checkpoint.get("settings", {}), self._settings()
+        changed = [f"{k} {before.get(k)} → {v}" for k, v in now.items() if before.get(k) != v]
+        if changed:
+            raise ValueError(
+                "checkpoint must be of the same plan, seeds and sets, got one of others "
+                f"({', '.join(changed)}): delete it to start this run anew"
+            )
         self.fitted = [Fitted(**state) for state in checkpoint["fitted"]]
 
 

@@ -14,6 +14,7 @@ __all__ = ["SCHEDULES", "Plan", "epochs_between_validations"]
 
 SCHEDULES = ("constant", "cosine", "staircase")
 WARM_UP = 0.1  # of all steps, for the cosine schedule
+FEWEST_VALIDATIONS = 3  # fewer leave nothing to choose from, or to continue from
 
 
 def epochs_between_validations(epochs: int, *, at_least: int = 8) -> int:
@@ -108,13 +109,16 @@ class Plan:
     def validating_after(self, steps: int, train_size: int) -> Plan:
         """Return the plan with validations that are at least ``steps`` apart, if epochs allow.
 
+        They must divide the epochs, and a few of them must be left.
+
         Example:
-            >>> Plan(200).validating_after(50, train_size=300).validate_every
-            20
+            >>> [Plan(n).validating_after(50, train_size=300).validate_every for n in (200, 199)]
+            [20, 1]
         """
         wanted = max(self.validate_every, -(-steps // self.steps_per_epoch(train_size)))
-        divisors = (n for n in range(1, self.epochs + 1) if self.epochs % n == 0)
-        every = next((n for n in divisors if n >= wanted), self.epochs)
+        most = max(1, self.epochs // FEWEST_VALIDATIONS)
+        divisors = [n for n in range(1, most + 1) if self.epochs % n == 0]
+        every = next((n for n in divisors if n >= wanted), divisors[-1])
         return replace(self, validate_every=every)
 
     def order(self, train_size: int, epoch: int, seed: int) -> Tensor:

@@ -212,3 +212,12 @@ def test_a_browser_shows_the_tables(written, tmp_path):
     assert shown.count("<table>") == 3
     assert shown.count("<svg ") == 3
     assert "97.00 ± 1.00" in shown
+
+
+def test_settings_that_the_paper_lacks_come_last(tmp_path):
+    base = {"experiment": "shapes", "model": "dss-sum", "metric": "accuracy", "value": 0.5}
+    records = [Record(setting=setting, **base) for setting in ("full-points", "graphs", "points")]
+    write_records(tmp_path / "results.json", records)
+    page = report.write([tmp_path]).markdown.read_text()
+    places = [page.index(f"### shapes, {name}") for name in ("graphs", "points", "full-points")]
+    assert places == sorted(places)

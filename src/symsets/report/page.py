@@ -9,7 +9,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from symsets.experiments.published import METRICS, TASKS
+from symsets.experiments.published import METRICS, TASKS, published_models
 from symsets.extras import require
 from symsets.report._drawing import Picture, colour_name
 from symsets.report.examples import examples as draw_examples
@@ -102,13 +102,19 @@ def write(
 
 def _chapters(study: Study, *, examples: bool) -> list[Chapter]:
     grouped: dict[str, list[Comparison]] = defaultdict(list)
-    for comparison in study.comparisons:
+    for comparison in sorted(study.comparisons, key=_is_extra):
         grouped[comparison.condition.experiment].append(comparison)
     folders = study.directories if examples else ()
     return [
         Chapter(name, TASKS.get(name, ""), tuple(_section(c, found, folders) for c in found))
         for name, found in grouped.items()
     ]
+
+
+def _is_extra(comparison: Comparison) -> bool:
+    """Whether the paper has no numbers for a setting, though it has for others."""
+    experiment, setting = comparison.condition.experiment, comparison.condition.setting
+    return bool(setting) and not published_models(experiment, setting)
 
 
 def _section(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
@@ -18,6 +18,7 @@ __all__ = [
     "as_element",
     "channels",
     "check_channels",
+    "check_context",
     "check_elements",
     "context_args",
     "takes_extra",
@@ -163,26 +164,50 @@ def check_elements(x: Sets, element: nn.Module, owner: nn.Module) -> None:
     if torch.compiler.is_compiling():
         return
     check_sets(x)
-    while type(element) is nn.Sequential and len(element):
-        element = element[0]
-    axes = AXES.get(type(element).forward)
     rows = x.elements if isinstance(x, RaggedSets) else x
-    # A hook may change what comes in, and that of a lazy map still decides what it takes.
-    if axes is None or element._forward_pre_hooks or "forward" in vars(element):
-        return
     if not isinstance(rows, Tensor):
         return
-    shape = rows.shape[1:] if isinstance(x, RaggedSets) else rows.shape[2:]
-    if axes:
-        fits = len(shape) == 1 + len(axes) and shape[0] == element.in_channels
-        wanted = ", ".join((str(element.in_channels), *axes))
-    else:
-        fits = len(shape) > 0 and shape[-1] == element.in_features
-        wanted = f"…, {element.in_features}"
-    if not fits:
-        where = f"the {type(element).__name__} in {type(owner).__name__}"
+    if unfit := _unfit(element, rows.shape[1:] if isinstance(x, RaggedSets) else rows.shape[2:]):
+        kind, wanted = unfit
         got = x if isinstance(x, RaggedSets) else tuple(x.shape)
-        raise ValueError(f"x must have shape (B, N, {wanted}) for {where}, got {got}")
+        raise ValueError(
+            f"x must have shape (B, N, {wanted}) for the {kind} in {type(owner).__name__}, "
+            f"got {got}"
+        )
+
+
+def check_context(summary: Tensor, context: nn.Module) -> None:
+    """Raise one sentence unless ``context`` takes pooled sets ``(B, *E)``.
+
+    Example:
+        >>> check_context(torch.zeros(2, 3), nn.Linear(5, 8))
+        Traceback (most recent call last):
+        ...
+        ValueError: context must take pooled sets (B, 3), got a Linear for (B, …, 5)
+    """
+    if not torch.compiler.is_compiling() and (unfit := _unfit(context, summary.shape[1:])):
+        kind, wanted = unfit
+        pooled = ", ".join(("B", *map(str, summary.shape[1:])))
+        raise ValueError(
+            f"context must take pooled sets ({pooled}), got a {kind} for (B, {wanted})"
+        )
+
+
+def _unfit(module: nn.Module, shape: Sequence[int]) -> tuple[str, str] | None:
+    """Return the map that does not take elements of a shape, and what it takes; None if it does."""
+    while type(module) is nn.Sequential and len(module):
+        module = module[0]
+    axes = AXES.get(type(module).forward)
+    # A hook may change what comes in, and that of a lazy map still decides what it takes.
+    if axes is None or module._forward_pre_hooks or "forward" in vars(module):
+        return None
+    if axes:
+        fits = len(shape) == 1 + len(axes) and shape[0] == module.in_channels
+        wanted = ", ".join((str(module.in_channels), *axes))
+    else:
+        fits = len(shape) > 0 and shape[-1] == module.in_features
+        wanted = f"…, {module.in_features}"
+    return None if fits else (type(module).__name__, wanted)
 
 
 def channels(module: nn.Module, which: str) -> int | None:

@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from symsets.nn._parts import as_element, context_args, twin
+from symsets.nn._parts import as_element, check_context, context_args, twin
 from symsets.nn.base import AdditiveSetLayer, SetLayer
 from symsets.sets import (
     Sets,
@@ -137,6 +137,7 @@ class DSS(AdditiveSetLayer):
         if self.pool_last:
             return spread(pool(map_elements(x, self.context, *args), self.pool, size=self.size), x)
         summary = pool(x, self.pool, size=self.size)
+        check_context(summary, self.context)
         return spread(self.context(summary, *context_args(x, args)), x)
 
 

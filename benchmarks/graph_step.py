@@ -11,13 +11,12 @@ from __future__ import annotations
 
 import argparse
 import json
-import statistics
-import time
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 
 import torch
+from steps import make_steps, milliseconds
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
@@ -26,9 +25,7 @@ from symsets.data import LabelledSets
 from symsets.models import ShapeNetwork
 from symsets.models._shape_maps import Normed
 from symsets.nn import Graph
-from symsets.train.ensemble import Ensemble
 from symsets.train.records import device_name
-from symsets.train.step import CapturedSteps, EagerSteps, matmul_precision
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore", DeprecationWarning)  # its import still scripts with torch.jit
@@ -167,33 +164,6 @@ def disagreement(graph: Graph, x: Tensor, y: Tensor) -> float:
     )
 
 
-def make_steps(network: nn.Module, data: LabelledSets, precision: str, kind: type) -> EagerSteps:
-    ensemble = Ensemble([network]).to(data.device)
-    on_gpu = data.device.type == "cuda"
-    rate = torch.tensor(1e-4, device=data.device) if on_gpu else 1e-4
-    optimiser = torch.optim.AdamW(ensemble.parameters(), lr=rate, fused=on_gpu, capturable=on_gpu)
-    return kind(ensemble, optimiser, data, cross_entropy, precision)
-
-
-def milliseconds(steps: Sequence[EagerSteps], order: Tensor, rounds: int) -> list[float]:
-    """Return the median time of a step of each, in interleaved runs."""
-    rates = torch.full((len(order),), 1e-4, device=order.device)
-    times: list[list[float]] = [[] for _ in steps]
-    for _ in range(rounds + 1):
-        for one, found in zip(steps, times, strict=True):
-            _wait(order)
-            start = time.perf_counter()
-            one.run(order, rates)
-            _wait(order)
-            found.append((time.perf_counter() - start) / len(order))
-    return [1e3 * statistics.median(found[1:]) for found in times]
-
-
-def _wait(x: Tensor) -> None:
-    if x.is_cuda:
-        torch.cuda.synchronize()
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--device", default="cpu")
@@ -215,22 +185,20 @@ def main() -> None:
     order = torch.arange(options.batch, device=options.device).expand(3, 1, options.batch)
     rows = []
     for precision in ("float32", "tf32", "bfloat16") if on_gpu else ("float32",):
-        kinds = {"list": EagerSteps, "batch": EagerSteps, "ours": EagerSteps}
-        if on_gpu:
-            kinds["ours, captured"] = CapturedSteps
+        names = ["list", "batch", "ours", *(["ours, captured"] if on_gpu else [])]
         if precision == "bfloat16":  # the rivals scatter in float32
-            kinds = {name: kind for name, kind in kinds.items() if name.startswith("ours")}
-        with matmul_precision(precision):
-            steps = [
-                make_steps(
-                    contestants(make_network(graph), graph)[name.split(",")[0]],
-                    data,
-                    precision,
-                    kind,
-                )
-                for name, kind in kinds.items()
-            ]
-            took = dict(zip(kinds, milliseconds(steps, order, options.rounds), strict=True))
+            names = [name for name in names if name.startswith("ours")]
+        steps = [
+            make_steps(
+                contestants(make_network(graph), graph)[name.split(",")[0]],
+                data,
+                cross_entropy,
+                precision,
+                captured=name.endswith("captured"),
+            )
+            for name in names
+        ]
+        took = dict(zip(names, milliseconds(steps, order, options.rounds), strict=True))
         for name, value in took.items():
             rows.append({"style": name, "precision": precision, "milliseconds": round(value, 3)})
             best = min(took.values())

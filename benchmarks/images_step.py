@@ -13,37 +13,20 @@ from __future__ import annotations
 
 import argparse
 import json
-import statistics
-import time
 from importlib import import_module
 from pathlib import Path
 
 import torch
+from steps import make_steps, milliseconds, run
 from torch import nn
 
 from symsets import DSS, __version__
 from symsets.data import LabelledSets
-from symsets.data.labelled import Supply
 from symsets.experiments.experiment import Experiment
 from symsets.models._shape_maps import MaxOverPoints
-from symsets.train.ensemble import Ensemble
 from symsets.train.records import device_name
-from symsets.train.step import CapturedSteps, EagerSteps
 
 BOUNDS = {"float32": 1e-4, "tf32": 3e-2, "bfloat16": 1e-1}
-
-
-def make_steps(
-    experiment: Experiment, network: nn.Module, data: Supply, precision: str, *, captured: bool
-) -> EagerSteps:
-    ensemble = Ensemble([network]).to(data.device)
-    on_gpu = data.device.type == "cuda"
-    rate = torch.tensor(0.0, device=data.device) if on_gpu else 0.0
-    optimiser = torch.optim.AdamW(ensemble.parameters(), lr=rate, fused=on_gpu, capturable=on_gpu)
-    torch.set_float32_matmul_precision("highest" if precision == "float32" else "high")
-    torch.backends.cudnn.allow_tf32 = precision != "float32"
-    kind = CapturedSteps if captured else EagerSteps
-    return kind(ensemble, optimiser, data, experiment.task.loss, precision)
 
 
 def smooth(network: nn.Module) -> nn.Module:
@@ -74,9 +57,8 @@ def gradient_errors(
     """The largest relative error of a gradient after one step at learning rate 0."""
     network = smooth(network)
     state = {name: value.clone() for name, value in network.state_dict().items()}
-    steps = make_steps(experiment, network, fixed, precision, captured=captured)
-    order = torch.arange(fixed.num_sets)[None, None].to(fixed.device)
-    steps.run(order, torch.zeros(1, device=fixed.device))
+    steps = make_steps(network, fixed, experiment.task.loss, precision, captured=captured)
+    run(steps, torch.arange(fixed.num_sets)[None, None].to(fixed.device), 0.0)
     network.load_state_dict(state)
     exact = network.to(fixed.device, torch.float64).train()
     double = fixed.to(fixed.device, torch.float64)
@@ -91,22 +73,6 @@ def gradient_errors(
         error = (p.grad.squeeze(0).double() - g).norm() / max(g.norm().item(), 1e-2 * scale)
         worst = max(worst, error.item())
     return worst
-
-
-def milliseconds(steps: EagerSteps, order: torch.Tensor, rounds: int) -> float:
-    """Median time of a step."""
-    on_gpu = order.is_cuda
-    rates = torch.full((len(order),), 1e-4, device=order.device)
-    times = []
-    for _ in range(rounds + 1):
-        if on_gpu:
-            torch.cuda.synchronize()
-        start = time.perf_counter()
-        steps.run(order, rates)
-        if on_gpu:
-            torch.cuda.synchronize()
-        times.append((time.perf_counter() - start) / len(order))
-    return 1e3 * statistics.median(times[1:])
 
 
 def main() -> None:
@@ -152,8 +118,8 @@ def main() -> None:
         for module in network.modules():
             if isinstance(module, DSS):
                 module.pool_last = True
-        steps = make_steps(experiment, network, fixed, precision, captured=False)
-        note("reference style", precision, milliseconds(steps, here[:5], 2), None)
+        steps = make_steps(network, fixed, experiment.task.loss, precision, captured=False)
+        note("reference style", precision, milliseconds([steps], here[:5], 2)[0], None)
     for precision in BOUNDS if on_gpu else ("float32",):
         torch.manual_seed(0)
         network = experiment.make_network(options.model, "ours", 1.0, options.setting, source)
@@ -163,11 +129,11 @@ def main() -> None:
             ("ours, sets made in the step", sets, anywhere),
         ):
             network = experiment.make_network(options.model, "ours", 1.0, options.setting, source)
-            steps = make_steps(experiment, network, data, precision, captured=on_gpu)
-            note(style, precision, milliseconds(steps, order, rounds), error)
+            steps = make_steps(network, data, experiment.task.loss, precision, captured=on_gpu)
+            note(style, precision, milliseconds([steps], order, rounds)[0], error)
     if options.profile:
         with torch.profiler.profile() as profile:
-            steps.run(order[:1] if not on_gpu else order, torch.zeros(len(order)).to(order.device))
+            run(steps, order if on_gpu else order[:1], 0.0)
         key = "self_cuda_time_total" if on_gpu else "self_cpu_time_total"
         print(profile.key_averages().table(sort_by=key, row_limit=25, max_name_column_width=90))
     if options.out:

@@ -190,7 +190,7 @@ def main() -> None:
             names = [name for name in names if name.startswith("ours")]
         steps = [
             make_steps(
-                contestants(make_network(graph), graph)[name.split(",")[0]],
+                [contestants(make_network(graph), graph)[name.split(",")[0]]],
                 data,
                 cross_entropy,
                 precision,

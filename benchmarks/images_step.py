@@ -57,7 +57,7 @@ def gradient_errors(
     """The largest relative error of a gradient after one step at learning rate 0."""
     network = smooth(network)
     state = {name: value.clone() for name, value in network.state_dict().items()}
-    steps = make_steps(network, fixed, experiment.task.loss, precision, captured=captured)
+    steps = make_steps([network], fixed, experiment.task.loss, precision, captured=captured)
     run(steps, torch.arange(fixed.num_sets)[None, None].to(fixed.device), 0.0)
     network.load_state_dict(state)
     exact = network.to(fixed.device, torch.float64).train()
@@ -118,7 +118,7 @@ def main() -> None:
         for module in network.modules():
             if isinstance(module, DSS):
                 module.pool_last = True
-        steps = make_steps(network, fixed, experiment.task.loss, precision, captured=False)
+        steps = make_steps([network], fixed, experiment.task.loss, precision, captured=False)
         note("reference style", precision, milliseconds([steps], here[:5], 2)[0], None)
     for precision in BOUNDS if on_gpu else ("float32",):
         torch.manual_seed(0)
@@ -129,7 +129,7 @@ def main() -> None:
             ("ours, sets made in the step", sets, anywhere),
         ):
             network = experiment.make_network(options.model, "ours", 1.0, options.setting, source)
-            steps = make_steps(network, data, experiment.task.loss, precision, captured=on_gpu)
+            steps = make_steps([network], data, experiment.task.loss, precision, captured=on_gpu)
             note(style, precision, milliseconds([steps], order, rounds)[0], error)
     if options.profile:
         with torch.profiler.profile() as profile:

@@ -13,12 +13,11 @@ from __future__ import annotations
 import argparse
 import copy
 import json
-import statistics
-import time
 import warnings
 from pathlib import Path
 
 import torch
+from steps import make_steps, milliseconds, run
 from torch import nn
 from torch.nn.functional import cross_entropy
 
@@ -28,7 +27,7 @@ from symsets.models.signals import SignalNetwork
 from symsets.nn import CircularConv1d
 from symsets.train.ensemble import Ensemble
 from symsets.train.records import device_name
-from symsets.train.step import CapturedSteps, EagerSteps
+from symsets.train.step import EagerSteps
 
 BOUNDS = {"float32": 1e-4, "tf32": 3e-2, "bfloat16": 1e-1}
 BATCH = 64
@@ -51,31 +50,18 @@ def smooth(net: SignalNetwork) -> SignalNetwork:
     return net
 
 
-def make_steps(
-    networks: list[SignalNetwork], data: LabelledSets, precision: str, *, captured: bool
-) -> EagerSteps:
-    ensemble = Ensemble(networks).to(data.y.device)
-    on_gpu = data.y.is_cuda
-    rate = torch.tensor(0.0, device=data.y.device) if on_gpu else 0.0
-    optimiser = torch.optim.AdamW(ensemble.parameters(), lr=rate, fused=on_gpu, capturable=on_gpu)
-    kind = CapturedSteps if captured else EagerSteps
-    torch.set_float32_matmul_precision("high" if precision == "tf32" else "highest")
-    torch.backends.cudnn.allow_tf32 = precision == "tf32"
-    return kind(ensemble, optimiser, data, cross_entropy, precision)
-
-
 def gradient_error(steps: EagerSteps, order: torch.Tensor) -> float:
     """The largest relative error of a gradient after one step at learning rate 0."""
     ensemble = steps.ensemble
     members = [ensemble.member_state(k) for k in range(ensemble.size)]  # before statistics move
-    steps.run(order[:1], torch.zeros(1))
+    run(steps, order[:1], 0.0)
     double = LabelledSets(steps.data.x.double(), steps.data.y)
     worst = 0.0
     for k, state in enumerate(members):
         net = smooth(SignalNetwork(**network_arguments(ensemble)))
         net.to(double.y.device, torch.float64)
         net.load_state_dict(state)
-        which = order[0, k].to(double.y.device)
+        which = order[0, k]
         cross_entropy(net(double.x[which]), double.y[which]).backward()
         exact = dict(net.named_parameters())
         scale = max(p.grad.norm().item() for p in exact.values() if p.grad is not None)
@@ -91,22 +77,6 @@ def gradient_error(steps: EagerSteps, order: torch.Tensor) -> float:
 def network_arguments(ensemble: Ensemble) -> dict[str, object]:
     arguments: dict[str, object] = ensemble.stacked.arguments  # type: ignore[assignment]
     return arguments
-
-
-def milliseconds(steps: EagerSteps, order: torch.Tensor, rounds: int) -> float:
-    """Median time of a step."""
-    order = order.to(steps.data.y.device)
-    rates = torch.full((len(order),), 1e-4, device=order.device)
-    times = []
-    for _ in range(rounds + 1):
-        if order.is_cuda:
-            torch.cuda.synchronize()
-        start = time.perf_counter()
-        steps.run(order, rates)
-        if order.is_cuda:
-            torch.cuda.synchronize()
-        times.append((time.perf_counter() - start) / len(order))
-    return 1e3 * statistics.median(times[1:])
 
 
 def main() -> None:
@@ -134,11 +104,11 @@ def main() -> None:
         captured = on_gpu and not reference
         nets = [network(model, recipe, direct=reference) for _ in range(seeds)]
         smoothed = [smooth(copy.deepcopy(net)) for net in nets]
-        check = make_steps(smoothed, data, precision, captured=captured)
-        order = torch.randint(2000, (40 if on_gpu else 3, seeds, BATCH))
-        error = None if reference else gradient_error(check, order.to(options.device))
-        steps = make_steps(nets, data, precision, captured=captured)
-        took = milliseconds(steps, order, 5 if on_gpu else 3)
+        check = make_steps(smoothed, data, cross_entropy, precision, captured=captured)
+        order = torch.randint(2000, (40 if on_gpu else 3, seeds, BATCH)).to(options.device)
+        error = None if reference else gradient_error(check, order)
+        steps = make_steps(nets, data, cross_entropy, precision, captured=captured)
+        took = milliseconds([steps], order, 5 if on_gpu else 3)[0]
         rows.append(
             {
                 "style": style,

@@ -18,10 +18,10 @@ __all__ = ["make_steps", "milliseconds", "run"]
 
 
 def make_steps(
-    network: nn.Module, data: Supply, loss: Loss, precision: str, *, captured: bool
+    networks: Sequence[nn.Module], data: Supply, loss: Loss, precision: str, *, captured: bool
 ) -> EagerSteps:
-    """Return the steps of one network, as ``symsets run`` takes them."""
-    ensemble = Ensemble([network]).to(data.device)
+    """Return the steps of networks that train together, as ``symsets run`` takes them."""
+    ensemble = Ensemble(networks).to(data.device)
     on_gpu = data.device.type == "cuda"
     rate = torch.tensor(0.0, device=data.device) if on_gpu else 0.0  # every step has its own
     optimiser = torch.optim.AdamW(ensemble.parameters(), lr=rate, fused=on_gpu, capturable=on_gpu)
@@ -30,7 +30,7 @@ def make_steps(
 
 
 def run(steps: EagerSteps, order: Tensor, rate: float) -> None:
-    """Take the steps ``order (S, 1, B)``, and wait for them."""
+    """Take the steps ``order (S, K, B)``, and wait for them."""
     with matmul_precision(steps.precision):
         steps.run(order, torch.full((len(order),), rate, device=order.device))
     if order.is_cuda:

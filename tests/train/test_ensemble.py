@@ -1,5 +1,6 @@
 import copy
 
+import pytest
 import torch
 from torch import nn
 from torch.nn.functional import cross_entropy
@@ -20,9 +21,10 @@ def inputs(num=3):
     return torch.randn(num, 5, 3, 1, 8, dtype=torch.float64), torch.randint(3, (num, 5))
 
 
-def test_members_compute_what_they_would_alone():
+@pytest.mark.parametrize("batched", [True, False])
+def test_members_compute_what_they_would_alone(batched):
     nets, (x, y) = members(), inputs()
-    ensemble = Ensemble(nets)
+    ensemble = Ensemble(nets, batched=batched)
     losses = ensemble(x, y, then=cross_entropy)
     losses.sum().backward()
     for k, net in enumerate(nets):
@@ -36,11 +38,12 @@ def test_members_compute_what_they_would_alone():
             torch.testing.assert_close(ensemble.stacked.get_buffer(name)[k], value)
 
 
-def test_members_train_in_half_precision():
+@pytest.mark.parametrize("batched", [True, False])
+def test_members_train_in_half_precision(batched):
     nets, (x, y) = [net.float() for net in members()], inputs()
     gradients = []
     for enabled in (False, True):
-        ensemble = Ensemble(nets)
+        ensemble = Ensemble(nets, batched=batched)
         with torch.autocast("cpu", torch.bfloat16, enabled=enabled, cache_enabled=False):
             losses = ensemble(x.float(), y, then=cross_entropy)
         losses.sum().backward()

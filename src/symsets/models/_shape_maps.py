@@ -10,6 +10,7 @@ from torch.nn.functional import linear
 
 from symsets.groups._arrays import positive
 from symsets.nn import Graph
+from symsets.nn._layout import entries_first, in_its_layout
 from symsets.sets import RaggedSets, pool
 
 __all__ = ["EdgeTensors", "MaxOverPoints", "Normed", "PerPoint", "Points"]
@@ -61,6 +62,8 @@ class Points(nn.Module):
         """Apply the layer."""
         if isinstance(x, RaggedSets):
             return x.map(linear, self.weight, self.bias)
+        if entries_first(x):
+            return linear(x.movedim(-1, 0), self.weight, self.bias).movedim(0, -1)
         weight = self.weight.expand(len(x), -1, -1)
         if self.bias is None:
             return torch.bmm(weight, x)
@@ -89,7 +92,8 @@ class PerPoint(nn.Module):
 
     def forward(self, x: Rows) -> Rows:
         """Apply the module."""
-        return x.map(self.module) if isinstance(x, RaggedSets) else self.module(x)
+        apply = in_its_layout(self.module)
+        return x.map(apply) if isinstance(x, RaggedSets) else apply(x)
 
 
 class Normed(nn.Module):

@@ -13,6 +13,7 @@ from symsets.models._blocks import MODELS, RECIPES, Layers, check_choice, defaul
 from symsets.models._shape_maps import EdgeTensors, MaxOverPoints, Normed, PerPoint, Points
 from symsets.models.registry import register_network
 from symsets.nn import DSS, AdjacencyLinear, Exchangeable, Graph, GraphConv, Sequential, set_layer
+from symsets.nn._layout import suit_device
 from symsets.nn.registry import Make
 from symsets.sets import RaggedSets, Sets, fold, map_elements
 
@@ -159,8 +160,9 @@ class ShapeNetwork(nn.Module):
         _check_shapes(x, self.arguments["in_channels"], self.arguments["kind"])
         if self.edges is not None:
             x, args = map_elements(x, self.edges, *args), ()
-        features = self.features(x, *args)
-        return self.scores(features)
+        elif self.arguments["kind"] in ("points", "graphs"):
+            x = suit_device(x)
+        return self.scores(self.features(x, *args))
 
     def _args(self, graph: Graph | None, device: torch.device) -> tuple[Graph, ...]:
         kind = self.arguments["kind"]

@@ -20,6 +20,7 @@ from symsets.nn import (
     Siamese,
     set_layer,
 )
+from symsets.nn._layout import suit_device
 from symsets.nn.base import SetModule
 from symsets.sets import Sets
 
@@ -98,11 +99,13 @@ class SignalNetwork(nn.Module):
             "num_elements": num_elements,
             "length": length,
         }
+        self._entries_first = recipe == "ours" and model != "mlp" and not model.startswith("deepsets")
         self.net = _Builder(recipe, num_elements, length).network(model, widths)
 
     def forward(self, x: Sets) -> Tensor:
         """Return the scores of the classes."""
-        return self.net(x)
+        # The published form normalises inside of maps, where torch expects the entries last.
+        return self.net(suit_device(x) if self._entries_first else x)
 
 
 class _Flatten(nn.Module):

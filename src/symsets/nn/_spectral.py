@@ -11,7 +11,8 @@ each complex one: they see both factors at the phases :math:`\varphi_j = \pi j/3
 So the transforms of input and kernel and the transform back are real matrices of cosines, with a
 row for each pair :math:`(f, j)`; the real frequencies :math:`0` and :math:`L/2` need one row each.
 No real bilinear algorithm for circular convolution has fewer than these :math:`M \approx 1.5 L`
-products (Winograd, 1980). Several axes take one transform each.
+products (Winograd, 1980). Several axes take one transform each. One axis is transformed where it
+lies in memory, first or last (see :mod:`symsets.nn._layout`).
 """
 
 from __future__ import annotations
@@ -26,10 +27,13 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from symsets.nn._layout import entries_first
+
 # Fitted to training steps on two CPU cores; benchmarks/circular_conv.py shows how well it chooses.
 MEMORY_COST = 80  # multiply-adds that writing and reading a number of a spectrum is worth
 CHANNEL_BLOCK = 16  # channels that the direct convolution works on at a time
 TRACED_BATCH = 64  # a traced graph must not depend on the batch
+ALIGNMENT = 8  # numbers; the fast matrix products of a GPU want every row to begin at a multiple
 
 
 class _Axis(NamedTuple):
@@ -65,9 +69,12 @@ class _Axis(NamedTuple):
         return -(-self.length // self.step)
 
 
-def spectral_conv(x: Tensor, weight: Tensor, stride: Sequence[int]) -> Tensor:
-    """Correlate ``x`` ``(B, C, *E)`` circularly with ``weight`` ``(O, C, *K)``."""
+def spectral_conv(
+    x: Tensor, weight: Tensor, stride: Sequence[int], bias: Tensor | None = None
+) -> Tensor:
+    """Correlate ``x`` ``(B, C, *E)`` circularly with ``weight`` ``(O, C, *K)``; add ``bias (O,)``."""
     axes = _plan(x.shape, weight.shape, stride)
+    first = entries_first(x)
     for dim, axis in enumerate(axes, start=2):
         if any(axis.zeros):
             weight = F.pad(weight, [0, 0] * (weight.ndim - 1 - dim) + list(axis.zeros))
@@ -76,7 +83,11 @@ def spectral_conv(x: Tensor, weight: Tensor, stride: Sequence[int]) -> Tensor:
     x = _analyse(x, [_waves(a.length, 0, a.length, 1, 1, x) for a in axes])  # (M, B, C)
     weight = _analyse(weight, [_waves(a.length, 0, a.kernel, 1, -1, weight) for a in axes])
     y = x @ weight.mT  # (M, B, O)
-    return _synthesise(y, [_waves(a.length, -a.before, a.num_outputs, a.step, 2, y) for a in axes])
+    back = [_waves(a.length, -a.before, a.num_outputs, a.step, 2, y) for a in axes]
+    if first:
+        return _synthesise_first(y, back[0], bias)
+    y = _synthesise(y, back)
+    return y if bias is None else y + bias.to(y.dtype).unflatten(0, (-1, *[1] * len(axes)))
 
 
 def prefers_spectral(x: Sequence[int], weight: Sequence[int], stride: Sequence[int]) -> bool:
@@ -131,17 +142,20 @@ def _plan(x: Sequence[int], weight: Sequence[int], stride: Sequence[int]) -> lis
 
 
 def _split(x: Tensor, dim: int, phases: int) -> Tensor:
-    """Turn ``(B, C, …, L, …)`` into ``(B, C * phases, …, L / phases, …)``."""
+    """Turn ``(B, C, …, L, …)`` into ``(B, phases * C, …, L / phases, …)``, in the same layout."""
     if phases == 1:
         return x
+    if entries_first(x):
+        x = x.movedim(-1, 0).unflatten(0, (-1, phases)).transpose(1, 2)
+        return x.flatten(2).movedim(0, -1)
     x = x.unflatten(dim, (x.shape[dim] // phases, phases))
-    return x.movedim(dim + 1, 2).flatten(1, 2)
+    return x.movedim(dim + 1, 1).flatten(1, 2)
 
 
 def _analyse(x: Tensor, matrices: Sequence[Tensor]) -> Tensor:
     """Transform ``(B, C, *E)`` into ``(M, B, C)``, by products that move the last axis first."""
     for matrix in reversed(matrices):
-        x = (matrix @ x.flatten(0, -2).mT).unflatten(1, x.shape[:-1])
+        x = (matrix @ x.movedim(-1, 0).flatten(1)).unflatten(1, x.shape[:-1])
     return x.flatten(0, -3)
 
 
@@ -153,6 +167,16 @@ def _synthesise(y: Tensor, matrices: Sequence[Tensor]) -> Tensor:
     return y
 
 
+def _synthesise_first(y: Tensor, matrix: Tensor, bias: Tensor | None) -> Tensor:
+    """Transform ``(M, B, O)`` into ``(B, O, F)`` with entries first, and add the bias on the way."""
+    rows = y.flatten(1)
+    if bias is None:
+        out = matrix.mT @ rows
+    else:
+        out = torch.addmm(bias.to(y.dtype).repeat(y.shape[1]), matrix.mT, rows)
+    return out.unflatten(1, y.shape[1:]).movedim(0, -1)
+
+
 def _waves(length: int, start: int, num: int, step: int, turn: int, like: Tensor) -> Tensor:
     """Return the matrix ``(M, num)`` of cosines at the positions ``start, start + step, …``.
 
@@ -161,7 +185,10 @@ def _waves(length: int, start: int, num: int, step: int, turn: int, like: Tensor
     """
     if torch.compiler.is_compiling() or type(like) not in (Tensor, nn.Parameter):
         return _make_waves(length, start, num, step, turn, like.device).to(like.dtype)
-    return _cached_waves(length, start, num, step, turn, like.dtype, like.device)
+    dtype = like.dtype
+    if dtype == torch.float32 and torch.is_autocast_enabled(like.device.type):
+        dtype = torch.get_autocast_dtype(like.device.type)  # what the product would round it to
+    return _cached_waves(length, start, num, step, turn, dtype, like.device)
 
 
 @cache  # never evicted: a captured CUDA graph goes on reading at the address it saw
@@ -177,7 +204,7 @@ def _cached_waves(
     def make() -> Tensor:
         # The copy from the CPU ends before it returns, so every CUDA stream may read the result.
         waves = _make_waves(length, start, num, step, turn, torch.device("cpu"))
-        return waves.to(dtype).to(device)
+        return F.pad(waves, (0, -num % ALIGNMENT)).to(dtype).to(device)[:, :num]
 
     # A new thread knows nothing of the caller's inference mode, vmap or grad, so the tensor that
     # stays in the cache is a plain one.
@@ -195,8 +222,8 @@ def _make_waves(
     # Integer angles, in units of 2π / 6L, keep all digits however large they get.
     angle = 6 * frequency[:, None] * position + turn * length * phase[:, None]
     waves = torch.cos(angle.remainder(6 * length).double() * (math.pi / (3 * length)))
-    if turn != 2:
-        return waves
-    real = (frequency == 0) | (2 * frequency == length)
-    scale = (8 - 5 * real.double()) / (3 * length)  # 1 / L for real frequencies, else 2 · 4 / 3L
-    return scale[:, None] * waves
+    if turn == 2:
+        real = (frequency == 0) | (2 * frequency == length)
+        scale = (8 - 5 * real.double()) / (3 * length)  # 1 / L for real frequencies, or 2 · 4 / 3L
+        waves = scale[:, None] * waves
+    return waves

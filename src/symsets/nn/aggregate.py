@@ -8,7 +8,7 @@ import torch
 from torch import nn
 
 from symsets.nn.base import SetLayer
-from symsets.sets import RaggedSets, Sets, check_pool, pool, pool_symbol, spread
+from symsets.sets import RaggedSets, Sets, check_pool, memory_order, pool, pool_symbol, spread
 from symsets.sets.ragged import common_rows
 
 __all__ = ["ConcatPool", "RemoveMean"]
@@ -56,7 +56,9 @@ class ConcatPool(SetLayer):
         if isinstance(y, RaggedSets):
             return y.with_elements(torch.cat([common_rows(y), summary], dim=1))
         shape = [y.shape[0], y.shape[1], *summary.shape[2:]]
-        return torch.cat([y, summary.expand(shape)], dim=2)
+        order, back = memory_order(y)
+        parts = [part.permute(order) for part in (y, summary.expand(shape))]
+        return torch.cat(parts, dim=back[2]).permute(back)
 
 
 class RemoveMean(SetLayer):

@@ -78,10 +78,7 @@ class _CircularConv(nn.Module):
         """Convolve every element of the batch ``x``."""
         self._check(x)
         if self._use_spectral(x):
-            y = spectral_conv(x, self.weight, self.stride)
-            if self.bias is None:
-                return y
-            return y + self.bias.to(y.dtype).unflatten(0, (-1, *[1] * len(self.axes)))
+            return spectral_conv(x, self.weight, self.stride, self.bias)
         for dim, k in enumerate(self.kernel_size, start=2):
             x = _wrap(x, dim, k)
         if len(self.axes) == 1:

@@ -10,6 +10,7 @@ from torch import Tensor, nn
 from torch.nn.functional import linear
 
 from symsets.groups._arrays import positive
+from symsets.nn._layout import entries_first
 from symsets.nn._memory import add_into, new_memory
 from symsets.nn._sparse import SparseMatrix
 from symsets.nn._topology import (
@@ -335,13 +336,14 @@ class GraphConv(nn.Module):
             raise ValueError(
                 f"x must have {self.in_channels} channels (second axis), got {x.shape[1]}"
             )
+        first = isinstance(graph, Graph) and entries_first(x)  # then the output has them so, too
         if self.out_channels > self.in_channels:
-            rows = graph.multiply(graph.to_rows(x))
-            return graph.from_rows(linear(rows, self.weight, self.bias)).contiguous()
+            rows = linear(graph.multiply(graph.to_rows(x)), self.weight, self.bias)
+            return graph.from_rows(rows) if first else graph.from_rows(rows).contiguous()
         # In this order a backward pass needs x, which is there anyway, and no average of it.
         rows = graph.multiply(self._mix(x, graph))
         # Summing over a set and adding its context is several times faster with nodes last.
-        y = graph.from_rows(rows).contiguous()
+        y = graph.from_rows(rows) if first else graph.from_rows(rows).contiguous()
         return y if self.bias is None else add_into(y, self.bias.to(y.dtype).unsqueeze(-1))
 
     def _mix(self, x: Tensor, graph: Graph | GraphBatch) -> Tensor:

@@ -6,6 +6,7 @@ from typing import Any
 
 from torch import nn
 
+from symsets.nn._layout import in_its_layout
 from symsets.nn._parts import check_elements, takes_extra
 from symsets.nn.base import SetModule
 from symsets.sets import map_elements
@@ -62,7 +63,7 @@ class Sequential(SetModule, nn.Sequential):
             if not takes_sets(module):
                 if are_sets:
                     check_elements(x, module, self)
-                x = map_elements(x, module) if are_sets else module(x)
+                x = map_elements(x, in_its_layout(module)) if are_sets else module(x)
                 continue
             if not are_sets:
                 raise ValueError(

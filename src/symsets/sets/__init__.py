@@ -5,7 +5,15 @@ pooling, the softmax over a set. Every function takes either kind of batch, and 
 """
 
 from symsets.sets.collating import collate
-from symsets.sets.folding import Sets, check_sets, fold, map_elements, membership, spread
+from symsets.sets.folding import (
+    Sets,
+    check_sets,
+    fold,
+    map_elements,
+    membership,
+    memory_order,
+    spread,
+)
 from symsets.sets.pooling import (
     check_pool,
     check_size,
@@ -25,6 +33,7 @@ __all__ = [
     "map_elements",
     "spread",
     "membership",
+    "memory_order",
     "pool",
     "power_sums",
     "softmax",

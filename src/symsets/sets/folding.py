@@ -11,7 +11,7 @@ from torch import Tensor
 
 from symsets.sets.ragged import Partition, RaggedSets, check_rows
 
-__all__ = ["Sets", "check_sets", "fold", "map_elements", "membership", "spread"]
+__all__ = ["Sets", "check_sets", "fold", "map_elements", "membership", "memory_order", "spread"]
 
 Sets: TypeAlias = Union[Tensor, RaggedSets]  # noqa: UP007 (mypy wants a plain alias here)
 
@@ -91,6 +91,21 @@ def membership(x: Sets) -> tuple[Tensor, Tensor]:
     make = _dense_partition if torch.compiler.is_compiling() else _cached_partition
     partition = make(x.shape[0], x.shape[1], x.device)
     return partition.index, partition.sizes
+
+
+def memory_order(x: Tensor) -> tuple[list[int], list[int]]:
+    """Return the axes of ``x`` in the order in which they lie in memory, and the way back.
+
+    Work on ``x.permute(order)`` runs through memory, and its result, permuted back, lies there as
+    ``x`` does.
+
+    Example:
+        >>> images = torch.zeros(2, 3, 8, 8).to(memory_format=torch.channels_last)
+        >>> memory_order(images)
+        ([0, 2, 3, 1], [0, 3, 1, 2])
+    """
+    order = sorted(range(x.ndim), key=lambda axis: x.stride(axis), reverse=True)
+    return order, [order.index(axis) for axis in range(x.ndim)]
 
 
 def _dense_partition(batch: int, size: int, device: torch.device) -> Partition:

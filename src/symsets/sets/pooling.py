@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from symsets.sets.folding import Sets, check_sets, spread
+from symsets.sets.folding import Sets, check_sets, memory_order, spread
 from symsets.sets.ragged import RaggedSets, common_rows, expand_as
 
 __all__ = [
@@ -149,23 +149,17 @@ def _as_dense(x: Sets) -> Tensor | None:
     return None if n is None else common_rows(x).unflatten(0, (len(x), n))
 
 
-def _memory_order(x: Tensor) -> list[int]:
-    """Return the axes of one element in the order in which they lie in memory.
+def _reduce(x: Tensor, fn: Callable[[Tensor, int], Tensor]) -> Tensor:
+    """Apply ``fn``, which removes an axis, to axis 1, in the order in which ``x`` lies in memory.
 
-    Reducing images that are stored channels-last in their own order is several times faster
-    than in the order of the axes, and keeps the layout.
+    For images that are stored channels-last this is several times faster than the order of the
+    axes, and keeps the layout.
     """
-    axes = range(2, x.ndim)
-    return [0, 1, *sorted(axes, key=lambda axis: x.stride(axis), reverse=True)]
-
-
-def _reduce(x: Tensor, fn: Callable[[Tensor], Tensor]) -> Tensor:
-    """Apply ``fn``, which removes axis 1, in the memory order of ``x``."""
     if x.is_contiguous() or x.ndim < 4:
-        return fn(x)
-    order = _memory_order(x)
-    back = sorted(range(len(order) - 1), key=lambda k: (order[0], *order[2:])[k])
-    return fn(x.permute(order)).permute(back)
+        return fn(x, 1)
+    order, back = memory_order(x)
+    place = back.pop(1)
+    return fn(x.permute(order), place).permute([p - (p > place) for p in back])
 
 
 def _sum(x: Sets, over: float | Tensor | None = None) -> Tensor:
@@ -174,7 +168,7 @@ def _sum(x: Sets, over: float | Tensor | None = None) -> Tensor:
     if dense is not None:
         # A sum may be too large for float16 where what it is divided into is not.
         wide = torch.float32 if over is not None and x.dtype == torch.float16 else None
-        total = _reduce(dense, lambda t: t.sum(1, dtype=wide))
+        total = _reduce(dense, lambda t, axis: t.sum(axis, dtype=wide))
     else:
         assert isinstance(x, RaggedSets)
         terms = _summable(common_rows(x))
@@ -209,7 +203,7 @@ def _max(x: Sets) -> Tensor:
     if dense is not None:
         if dense.shape[1] == 0:
             return dense.sum(1)
-        return _reduce(dense, lambda t: t.amax(1))
+        return _reduce(dense, lambda t, axis: t.amax(axis))
     assert isinstance(x, RaggedSets)
     rows = common_rows(x)
     index = expand_as(x.partition.index, rows).expand_as(rows)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Sequence
+from functools import cache
 from typing import Any
 
 import torch
@@ -17,11 +18,14 @@ __all__ = ["Ensemble"]
 class Ensemble(nn.Module):
     """Hold K networks of one architecture as one, with every weight stacked.
 
-    A forward pass is one batched computation (``torch.vmap``). No member sees another: gradients,
-    batch statistics and optimiser states of each are those it would have on its own.
+    No member sees another: gradients, batch statistics and optimiser states of each are those it
+    would have on its own.
 
     Args:
         networks: The members; they are copied.
+        batched: Whether a forward pass is one batched computation (``torch.vmap``), or runs the
+            members side by side, each on a CUDA stream of its own. Left out, it is batched on a
+            CPU only: a GPU is filled better by kernels of several members than by wide ones.
 
     Shape:
         - inputs: ``(K, B, …)``, a batch for each member.
@@ -33,9 +37,10 @@ class Ensemble(nn.Module):
         torch.Size([4, 7, 2])
     """
 
-    def __init__(self, networks: Sequence[nn.Module]) -> None:
+    def __init__(self, networks: Sequence[nn.Module], *, batched: bool | None = None) -> None:
         super().__init__()
         self.size = len(networks)
+        self.batched = batched
         self.stacked = copy.deepcopy(networks[0])
         members = [dict(network.state_dict(keep_vars=True)) for network in networks]
         for name, value in list(members[0].items()):
@@ -76,7 +81,14 @@ class Ensemble(nn.Module):
             # Not value[0]: the gradient of a selection is a copy into zeros.
             alone = {name: value.squeeze(0) for name, value in state.items()}
             return member(alone, *(value[0] for value in inputs))[None]
-        return torch.vmap(member, randomness="different")(state, *inputs)
+        if self.batched or (self.batched is None and not inputs[0].is_cuda):
+            return torch.vmap(member, randomness="different")(state, *inputs)
+        apart = {name: value.unbind() for name, value in state.items()}
+        return torch.stack(
+            _side_by_side(
+                lambda k, *own: member({name: v[k] for name, v in apart.items()}, *own), inputs
+            )
+        )
 
     def synchronise_statistics(self) -> None:
         """Take batch statistics over all processes (on GPUs; for a single member)."""
@@ -85,6 +97,33 @@ class Ensemble(nn.Module):
     def member_state(self, k: int) -> dict[str, Tensor]:
         """Return a copy of the state of member ``k``, as the network names it."""
         return {name: v[k].detach().clone() for name, v in self.stacked.state_dict().items()}
+
+
+def _side_by_side(member: Callable[..., Tensor], inputs: Sequence[Tensor]) -> list[Tensor]:
+    """Return what each member makes of its inputs; on a GPU, on a stream for each.
+
+    The streams may be captured into one CUDA graph. A backward pass takes the same ones.
+    """
+    if not inputs[0].is_cuda:
+        return [member(k, *own) for k, own in enumerate(zip(*inputs, strict=True))]
+    here = torch.cuda.current_stream(inputs[0].device)
+    streams = [_stream(inputs[0].device, k) for k in range(len(inputs[0]))]
+    outputs = []
+    for k, stream in enumerate(streams):
+        stream.wait_stream(here)
+        with torch.cuda.stream(stream):
+            outputs.append(member(k, *(value[k] for value in inputs)))
+        for value in inputs:
+            value.record_stream(stream)  # its memory is not free before this stream has read it
+    for stream, output in zip(streams, outputs, strict=True):
+        here.wait_stream(stream)
+        output.record_stream(here)
+    return outputs
+
+
+@cache
+def _stream(device: torch.device, k: int) -> torch.cuda.Stream:
+    return torch.cuda.Stream(device)
 
 
 def _stacked(tensors: Sequence[Tensor]) -> Tensor:

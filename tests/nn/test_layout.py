@@ -1,0 +1,121 @@
+"""Elements whose entries lie first in memory give the same numbers, and stay so."""
+
+import copy
+
+import pytest
+import torch
+from torch import nn
+
+from symsets.models import ShapeNetwork, SignalNetwork
+from symsets.models import shapes as shape_networks
+from symsets.models import signals as signal_networks
+from symsets.models._shape_maps import PerPoint, Points
+from symsets.nn import DSS, CircularConv1d, ConcatPool, Graph, GraphConv, RemoveMean, Sequential
+from symsets.nn._layout import entries_first
+from symsets.sets import fold, pool
+
+B, N, C, L = 2, 3, 4, 12
+
+
+def first(x):
+    return x.movedim(-1, 0).contiguous().movedim(0, -1)
+
+
+def ring(size):
+    here = torch.arange(size)
+    return Graph(torch.stack([here, here.roll(1)]), size)
+
+
+class OnRing(nn.Module):
+    def __init__(self, i, o):
+        super().__init__()
+        self.conv = GraphConv(i, o)
+
+    def forward(self, x):
+        return self.conv(x, ring(x.shape[-1]))
+
+
+def value_and_gradients(module, x):
+    module.zero_grad()
+    x = x.detach().requires_grad_()
+    y = module(x)
+    y.square().sum().backward()
+    return [y, x.grad, *(p.grad for p in module.parameters())]
+
+
+MAPS = {
+    "even stride": lambda: CircularConv1d(C, 6, L, stride=2, method="spectral"),
+    "stride three": lambda: CircularConv1d(C, 6, 5, stride=3, method="spectral"),
+    "odd stride": lambda: CircularConv1d(C, 6, 7, stride=5, method="spectral"),
+    "no bias": lambda: CircularConv1d(C, 6, 4, bias=False, method="spectral"),
+    "graph, wider": lambda: OnRing(C, 6),
+    "graph, narrower": lambda: OnRing(C, 3),
+    "points": lambda: Points(C, 6),
+    "points, no bias": lambda: Points(C, 6, bias=False),
+    "norm": lambda: PerPoint(nn.BatchNorm1d(C)),
+}
+
+
+@pytest.mark.parametrize("name", MAPS)
+@pytest.mark.filterwarnings("ignore:stride")
+def test_maps_give_the_same_in_either_layout(name):
+    torch.manual_seed(0)
+    module, x = MAPS[name]().double(), torch.randn(B * N, C, L, dtype=torch.float64)
+    last, now = value_and_gradients(module, x), value_and_gradients(module, first(x))
+    torch.testing.assert_close(now, last)
+    assert not entries_first(last[0])
+    assert entries_first(now[0])
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: DSS(CircularConv1d(C, 6, L, stride=2)),
+        lambda: DSS(OnRing(C, 6), pool="max"),
+        lambda: ConcatPool(OnRing(C, 3)),
+        lambda: RemoveMean(OnRing(C, 3)),
+        lambda: Sequential(DSS(Points(C, 6)), nn.BatchNorm1d(6), nn.ReLU()),
+    ],
+)
+def test_set_layers_give_the_same_in_either_layout(make):
+    torch.manual_seed(0)
+    module, x = make().double(), torch.randn(B, N, C, L, dtype=torch.float64)
+    last, now = value_and_gradients(module, x), value_and_gradients(module, first(x))
+    torch.testing.assert_close(now, last)
+    assert entries_first(fold(now[0])[0])
+
+
+@pytest.mark.parametrize("how", ["sum", "mean", "max"])
+def test_pooling_keeps_the_layout(how):
+    x = torch.randn(B, N, C, L)
+    assert entries_first(pool(first(x), how))
+    torch.testing.assert_close(pool(first(x), how), pool(x, how))
+
+
+def test_batch_normalisation_has_the_same_statistics_in_either_layout():
+    x, norms = torch.randn(B, N, C, L, dtype=torch.float64), []
+    for sets in (x, first(x)):
+        net = Sequential(nn.BatchNorm1d(C)).double()
+        net(sets)
+        norms.append(net[0])
+    assert not torch.equal(norms[0].running_mean, torch.zeros(C))
+    torch.testing.assert_close(norms[1].state_dict(), norms[0].state_dict())
+
+
+@pytest.mark.parametrize("model", ["dss-sum", "dss-max", "siamese-ds", "aittala", "sridhar"])
+@pytest.mark.parametrize("which", ["signals", "points", "graphs"])
+def test_networks_give_the_same_in_either_layout(model, which, monkeypatch):
+    torch.manual_seed(0)
+    if which == "signals":
+        net, x = SignalNetwork(model, widths=(8, 8, 4), length=16), torch.randn(2, 5, 1, 16)
+    else:
+        net, x = ShapeNetwork(model, kind=which, widths=(4, 8, 4)), torch.randn(2, 5, 3, 9)
+        net.graph = ring(9) if which == "graphs" else None
+    x, net = x.double(), net.double()
+    there = copy.deepcopy(net)
+    last = value_and_gradients(net, x)
+    for module in (signal_networks, shape_networks):
+        monkeypatch.setattr(module, "suit_device", first)  # what it does on a GPU
+    now = value_and_gradients(there, x)
+    torch.testing.assert_close(now, last)
+    torch.testing.assert_close(there.state_dict(), net.state_dict())

@@ -99,7 +99,8 @@ class SignalNetwork(nn.Module):
             "num_elements": num_elements,
             "length": length,
         }
-        self._entries_first = recipe == "ours" and model != "mlp" and not model.startswith("deepsets")
+        convolves = model != "mlp" and not model.startswith("deepsets")
+        self._entries_first = recipe == "ours" and convolves
         self.net = _Builder(recipe, num_elements, length).network(model, widths)
 
     def forward(self, x: Sets) -> Tensor:

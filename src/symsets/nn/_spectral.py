@@ -33,7 +33,7 @@ from symsets.nn._layout import entries_first
 MEMORY_COST = 80  # multiply-adds that writing and reading a number of a spectrum is worth
 CHANNEL_BLOCK = 16  # channels that the direct convolution works on at a time
 TRACED_BATCH = 64  # a traced graph must not depend on the batch
-ALIGNMENT = 8  # numbers; the fast matrix products of a GPU want every row to begin at a multiple
+ALIGNMENT = 8  # the fast products of a GPU want sizes along memory to be multiples of this
 
 
 class _Axis(NamedTuple):
@@ -72,22 +72,36 @@ class _Axis(NamedTuple):
 def spectral_conv(
     x: Tensor, weight: Tensor, stride: Sequence[int], bias: Tensor | None = None
 ) -> Tensor:
-    """Correlate ``x`` ``(B, C, *E)`` circularly with ``weight`` ``(O, C, *K)``; add ``bias (O,)``."""
+    """Correlate ``x (B, C, *E)`` circularly with ``weight (O, C, *K)``, and add ``bias (O,)``."""
     axes = _plan(x.shape, weight.shape, stride)
-    first = entries_first(x)
     for dim, axis in enumerate(axes, start=2):
         if any(axis.zeros):
             weight = F.pad(weight, [0, 0] * (weight.ndim - 1 - dim) + list(axis.zeros))
+    if entries_first(x):
+        return _entries_first_conv(x, weight, axes[0], bias)
+    for dim, axis in enumerate(axes, start=2):
         x, weight = (_split(t, dim, axis.phases) for t in (x, weight))
-
     x = _analyse(x, [_waves(a.length, 0, a.length, 1, 1, x) for a in axes])  # (M, B, C)
     weight = _analyse(weight, [_waves(a.length, 0, a.kernel, 1, -1, weight) for a in axes])
     y = x @ weight.mT  # (M, B, O)
-    back = [_waves(a.length, -a.before, a.num_outputs, a.step, 2, y) for a in axes]
-    if first:
-        return _synthesise_first(y, back[0], bias)
-    y = _synthesise(y, back)
+    y = _synthesise(y, [_waves(a.length, -a.before, a.num_outputs, a.step, 2, y) for a in axes])
     return y if bias is None else y + bias.to(y.dtype).unflatten(0, (-1, *[1] * len(axes)))
+
+
+def _entries_first_conv(x: Tensor, weight: Tensor, axis: _Axis, bias: Tensor | None) -> Tensor:
+    """The same over one axis, which lies first in the memory of ``x`` and of the result."""
+    x, weight = (_split_first(t.movedim(-1, 0), axis.phases) for t in (x, weight))
+    x, weight = (  # (M, B, C) and (M, O, C)
+        (_waves(axis.length, 0, len(t), 1, turn, t) @ t.flatten(1)).unflatten(1, t.shape[1:])
+        for t, turn in ((x, 1), (weight, -1))
+    )
+    y = x @ weight.mT  # (M, B, O)
+    back = _waves(axis.length, -axis.before, axis.num_outputs, axis.step, 2, y).mT
+    if bias is None:
+        out = back @ y.flatten(1)
+    else:
+        out = torch.addmm(bias.to(y.dtype).repeat(y.shape[1]), back, y.flatten(1))
+    return out.unflatten(1, y.shape[1:]).movedim(0, -1)
 
 
 def prefers_spectral(x: Sequence[int], weight: Sequence[int], stride: Sequence[int]) -> bool:
@@ -142,14 +156,16 @@ def _plan(x: Sequence[int], weight: Sequence[int], stride: Sequence[int]) -> lis
 
 
 def _split(x: Tensor, dim: int, phases: int) -> Tensor:
-    """Turn ``(B, C, …, L, …)`` into ``(B, phases * C, …, L / phases, …)``, in the same layout."""
+    """Turn ``(B, C, …, L, …)`` into ``(B, phases * C, …, L / phases, …)``."""
     if phases == 1:
         return x
-    if entries_first(x):
-        x = x.movedim(-1, 0).unflatten(0, (-1, phases)).transpose(1, 2)
-        return x.flatten(2).movedim(0, -1)
     x = x.unflatten(dim, (x.shape[dim] // phases, phases))
     return x.movedim(dim + 1, 1).flatten(1, 2)
+
+
+def _split_first(x: Tensor, phases: int) -> Tensor:
+    """Turn ``(L, B, C)`` into ``(L / phases, B, phases * C)``, contiguous in memory."""
+    return x.unflatten(0, (-1, phases)).transpose(1, 2).flatten(2).contiguous()
 
 
 def _analyse(x: Tensor, matrices: Sequence[Tensor]) -> Tensor:
@@ -167,16 +183,6 @@ def _synthesise(y: Tensor, matrices: Sequence[Tensor]) -> Tensor:
     return y
 
 
-def _synthesise_first(y: Tensor, matrix: Tensor, bias: Tensor | None) -> Tensor:
-    """Transform ``(M, B, O)`` into ``(B, O, F)`` with entries first, and add the bias on the way."""
-    rows = y.flatten(1)
-    if bias is None:
-        out = matrix.mT @ rows
-    else:
-        out = torch.addmm(bias.to(y.dtype).repeat(y.shape[1]), matrix.mT, rows)
-    return out.unflatten(1, y.shape[1:]).movedim(0, -1)
-
-
 def _waves(length: int, start: int, num: int, step: int, turn: int, like: Tensor) -> Tensor:
     """Return the matrix ``(M, num)`` of cosines at the positions ``start, start + step, …``.
 
@@ -184,7 +190,8 @@ def _waves(length: int, start: int, num: int, step: int, turn: int, like: Tensor
     that is being traced gets a matrix of its own; everybody else shares the cached one.
     """
     if torch.compiler.is_compiling() or type(like) not in (Tensor, nn.Parameter):
-        return _make_waves(length, start, num, step, turn, like.device).to(like.dtype)
+        waves = _make_waves(length, start, num, step, turn, like.device)
+        return _aligned(waves, like.device).to(like.dtype)
     dtype = like.dtype
     if dtype == torch.float32 and torch.is_autocast_enabled(like.device.type):
         dtype = torch.get_autocast_dtype(like.device.type)  # what the product would round it to
@@ -204,12 +211,19 @@ def _cached_waves(
     def make() -> Tensor:
         # The copy from the CPU ends before it returns, so every CUDA stream may read the result.
         waves = _make_waves(length, start, num, step, turn, torch.device("cpu"))
-        return F.pad(waves, (0, -num % ALIGNMENT)).to(dtype).to(device)[:, :num]
+        return _aligned(waves, device).to(dtype).to(device)
 
     # A new thread knows nothing of the caller's inference mode, vmap or grad, so the tensor that
     # stays in the cache is a plain one.
     with ThreadPoolExecutor(1) as thread:
         return thread.submit(make).result()
+
+
+def _aligned(waves: Tensor, device: torch.device) -> Tensor:
+    """Give a GPU further rows of zeros, and columns along memory: all products are aligned then."""
+    if device.type != "cuda":
+        return waves
+    return F.pad(waves.mT, (0, -len(waves) % ALIGNMENT)).mT
 
 
 def _make_waves(

@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from symsets.nn.base import SetLayer
+from symsets.nn.base import SetLayer, add_message
 from symsets.sets import RaggedSets, Sets, check_pool, memory_order, pool, pool_symbol, spread
 from symsets.sets.ragged import common_rows
 
@@ -56,9 +56,9 @@ class ConcatPool(SetLayer):
         if isinstance(y, RaggedSets):
             return y.with_elements(torch.cat([common_rows(y), summary], dim=1))
         shape = [y.shape[0], y.shape[1], *summary.shape[2:]]
-        order, back = memory_order(y)
-        parts = [part.permute(order) for part in (y, summary.expand(shape))]
-        return torch.cat(parts, dim=back[2]).permute(back)
+        order, back = memory_order(y)  # so that the result lies in memory as y does
+        heard = summary.permute(order).expand([shape[axis] for axis in order])
+        return torch.cat([y.permute(order), heard], dim=back[2]).permute(back)
 
 
 class RemoveMean(SetLayer):
@@ -97,5 +97,4 @@ class RemoveMean(SetLayer):
     def forward(self, x: Sets, *args: Any) -> Any:
         """Apply the layer."""
         y = self.map(x, *args)
-        mean = spread(pool(y, "mean"), y)
-        return y.with_elements(common_rows(y) - mean) if isinstance(y, RaggedSets) else y - mean
+        return add_message(y, -spread(pool(y, "mean"), y))

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from symsets.nn._memory import add_into, makes_new_memory, own_gradient
 from symsets.nn._parts import as_element, check_elements
-from symsets.sets import RaggedSets, Sets, map_elements, spread
+from symsets.sets import RaggedSets, Sets, map_elements, memory_order, spread
 
 __all__ = ["AdditiveSetLayer", "SetLayer", "SetModule"]
 
@@ -91,7 +91,10 @@ def add_message(y: Any, message: Tensor, channel_axis: int = 1, *, reuse: bool =
     add = add_into if reuse else torch.add
     if not isinstance(y, RaggedSets):
         _check_message(y, message, channel_axis + 1 if channel_axis > 0 else channel_axis)
-        return add(y, message)
+        if y.is_contiguous():
+            return add(y, message)
+        order, back = memory_order(y)  # then the gradient of the message is summed in this order
+        return add(y.permute(order), message.permute(order)).permute(back)
     rows = y.elements
     if isinstance(rows, RaggedSets):  # every point of an element hears the same
         heard = rows.elements + spread(message, rows)

@@ -336,15 +336,19 @@ class GraphConv(nn.Module):
             raise ValueError(
                 f"x must have {self.in_channels} channels (second axis), got {x.shape[1]}"
             )
-        first = isinstance(graph, Graph) and entries_first(x)  # then the output has them so, too
         if self.out_channels > self.in_channels:
             rows = linear(graph.multiply(graph.to_rows(x)), self.weight, self.bias)
-            return graph.from_rows(rows) if first else graph.from_rows(rows).contiguous()
+            return self._as(x, graph.from_rows(rows), graph)
         # In this order a backward pass needs x, which is there anyway, and no average of it.
-        rows = graph.multiply(self._mix(x, graph))
-        # Summing over a set and adding its context is several times faster with nodes last.
-        y = graph.from_rows(rows) if first else graph.from_rows(rows).contiguous()
+        y = self._as(x, graph.from_rows(graph.multiply(self._mix(x, graph))), graph)
         return y if self.bias is None else add_into(y, self.bias.to(y.dtype).unsqueeze(-1))
+
+    def _as(self, x: Tensor, y: Tensor, graph: Graph | GraphBatch) -> Tensor:
+        """Return ``y`` with nodes first where ``x`` has them so; they come out so from a graph."""
+        if isinstance(graph, Graph) and entries_first(x):
+            return y
+        # On a CPU, summing over a set and adding its context is much faster with nodes last.
+        return y.contiguous()
 
     def _mix(self, x: Tensor, graph: Graph | GraphBatch) -> Tensor:
         """Return rows with mixed channels, reading ``x`` in the order of its memory."""

@@ -1,0 +1,40 @@
+"""The product of a sparse matrix and a wide dense one, as a kernel for GPUs. Needs triton."""
+
+from __future__ import annotations
+
+import torch
+import triton
+import triton.language as tl
+from torch import Tensor
+
+__all__ = ["TYPES", "spmm"]
+
+BLOCK = 2048  # bytes of a row of the result, for each block of threads
+TYPES = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
+
+
+def spmm(starts: Tensor, columns: Tensor, values: Tensor, x: Tensor) -> Tensor:
+    """Multiply a matrix in CSR form with ``x (columns, K)``; sums are float32, or float64."""
+    rows, width = len(starts) - 1, x.shape[1]
+    y = x.new_empty(rows, width)
+    wide = tl.float64 if x.dtype == torch.float64 else tl.float32
+    block = BLOCK // x.element_size()
+    with torch.cuda.device(x.device):
+        grid = (rows, triton.cdiv(width, block))
+        _kernel[grid](starts, columns, values, x, y, width, wide, block)
+    return y
+
+
+@triton.jit
+def _kernel(starts, columns, values, x, y, width, wide: tl.constexpr, block: tl.constexpr):
+    row = tl.program_id(0)
+    place = tl.program_id(1) * block + tl.arange(0, block)
+    inside = place < width
+    start = tl.load(starts + row)
+    stop = tl.load(starts + row + 1)
+    total = tl.zeros((block,), wide)
+    for entry in range(start, stop):
+        column = tl.load(columns + entry).to(tl.int64)
+        value = tl.load(values + entry).to(wide)
+        total += value * tl.load(x + column * width + place, mask=inside, other=0).to(wide)
+    tl.store(y + row.to(tl.int64) * width + place, total, mask=inside)

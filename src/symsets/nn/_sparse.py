@@ -190,7 +190,7 @@ def _(starts: Tensor, columns: Tensor, values: Tensor, x: Tensor) -> Tensor:
 
 @cache
 def _kernel() -> ModuleType | None:
-    """Return our own kernel, half the time of cuSPARSE for meshes, if its compiler is there."""
+    """Return our own kernel, faster than cuSPARSE for meshes, if its compiler is there."""
     try:
         from symsets.nn import _spmm
     except ImportError:

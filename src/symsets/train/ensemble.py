@@ -23,9 +23,9 @@ class Ensemble(nn.Module):
 
     Args:
         networks: The members; they are copied.
-        batched: Whether a forward pass is one batched computation (``torch.vmap``), or runs the
-            members side by side, each on a CUDA stream of its own. Left out, it is batched on a
-            CPU only: a GPU is filled better by kernels of several members than by wide ones.
+        batched: Whether a forward pass is one batched computation (``torch.vmap``). Else members
+            run one after the other, on a GPU side by side on a CUDA stream for each. Batched pays
+            for small networks of linear maps on a CPU (``benchmarks/seeds_together.py``).
 
     Shape:
         - inputs: ``(K, B, …)``, a batch for each member.
@@ -37,7 +37,7 @@ class Ensemble(nn.Module):
         torch.Size([4, 7, 2])
     """
 
-    def __init__(self, networks: Sequence[nn.Module], *, batched: bool | None = None) -> None:
+    def __init__(self, networks: Sequence[nn.Module], *, batched: bool = False) -> None:
         super().__init__()
         self.size = len(networks)
         self.batched = batched
@@ -53,7 +53,7 @@ class Ensemble(nn.Module):
                 module.register_buffer(leaf, together)
         # Its own weights are never used; a list keeps it out of the parameters.
         self._template = [copy.deepcopy(networks[0]).to("meta")]
-        if self.size > 1:
+        if batched:
             for part in self.template.modules():
                 if isinstance(part, _BatchNorm):
                     part.register_forward_pre_hook(_cast_to_statistics)
@@ -81,7 +81,7 @@ class Ensemble(nn.Module):
             # Not value[0]: the gradient of a selection is a copy into zeros.
             alone = {name: value.squeeze(0) for name, value in state.items()}
             return member(alone, *(value[0] for value in inputs))[None]
-        if self.batched or (self.batched is None and not inputs[0].is_cuda):
+        if self.batched:
             return torch.vmap(member, randomness="different")(state, *inputs)
         apart = {name: value.unbind() for name, value in state.items()}
         return torch.stack(

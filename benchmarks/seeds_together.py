@@ -1,0 +1,85 @@
+"""What do several seeds cost together: as one batched computation, or side by side?
+
+Run ``python benchmarks/seeds_together.py [--device cuda] [--widths 0.05,0.2] [--out FILE]``:
+training steps of the signals networks, one seed and five, batch 64, at shares of the published
+widths. *Batched* is ``torch.vmap`` over stacked weights; *side by side* runs one member after the
+other, on a GPU on a stream for each inside one CUDA graph.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import warnings
+from pathlib import Path
+
+import torch
+from steps import make_steps, milliseconds
+from torch.nn.functional import cross_entropy
+
+from symsets import __version__
+from symsets.data import Signals
+from symsets.models.signals import MODELS, SignalNetwork
+from symsets.train.records import device_name
+
+SEEDS, BATCH, SETS = 5, 64, 400
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--device", default="cpu")
+    parser.add_argument("--models", default="dss-sum,siamese,deepsets,mlp")
+    parser.add_argument("--widths", default="0.05,0.1,0.2")
+    parser.add_argument("--precision", default="float32")
+    parser.add_argument("--rounds", type=int, default=9)
+    parser.add_argument("--out", type=Path)
+    options = parser.parse_args()
+    warnings.simplefilter("ignore")  # length 25 is odd; see SignalNetwork
+    captured = options.device.startswith("cuda")
+    torch.manual_seed(0)
+    data = Signals().make("train", SETS, options.device)
+    rows = []
+    print(f"{'model':10} {'width':>6} {'one':>9} {'batched':>16} {'side by side':>16}")
+    for model in options.models.split(","):
+        for width in map(float, options.widths.split(",")):
+            widths = [max(2, round(width * w)) for w in MODELS[model]]
+            steps = {
+                name: make_steps(
+                    [SignalNetwork(model, widths=widths) for _ in range(seeds)],
+                    data,
+                    cross_entropy,
+                    options.precision,
+                    captured=captured,
+                    batched=name == "batched",
+                )
+                for name, seeds in (("one", 1), ("batched", SEEDS), ("side by side", SEEDS))
+            }
+            took: dict[str, list[float]] = {name: [] for name in steps}
+            for _ in range(options.rounds):  # rounds of all three: the machine may be busy
+                for name, one in steps.items():
+                    seeds = one.ensemble.size
+                    order = torch.randint(SETS, (20 if captured else 2, seeds, BATCH))
+                    took[name] += milliseconds([one], order.to(options.device), 1)
+            median = {name: sorted(found)[len(found) // 2] for name, found in took.items()}
+            rows.append({"model": model, "width": width, "milliseconds": median})
+            ratios = [
+                f"{median[name]:8.2f} ({median[name] / median['one']:.2f}×)"
+                for name in ("batched", "side by side")
+            ]
+            print(f"{model:10} {width:6g} {median['one']:9.2f} {ratios[0]:>16} {ratios[1]:>16}")
+    if options.out:
+        content = {
+            "command": "python benchmarks/seeds_together.py "
+            f"--device {options.device} --models {options.models} --widths {options.widths}",
+            "device": device_name(options.device),
+            "torch": torch.__version__,
+            "symsets": __version__,
+            "precision": options.precision,
+            "seeds": SEEDS,
+            "rows": rows,
+        }
+        options.out.write_text(json.dumps(content, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()

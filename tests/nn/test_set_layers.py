@@ -374,6 +374,16 @@ class TestElementsOfAnotherShape:
         with pytest.raises(ValueError, match=message + r"RaggedSets\(2 sets of 3–5 elements \(5,"):
             layer(element)(RaggedSets(x.flatten(0, 1), [3, 5]))
 
+    @pytest.mark.parametrize("dtype", [torch.float64, torch.uint8, torch.bfloat16])
+    def test_may_also_be_of_another_type(self, dtype):
+        x, message = torch.zeros(2, 4, 3).to(dtype), rf"torch.float32 like the Linear .*got {dtype}"
+        for sets in (x, RaggedSets(x.flatten(0, 1), [3, 5])):
+            with pytest.raises(TypeError, match=message):
+                DSS(nn.Linear(3, 8))(sets)
+        if dtype == torch.bfloat16:
+            with torch.autocast("cpu", torch.bfloat16):
+                assert DSS(nn.Linear(3, 8))(x).dtype == torch.bfloat16
+
     def test_are_noticed_where_torch_would_mix_the_elements(self):
         layer = Siamese(nn.Conv1d(6, 6, 3, padding=1))
         with pytest.raises(ValueError, match=r"shape \(B, N, 6, L\) .* got \(2, 3, 16\)"):

@@ -174,6 +174,19 @@ def check_elements(x: Sets, element: nn.Module, owner: nn.Module) -> None:
             f"x must have shape (B, N, {wanted}) for the {kind} in {type(owner).__name__}, "
             f"got {got}"
         )
+    _check_type(rows, element, owner)
+
+
+def _check_type(rows: Tensor, element: nn.Module, owner: nn.Module) -> None:
+    """Raise one sentence unless one of torch's own maps has weights of the type of its input."""
+    first = _first_map(element)
+    if first is None or first.weight.dtype == rows.dtype:
+        return
+    if not (rows.is_floating_point() and torch.is_autocast_enabled(rows.device.type)):
+        raise TypeError(
+            f"x must be {first.weight.dtype} like the {type(first).__name__} in "
+            f"{type(owner).__name__}, got {rows.dtype}: convert it, as in x.to({first.weight.dtype})"
+        )
 
 
 def check_context(summary: Tensor, context: nn.Module) -> None:
@@ -195,19 +208,27 @@ def check_context(summary: Tensor, context: nn.Module) -> None:
 
 def _unfit(module: nn.Module, shape: Sequence[int]) -> tuple[str, str] | None:
     """Return the map that does not take elements of a shape, and what it takes; None if it does."""
+    first = _first_map(module)
+    if first is None:
+        return None
+    axes = AXES[type(first).forward]
+    if axes:
+        fits = len(shape) == 1 + len(axes) and shape[0] == first.in_channels
+        wanted = ", ".join((str(first.in_channels), *axes))
+    else:
+        fits = len(shape) > 0 and shape[-1] == first.in_features
+        wanted = f"…, {first.in_features}"
+    return None if fits else (type(first).__name__, wanted)
+
+
+def _first_map(module: nn.Module) -> nn.Module | None:
+    """Return the map that sees the input of ``module``, if it is one of torch's own as it is."""
     while type(module) is nn.Sequential and len(module):
         module = module[0]
-    axes = AXES.get(type(module).forward)
     # A hook may change what comes in, and that of a lazy map still decides what it takes.
-    if axes is None or module._forward_pre_hooks or "forward" in vars(module):
+    if module._forward_pre_hooks or "forward" in vars(module):
         return None
-    if axes:
-        fits = len(shape) == 1 + len(axes) and shape[0] == module.in_channels
-        wanted = ", ".join((str(module.in_channels), *axes))
-    else:
-        fits = len(shape) > 0 and shape[-1] == module.in_features
-        wanted = f"…, {module.in_features}"
-    return None if fits else (type(module).__name__, wanted)
+    return module if type(module).forward in AXES else None
 
 
 def channels(module: nn.Module, which: str) -> int | None:

@@ -183,9 +183,10 @@ def _check_type(rows: Tensor, element: nn.Module, owner: nn.Module) -> None:
     if first is None or first.weight.dtype == rows.dtype:
         return
     if not (rows.is_floating_point() and torch.is_autocast_enabled(rows.device.type)):
+        dtype, kind = first.weight.dtype, type(first).__name__
         raise TypeError(
-            f"x must be {first.weight.dtype} like the {type(first).__name__} in "
-            f"{type(owner).__name__}, got {rows.dtype}: convert it, as in x.to({first.weight.dtype})"
+            f"x must be {dtype} like the {kind} in {type(owner).__name__}, got {rows.dtype}: "
+            f"convert it, as in x.to({dtype})"
         )
 
 

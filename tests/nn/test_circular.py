@@ -297,6 +297,26 @@ def test_abstract_tensors_stay_out_of_the_cache():
     assert _spectral._cached_waves.cache_info().currsize == 0
 
 
+def test_shapes_can_be_found_without_numbers():
+    layer = CircularConv1d(2, 4, 12, stride=2, method="spectral").to("meta")
+    assert layer(torch.empty(3, 2, 12, device="meta")).shape == (3, 4, 6)
+
+
+@pytest.mark.parametrize("length", [1, 10, 11])  # 11 has 16 rows, which need no further ones
+def test_matrices_for_a_gpu_are_aligned(length, monkeypatch):
+    gpu, aligned = torch.device("cuda"), _spectral._aligned
+    waves = aligned(_spectral._make_waves(length, 0, length, 1, 1, torch.device("cpu")), gpu)
+    assert len(waves) % _spectral.ALIGNMENT == 0
+    assert waves.mT.is_contiguous()
+    layer, x = make(length, length, 1, method="spectral")
+    expected = dense(layer, x)
+    expected = [expected, *gradients(expected, layer, x)]
+    monkeypatch.setattr(_spectral, "_aligned", lambda waves, device: aligned(waves, gpu))
+    monkeypatch.setattr(_spectral, "_cached_waves", _spectral._cached_waves.__wrapped__)
+    for y in (layer(x), layer(x.movedim(-1, 0).contiguous().movedim(0, -1))):
+        assert_close([y, *gradients(y, layer, x)], expected)
+
+
 def test_half_precision_parameters():
     layer, x = make(12, 12, 1, method="spectral", dtype=torch.bfloat16)
     y = layer(x)

@@ -102,6 +102,34 @@ def test_batch_normalisation_has_the_same_statistics_in_either_layout():
     torch.testing.assert_close(norms[1].state_dict(), norms[0].state_dict())
 
 
+def test_synchronised_normalisation_keeps_the_layout():
+    net, x = Sequential(nn.BatchNorm1d(C)).double().eval(), torch.randn(B, N, C, L).double()
+    both = nn.SyncBatchNorm.convert_sync_batchnorm(copy.deepcopy(net))
+    torch.testing.assert_close(both(first(x)), net(x))
+    assert entries_first(fold(both(first(x)))[0])
+
+
+@pytest.mark.parametrize("layer", [DSS(Points(C, 6)), ConcatPool(Points(C, 6))])
+@pytest.mark.parametrize("layout", [first, torch.clone])
+def test_one_compiled_graph_serves_all_sizes_in_either_layout(layer, layout):
+    torch._dynamo.reset()
+    compiled = torch.compile(layer, backend="aot_eager", fullgraph=True, dynamic=True)
+    for shape in [(B, N, C, L), (5, 4, C, 7)]:
+        x = layout(torch.randn(shape))
+        torch.testing.assert_close(compiled(x), layer(x))
+        assert compiled(x).stride() == layer(x).stride()
+
+
+@pytest.mark.parametrize("layout", [first, torch.clone])
+def test_layers_of_points_are_exported_for_all_sizes(layout):
+    layer, sizes = DSS(Points(C, 6)), {0: torch.export.Dim("B"), 1: torch.export.Dim("N")}
+    program = torch.export.export(
+        layer, (layout(torch.randn(B, N, C, L)),), dynamic_shapes=(sizes,)
+    )
+    x = layout(torch.randn(5, 4, C, L))
+    torch.testing.assert_close(program.module()(x), layer(x))
+
+
 @pytest.mark.parametrize("model", ["dss-sum", "dss-max", "siamese-ds", "aittala", "sridhar"])
 @pytest.mark.parametrize("which", ["signals", "points", "graphs"])
 def test_networks_give_the_same_in_either_layout(model, which, monkeypatch):

@@ -86,6 +86,16 @@ def test_ties_share_the_gradient(how):
         torch.testing.assert_close(rows.grad, torch.full((3, 1), 1 / 3))
 
 
+@pytest.mark.parametrize("how", HOW)
+def test_derivatives_pass_transforms_and_run_forwards(how):
+    torch.manual_seed(0)
+    x = torch.randn(3, 2, 5, 4, dtype=torch.float64, requires_grad=True)
+    expected = torch.autograd.grad(sum(pool(sets, how).pow(2).sum() for sets in x), x)
+    found = torch.autograd.grad(torch.vmap(lambda sets: pool(sets, how))(x).pow(2).sum(), x)
+    torch.testing.assert_close(found, expected)
+    assert gradcheck(lambda x: pool(x, how), (x[0],), check_forward_ad=True)
+
+
 def test_an_infinite_median_is_infinite():
     rows = torch.tensor([[1.0], [torch.inf], [torch.inf]], requires_grad=True)
     assert pool(rows[None], "median").item() == torch.inf

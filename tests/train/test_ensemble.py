@@ -52,6 +52,21 @@ def test_members_train_in_half_precision(batched):
     assert (half - exact).norm() < 0.1 * exact.norm()
 
 
+def test_half_precision_side_by_side_is_that_of_a_member_alone():
+    nets, x = [net.float() for net in members()], inputs()[0].float()
+    with torch.autocast("cpu", torch.bfloat16):
+        together = Ensemble(nets, batched=False)(x)
+        alone = [net(x[k]) for k, net in enumerate(nets)]
+    assert torch.equal(together, torch.stack(alone))
+
+
+@pytest.mark.parametrize("batched", [True, False])
+@pytest.mark.parametrize("num", [2, 4])
+def test_every_member_needs_its_own_batch(batched, num):
+    with pytest.raises(ValueError, match=rf"each of the 3 members \(first axis\), got {num}"):
+        Ensemble(members(), batched=batched)(inputs(num)[0])
+
+
 def test_one_member_needs_no_vectorisation():
     (net,), (x, y) = members(1), inputs(1)
     ensemble = Ensemble([net])

@@ -64,7 +64,7 @@ class Points(nn.Module):
             return x.map(linear, self.weight, self.bias)
         if entries_first(x):
             return linear(x.movedim(-1, 0), self.weight, self.bias).movedim(0, -1)
-        weight = self.weight.expand(len(x), -1, -1)
+        weight = self.weight.expand(x.shape[0], -1, -1)
         if self.bias is None:
             return torch.bmm(weight, x)
         return torch.baddbmm(self.bias[:, None], weight, x)

@@ -4,8 +4,9 @@ With entries *first*, a batch of rows ``(T, C, L)`` lies in memory as ``(L, T, C
 map of the entries (a Fourier transform, a mean over neighbours) and one of the channels are plain
 products of aligned matrices, and batch normalisation sees rows of channels; on a GPU all of them
 are several times faster. As with torch's memory formats, the axes stay what they are and only
-strides differ: circular and graph convolutions, poolings, and batch normalisation in a
-:class:`~symsets.nn.Sequential` return entries first where they get them first.
+strides differ: graph convolutions and spectral circular ones, poolings (but for power sums), and
+batch normalisation in a :class:`~symsets.nn.Sequential` return entries first where they get them
+first.
 """
 
 from __future__ import annotations
@@ -42,13 +43,16 @@ def in_its_layout(module: nn.Module) -> Callable[..., Tensor]:
 
     Torch's batch normalisation is fast for rows of channels, and slow for strides it does not know.
     """
-    return _Rows(module) if type(module) is nn.BatchNorm1d else module
+    return _Rows(module) if type(module) in (nn.BatchNorm1d, nn.SyncBatchNorm) else module
 
 
 class _Rows:
-    """Batch normalisation of rows whose entries come first: the entries are rows, too."""
+    """Batch normalisation of rows whose entries come first: the entries are rows, too.
 
-    def __init__(self, norm: nn.BatchNorm1d) -> None:
+    So that is what its hooks see: ``(L T, C)``.
+    """
+
+    def __init__(self, norm: nn.Module) -> None:
         self.norm = norm
 
     def __call__(self, x: Tensor) -> Tensor:

@@ -190,10 +190,14 @@ def _(starts: Tensor, columns: Tensor, values: Tensor, x: Tensor) -> Tensor:
 
 @cache
 def _kernel() -> ModuleType | None:
-    """Return our own kernel, faster than cuSPARSE for meshes, if its compiler is there."""
+    """Return our own kernel, faster than cuSPARSE for meshes, if it can be compiled here."""
     try:
         from symsets.nn import _spmm
-    except ImportError:
+
+        starts = torch.arange(2, dtype=torch.int32, device="cuda")  # made there: nothing waits
+        one = torch.ones(1, 1, device="cuda")
+        _spmm.spmm(starts, starts[:1], one[0], one)
+    except Exception:  # triton may be missing, or lack a C compiler, or not know the GPU
         return None
     return _spmm
 

@@ -192,9 +192,10 @@ def _waves(length: int, start: int, num: int, step: int, turn: int, like: Tensor
     if torch.compiler.is_compiling() or type(like) not in (Tensor, nn.Parameter):
         waves = _make_waves(length, start, num, step, turn, like.device)
         return _aligned(waves, like.device).to(like.dtype)
-    dtype = like.dtype
-    if dtype == torch.float32 and torch.is_autocast_enabled(like.device.type):
-        dtype = torch.get_autocast_dtype(like.device.type)  # what the product would round it to
+    dtype, kind = like.dtype, like.device.type
+    casts = torch.amp.is_autocast_available(kind) and torch.is_autocast_enabled(kind)
+    if casts and dtype == torch.float32:
+        dtype = torch.get_autocast_dtype(kind)  # what the product would round it to
     return _cached_waves(length, start, num, step, turn, dtype, like.device)
 
 
@@ -223,7 +224,7 @@ def _aligned(waves: Tensor, device: torch.device) -> Tensor:
     """Give a GPU further rows of zeros, and columns along memory: all products are aligned then."""
     if device.type != "cuda":
         return waves
-    return F.pad(waves.mT, (0, -len(waves) % ALIGNMENT)).mT
+    return F.pad(waves.mT, (0, -len(waves) % ALIGNMENT)).contiguous().mT
 
 
 def _make_waves(

@@ -104,8 +104,13 @@ def memory_order(x: Tensor) -> tuple[list[int], list[int]]:
         >>> memory_order(images)
         ([0, 2, 3, 1], [0, 3, 1, 2])
     """
-    order = sorted(range(x.ndim), key=lambda axis: x.stride(axis), reverse=True)
-    return order, [order.index(axis) for axis in range(x.ndim)]
+    stride, axes = x.stride(), range(x.ndim)
+    # Counted, for a compiler cannot sort by sizes that it leaves open.
+    back = [
+        len([b for b in axes if stride[b] > stride[a] or (b < a and stride[b] == stride[a])])
+        for a in axes
+    ]
+    return [back.index(place) for place in axes], back
 
 
 def _dense_partition(batch: int, size: int, device: torch.device) -> Partition:

@@ -10,6 +10,7 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch.autograd.forward_ad import unpack_dual
 
 from symsets.sets.folding import Sets, check_sets, memory_order, spread
 from symsets.sets.ragged import RaggedSets, common_rows, expand_as
@@ -251,13 +252,22 @@ def _middle(x: Sets, low: Tensor, high: Tensor, last: Tensor) -> Tensor:
 def _share_gradient(x: Sets, value: Tensor) -> Tensor:
     """Let the gradient of ``value (B, *E)`` reach all elements that hold it, in equal shares."""
     rows = x if isinstance(x, Tensor) else common_rows(x)
-    if not rows.requires_grad:
+    if not _is_differentiated(rows):
         return value
     holds = (rows == spread(value, x)) & rows.isfinite()
     zeros = torch.where(holds, rows - rows.detach(), 0)
     parts = [zeros, holds.to(rows.dtype)]
     sums = [_sum(part if isinstance(x, Tensor) else x.with_elements(part)) for part in parts]
     return value + sums[0] / sums[1].clamp(min=1)
+
+
+def _is_differentiated(x: Tensor) -> bool:
+    """Whether a derivative may be asked for; ``x`` does not know of those that come from outside.
+
+    A gradient around ``torch.vmap`` is one, and in forward mode there are only tangents.
+    """
+    inside = torch._C._are_functorch_transforms_active()
+    return x.requires_grad or inside or unpack_dual(x).tangent is not None
 
 
 def _zero_where_empty(summary: Tensor, x: RaggedSets) -> Tensor:

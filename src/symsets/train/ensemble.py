@@ -12,6 +12,8 @@ from torch import Tensor, nn
 from torch.func import functional_call
 from torch.nn.modules.batchnorm import _BatchNorm
 
+from symsets.sets import memory_order
+
 __all__ = ["Ensemble"]
 
 
@@ -75,6 +77,12 @@ class Ensemble(nn.Module):
             out = functional_call(self.template, state, (x,))
             return then(out, *rest) if then else out
 
+        for value in inputs:
+            if len(value) != self.size:
+                raise ValueError(
+                    f"inputs must hold a batch for each of the {self.size} members (first axis), "
+                    f"got {len(value)}"
+                )
         self.template.train(self.training)
         state = dict(self.stacked.named_parameters()) | dict(self.stacked.named_buffers())
         if self.size == 1:
@@ -84,11 +92,8 @@ class Ensemble(nn.Module):
         if self.batched:
             return torch.vmap(member, randomness="different")(state, *inputs)
         apart = {name: value.unbind() for name, value in state.items()}
-        return torch.stack(
-            _side_by_side(
-                lambda k, *own: member({name: v[k] for name, v in apart.items()}, *own), inputs
-            )
-        )
+        states = [{name: v[k] for name, v in apart.items()} for k in range(self.size)]
+        return torch.stack(_side_by_side(lambda k, *own: member(states[k], *own), inputs))
 
     def synchronise_statistics(self) -> None:
         """Take batch statistics over all processes (on GPUs; for a single member)."""
@@ -128,14 +133,14 @@ def _stream(device: torch.device, k: int) -> torch.cuda.Stream:
 
 def _stacked(tensors: Sequence[Tensor]) -> Tensor:
     """Stack tensors and keep the order in which their entries lie in memory."""
-    like = tensors[0]
-    order = sorted(range(like.ndim), key=lambda axis: like.stride(axis), reverse=True)
+    order, back = memory_order(tensors[0])
     together = torch.stack([tensor.permute(order) for tensor in tensors])
-    back = sorted(range(like.ndim), key=lambda axis: order[axis])
     return together.permute(0, *(1 + axis for axis in back))
 
 
 def _cast_to_statistics(norm: nn.Module, inputs: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
     """Give batch normalisation its input in full precision: vmap does not mix types there."""
     running = norm.running_mean
-    return (inputs[0].to(running.dtype),) if isinstance(running, Tensor) else inputs
+    if isinstance(running, Tensor) and torch._C._functorch.is_batchedtensor(running):
+        return (inputs[0].to(running.dtype),)
+    return inputs

@@ -219,10 +219,10 @@ def _run_with_progress(study: Study) -> None:
         TimeRemainingColumn(),
     )
     with Progress(*columns, console=console) as progress:
-        total = sum(group.cost for group in study.groups)
-        task = progress.add_task("", total=total, value=float("nan"))
+        task = progress.add_task("", total=_cost(study), value=float("nan"))
         done = 0.0
-        for group in study.groups:
+        for group in study.take_groups():
+            progress.update(task, total=done + _cost(study))  # others may have made some
 
             def watch(epoch: int, value: float, group: Group = group, done: float = done) -> None:
                 share = group.cost * epoch / group.epochs
@@ -234,3 +234,10 @@ def _run_with_progress(study: Study) -> None:
             for model, seed in sorted(failed):
                 progress.console.print(f"{model}, seed {seed}: the loss became NaN, run failed")
             done += group.cost
+        progress.update(task, total=done)
+    if left := sum(len(group.seeds) for group in study.left()):
+        console.print(f"{left} {'run is' if left == 1 else 'runs are'} left to other processes\n")
+
+
+def _cost(study: Study) -> float:
+    return sum(group.cost for group in study.left())

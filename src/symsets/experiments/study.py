@@ -1,11 +1,12 @@
-"""A study: many runs of one experiment in one directory, finished one after the other."""
+"""A study: many runs of one experiment in one directory, made by one process or by several."""
 
 from __future__ import annotations
 
 import json
 import math
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -19,9 +20,10 @@ from symsets.nn.circular import SymmetryWarning
 from symsets.saving import save
 from symsets.train.ensemble import Ensemble
 from symsets.train.evaluation import Evaluation, Network, evaluate, outputs_of
+from symsets.train.files import held
 from symsets.train.fitting import Fitted, fit
 from symsets.train.plan import Plan
-from symsets.train.processes import is_first
+from symsets.train.processes import is_alone, is_first
 from symsets.train.records import Record, device_name, write_json, write_records
 from symsets.train.runs import RunDirectory, claim_directory, write_arrays
 
@@ -61,6 +63,9 @@ class Group:
 
 class Study:
     """All runs of an experiment in one directory.
+
+    Several processes, on one machine or on several that share a disk, may work at one study: each
+    takes runs that nobody is at.
 
     Args:
         experiment: Which.
@@ -122,6 +127,46 @@ class Study:
                     ]
         return groups
 
+    def take_groups(self) -> Iterator[Group]:
+        """Give group after group that no other process is at, until none is left for us.
+
+        While the caller is at a group, other processes pass it by.
+        """
+        waiting = list(self.groups)
+        while waiting:
+            passed = []
+            for group in waiting:
+                with self._held(group) as mine:
+                    if not mine:
+                        passed.append(group)
+                    elif rest := self._unfinished(group):
+                        yield rest
+            if len(passed) == len(waiting):
+                return
+            waiting = passed
+
+    def left(self) -> list[Group]:
+        """Return the groups that are not finished, with the seeds that are left."""
+        return [rest for group in self.groups if (rest := self._unfinished(group))]
+
+    def _unfinished(self, group: Group) -> Group | None:
+        seeds = tuple(seed for seed in group.seeds if not self._run_of(group, seed).finished)
+        return replace(group, seeds=seeds) if seeds else None
+
+    @contextmanager
+    def _held(self, group: Group) -> Iterator[bool]:
+        """Keep other processes from a group's runs; say whether they are ours."""
+        with ExitStack() as stack:
+            paths = [self._run_of(group, seed).path.name for seed in group.seeds]
+            # Processes of one launcher train every run together.
+            yield not is_alone() or all(
+                stack.enter_context(held(self.out / "unfinished" / f"{name}.lock", wait=False))
+                for name in paths
+            )
+
+    def _run_of(self, group: Group, seed: int) -> RunDirectory:
+        return self.run(group.setting, group.model, group.train_size, seed)
+
     def _slug(self, *words: str) -> str:
         """Return the name of a directory."""
         return "-".join(word for word in (self.data, *words) if word)
@@ -170,6 +215,12 @@ class Study:
         """Try the paper's grid once per model, with one seed and few epochs; keep the values."""
         where = self._slug(setting)
         path = self.out / ("search.json" if not where else f"search-{where}.json")
+        if not is_alone():
+            return self._search(setting, model, path)
+        with held(path.with_suffix(".lock")):
+            return self._search(setting, model, path)
+
+    def _search(self, setting: str, model: str, path: Path) -> float:
         metric = self.experiment.task.metric
         found: dict[str, dict[str, float | None]] = {}
         if path.exists():
@@ -250,7 +301,7 @@ class Study:
         self, group: Group, seed: int, network: nn.Module, fitted: Fitted, plan: Plan
     ) -> list[Record]:
         task, test = self.experiment.task, self.sets(group.setting, "test")
-        run = self.run(group.setting, group.model, group.train_size, seed)
+        run = self._run_of(group, seed)
         found = None
         if not fitted.failed and fitted.best:  # no epoch is best if all metrics are NaN
             network.load_state_dict(fitted.best)
@@ -381,7 +432,8 @@ class Study:
 
     def write_results(self) -> None:
         """Write the records of all finished runs."""
-        write_records(self.out / "results.json", all_records(self.out))
+        with held(self.out / "results.lock"):  # else an older list might overwrite a newer one
+            write_records(self.out / "results.json", all_records(self.out))
 
 
 def _half(x: Tensor) -> Tensor:

@@ -1,4 +1,4 @@
-"""Files that are there whole or not at all."""
+"""Files that are there whole or not at all, and files that one process holds at a time."""
 
 from __future__ import annotations
 
@@ -6,8 +6,16 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import IO
 
-__all__ = ["written_whole"]
+try:
+    import fcntl
+
+    HAS_LOCKS = True
+except ImportError:  # Windows
+    HAS_LOCKS = False
+
+__all__ = ["held", "written_whole"]
 
 
 @contextmanager
@@ -31,3 +39,54 @@ def written_whole(path: Path) -> Iterator[Path]:
         part.replace(path)
     finally:
         part.unlink(missing_ok=True)
+
+
+@contextmanager
+def held(path: Path, *, wait: bool = True) -> Iterator[bool]:
+    """Hold a file that one process at a time can hold; say whether this one does.
+
+    A process that dies lets go of it. Where the system knows no locks, everybody holds it.
+
+    Args:
+        path: The file, made for this and removed at the end.
+        wait: Wait until it is free, instead of doing without.
+
+    Example:
+        >>> import tempfile
+        >>> path = Path(tempfile.mkdtemp()) / "lock"
+        >>> with held(path) as mine, held(path, wait=False) as another:
+        ...     mine, another
+        (True, False)
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    while True:
+        with path.open("a") as file:
+            if not _lock(file, wait=wait):
+                yield False
+                return
+            if not _is_at(
+                file, path
+            ):  # its holder has removed it, and somebody may have made it anew
+                continue
+            try:
+                yield True
+            finally:
+                path.unlink(missing_ok=True)
+            return
+
+
+def _lock(file: IO[str], *, wait: bool) -> bool:
+    if not HAS_LOCKS:
+        return True
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def _is_at(file: IO[str], path: Path) -> bool:
+    try:
+        return os.path.samestat(os.fstat(file.fileno()), path.stat())
+    except FileNotFoundError:
+        return False

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import Any
 
-__all__ = ["distributed_options", "is_first"]
+__all__ = ["distributed_options", "is_alone", "is_first"]
 
 
 def _number(*names: str) -> int | None:
@@ -14,6 +14,20 @@ def _number(*names: str) -> int | None:
         if value := os.environ.get(name):
             return int(value)
     return None
+
+
+def _world_size() -> int:
+    return _number("WORLD_SIZE", "SLURM_NTASKS") or 1
+
+
+def is_alone() -> bool:
+    """Whether no other process works on the same runs.
+
+    Example:
+        >>> is_alone()
+        True
+    """
+    return _world_size() == 1
 
 
 def is_first() -> bool:
@@ -32,7 +46,7 @@ def distributed_options() -> dict[str, Any]:
     ``torchrun`` tells the number of processes by ``WORLD_SIZE``. Inside a SLURM job with several
     tasks Lightning finds its peers by itself, from the same options.
     """
-    world = _number("WORLD_SIZE", "SLURM_NTASKS") or 1
+    world = _world_size()
     if world == 1:
         return {}
     local = _number("LOCAL_WORLD_SIZE", "SLURM_NTASKS_PER_NODE") or world

@@ -12,14 +12,21 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from symsets.train.files import written_whole
+from symsets.train.files import held, written_whole
 from symsets.train.records import Record, from_plain, to_plain, write_json
 
 __all__ = ["RunDirectory", "claim_directory", "write_arrays"]
 
+LOCK = ".lock"
+
 
 def claim_directory(out: Path, configuration: Mapping[str, Any]) -> None:
     """Make ``out`` the directory of a study; refuse one that holds another configuration."""
+    with held(out / LOCK):
+        _claim_directory(out, configuration)
+
+
+def _claim_directory(out: Path, configuration: Mapping[str, Any]) -> None:
     path = out / "study.json"
     wanted = json.loads(json.dumps(dict(configuration)))
     if path.exists():
@@ -36,7 +43,7 @@ def claim_directory(out: Path, configuration: Mapping[str, Any]) -> None:
                 f"{out} holds runs of another configuration ({changes}): choose another --out"
             )
         return
-    if out.exists() and any(out.iterdir()):
+    if any(other.name != LOCK for other in out.iterdir()):
         raise ValueError(f"{out} must be empty or hold runs of this study: choose another --out")
     write_json(path, wanted)
 

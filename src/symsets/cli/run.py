@@ -117,7 +117,8 @@ def signals(
 ) -> None:
     """Classify 25 noisy measurements of one periodic signal (the paper's first experiment).
 
-    Finished runs are not repeated; a study that was interrupted continues where it was.
+    Finished runs are not repeated; a study that was interrupted continues where it was. The same
+    command started several times shares the runs between its processes.
     """
     _run(
         "signals",
@@ -173,7 +174,8 @@ def _add_command(name: str, summary: str) -> None:
 
     command.__doc__ = (
         f"{summary}\n\n"
-        "Finished runs are not repeated; a study that was interrupted continues where it was."
+        "Finished runs are not repeated; a study that was interrupted continues where it was. The "
+        "same command started several times shares the runs between its processes."
     )
     app.command(name)(command)
 

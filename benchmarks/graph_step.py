@@ -10,22 +10,21 @@ compared in float64 before anything is timed.
 from __future__ import annotations
 
 import argparse
-import json
 import warnings
 from collections.abc import Callable
 from pathlib import Path
 
 import torch
+from kept import keep
 from steps import make_steps, milliseconds
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
-from symsets import DSS, __version__
+from symsets import DSS
 from symsets.data import LabelledSets
 from symsets.models import ShapeNetwork
 from symsets.models._shape_maps import Normed
 from symsets.nn import Graph
-from symsets.train.records import device_name
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore", DeprecationWarning)  # its import still scripts with torch.jit
@@ -203,18 +202,13 @@ def main() -> None:
             rows.append({"style": name, "precision": precision, "milliseconds": round(value, 3)})
             best = min(took.values())
             print(f"{name:16} {precision:9} {value:9.2f} ms  {value / best:6.1f}", flush=True)
-    if options.out:
-        content = {
-            "command": f"python benchmarks/graph_step.py --device {options.device} "
-            f"--nodes {options.nodes} --batch {options.batch}",
-            "device": device_name(options.device),
-            "torch": torch.__version__,
-            "torch_geometric": torch_geometric.__version__,
-            "symsets": __version__,
-            "float64_difference": difference,
-            "rows": rows,
-        }
-        options.out.write_text(json.dumps(content, indent=1) + "\n")
+    keep(
+        options.out,
+        device=options.device,
+        torch_geometric=torch_geometric.__version__,
+        float64_difference=difference,
+        rows=rows,
+    )
 
 
 if __name__ == "__main__":

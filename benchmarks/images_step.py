@@ -12,19 +12,18 @@ that rounds to the other side of a kink changes a gradient by a finite amount.
 from __future__ import annotations
 
 import argparse
-import json
 from importlib import import_module
 from pathlib import Path
 
 import torch
+from kept import keep
 from steps import make_steps, milliseconds, run
 from torch import nn
 
-from symsets import DSS, __version__
+from symsets import DSS
 from symsets.data import LabelledSets
 from symsets.experiments.experiment import Experiment
 from symsets.models._shape_maps import MaxOverPoints
-from symsets.train.records import device_name
 
 BOUNDS = {"float32": 1e-4, "tf32": 3e-2, "bfloat16": 1e-1}
 
@@ -136,19 +135,7 @@ def main() -> None:
             run(steps, order if on_gpu else order[:1], 0.0)
         key = "self_cuda_time_total" if on_gpu else "self_cpu_time_total"
         print(profile.key_averages().table(sort_by=key, row_limit=25, max_name_column_width=90))
-    if options.out:
-        content = {
-            "command": "python benchmarks/images_step.py "
-            f"--experiment {options.experiment} --setting '{options.setting}' "
-            f"--model {options.model} --device {options.device}",
-            "device": device_name(options.device),
-            "torch": torch.__version__,
-            "symsets": __version__,
-            "batch": batch,
-            "data": source.name,
-            "rows": rows,
-        }
-        options.out.write_text(json.dumps(content, indent=1) + "\n")
+    keep(options.out, device=options.device, batch=batch, data=source.name, rows=rows)
 
 
 if __name__ == "__main__":

@@ -7,7 +7,6 @@ backward passes, so that a busy machine slows down both sides of a ratio alike.
 from __future__ import annotations
 
 import argparse
-import json
 import statistics
 import time
 from collections.abc import Callable
@@ -16,9 +15,10 @@ from pathlib import Path
 
 import shared_graph
 import torch
+from kept import keep
 from torch import Tensor, nn
 
-from symsets import DSS, RaggedSets, Siamese, __version__
+from symsets import DSS, RaggedSets, Siamese
 from symsets.nn import CircularConv1d, Graph, GraphConv
 from symsets.sets import map_elements
 
@@ -166,17 +166,8 @@ def main() -> None:
         met = ratio <= bound if sign == "≤" else ratio >= bound
         target = f"target {sign} {bound:.2f}   {'met' if met else 'MISSED'}" if bound else ""
         print(f"{name:42} {ratio:6.2f}   {target}")
-    if options.out:
-        ratios = {name: {"ratio": round(ratio, 3), "target": bound} for name, ratio, bound in rows}
-        content = {
-            "command": "python benchmarks/layer_cost.py",
-            "torch": torch.__version__,
-            "symsets": __version__,
-            "threads": 2,
-            "ratios": ratios,
-        }
-        options.out.parent.mkdir(parents=True, exist_ok=True)
-        options.out.write_text(json.dumps(content, indent=1, ensure_ascii=False) + "\n")
+    ratios = {name: {"ratio": round(ratio, 3), "target": bound} for name, ratio, bound in rows}
+    keep(options.out, threads=2, ratios=ratios)
 
 
 if __name__ == "__main__":

@@ -8,13 +8,12 @@ extreme, so the answer is less than chance (1/7).
 from __future__ import annotations
 
 import argparse
-import json
 import statistics
 from pathlib import Path
 
 import torch
+from kept import keep
 
-from symsets import __version__
 from symsets.data import CentralFrameSets, motion_source
 
 DRAWS, SETS = 200, 1000
@@ -33,18 +32,7 @@ def main() -> None:
     accuracies = (chosen == target[:, None]).double().mean(0).tolist()
     mean, std = statistics.mean(accuracies), statistics.stdev(accuracies)
     print(f"{source.name}: {100 * mean:.1f} ± {100 * std:.1f} % (chance {100 / x.shape[1]:.1f} %)")
-    if options.out:
-        content = {
-            "command": f"python benchmarks/random_scores.py --data {Path(options.data).stem}",
-            "data": source.name,
-            "torch": torch.__version__,
-            "symsets": __version__,
-            "draws": DRAWS,
-            "sets": SETS,
-            "mean": mean,
-            "std": std,
-        }
-        options.out.write_text(json.dumps(content, indent=1) + "\n")
+    keep(options.out, data=source.name, draws=DRAWS, sets=SETS, mean=mean, std=std)
 
 
 if __name__ == "__main__":

@@ -8,14 +8,14 @@ layer gives the scores, in the type of the computation) and with ours, in float3
 from __future__ import annotations
 
 import argparse
-import json
 from pathlib import Path
 
 import torch
+from kept import keep
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
-from symsets import DSS, Sequential, __version__
+from symsets import DSS, Sequential
 from symsets.data import CentralFrameSets, motion_source
 from symsets.models.shapes import ShapeNetwork
 from symsets.sets import map_elements
@@ -80,15 +80,7 @@ def main() -> None:
         }
         rows.append(row)
         print(row, flush=True)
-    if options.out:
-        content = {
-            "command": f"python benchmarks/score_drift.py --data {Path(options.data).stem}",
-            "torch": torch.__version__,
-            "symsets": __version__,
-            "steps": options.steps,
-            "rows": rows,
-        }
-        options.out.write_text(json.dumps(content, indent=1) + "\n")
+    keep(options.out, steps=options.steps, rows=rows)
 
 
 if __name__ == "__main__":

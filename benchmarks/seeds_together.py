@@ -9,18 +9,16 @@ other, on a GPU on a stream for each inside one CUDA graph.
 from __future__ import annotations
 
 import argparse
-import json
 import warnings
 from pathlib import Path
 
 import torch
+from kept import keep
 from steps import make_steps, milliseconds
 from torch.nn.functional import cross_entropy
 
-from symsets import __version__
 from symsets.data import Signals
 from symsets.models.signals import MODELS, SignalNetwork
-from symsets.train.records import device_name
 
 SEEDS, BATCH, SETS = 5, 64, 400
 
@@ -67,18 +65,7 @@ def main() -> None:
                 for name in ("batched", "side by side")
             ]
             print(f"{model:10} {width:6g} {median['one']:9.2f} {ratios[0]:>16} {ratios[1]:>16}")
-    if options.out:
-        content = {
-            "command": "python benchmarks/seeds_together.py "
-            f"--device {options.device} --models {options.models} --widths {options.widths}",
-            "device": device_name(options.device),
-            "torch": torch.__version__,
-            "symsets": __version__,
-            "precision": options.precision,
-            "seeds": SEEDS,
-            "rows": rows,
-        }
-        options.out.write_text(json.dumps(content, indent=1) + "\n")
+    keep(options.out, device=options.device, precision=options.precision, seeds=SEEDS, rows=rows)
 
 
 if __name__ == "__main__":

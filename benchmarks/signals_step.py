@@ -12,21 +12,19 @@ from __future__ import annotations
 
 import argparse
 import copy
-import json
 import warnings
 from pathlib import Path
 
 import torch
+from kept import keep
 from steps import make_steps, milliseconds, run
 from torch import nn
 from torch.nn.functional import cross_entropy
 
-from symsets import __version__
 from symsets.data import LabelledSets, Signals
 from symsets.models.signals import SignalNetwork
 from symsets.nn import CircularConv1d
 from symsets.train.ensemble import Ensemble
-from symsets.train.records import device_name
 from symsets.train.step import EagerSteps
 
 BOUNDS = {"float32": 1e-4, "tf32": 3e-2, "bfloat16": 1e-1}
@@ -127,15 +125,7 @@ def main() -> None:
             f"{style:16} {model:8} {precision:9} {seeds} seed(s) {took:9.2f} ms   {checked}",
             flush=True,
         )
-    if options.out:
-        content = {
-            "command": f"python benchmarks/signals_step.py --device {options.device}",
-            "device": device_name(options.device),
-            "torch": torch.__version__,
-            "symsets": __version__,
-            "rows": rows,
-        }
-        options.out.write_text(json.dumps(content, indent=1) + "\n")
+    keep(options.out, device=options.device, rows=rows)
 
 
 if __name__ == "__main__":

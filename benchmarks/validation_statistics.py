@@ -10,14 +10,13 @@ from __future__ import annotations
 
 import argparse
 import copy
-import json
 import warnings
 from pathlib import Path
 
 import torch
+from kept import keep
 from torch.nn.functional import cross_entropy
 
-from symsets import __version__
 from symsets.data import Signals
 from symsets.experiments.signals import AVERAGE
 from symsets.models.signals import SignalNetwork
@@ -69,12 +68,7 @@ def main() -> None:
                 curves.setdefault(f"{weights}, {statistics} statistics", []).append(round(value, 3))
     for name, values in curves.items():
         print(f"{name:40}", *(f"{v:.3f}" for v in values))
-    if options.out:
-        command = "python benchmarks/validation_statistics.py"
-        content = {"command": command, "torch": torch.__version__, "symsets": __version__}
-        options.out.write_text(
-            json.dumps({**content, "seed": options.seed, "curves": curves}, indent=1) + "\n"
-        )
+    keep(options.out, seed=options.seed, curves=curves)
 
 
 if __name__ == "__main__":

@@ -141,7 +141,7 @@ _CLASSES: dict[type, type[nn.Module]] = {}
 
 def _hearing_class(base: type) -> type[nn.Module]:
     if base not in _CLASSES:
-        _CLASSES[base] = type(f"Lifted{base.__name__}", (_Hearing, base), {})
+        _CLASSES[base] = type(f"Lifted{base.__name__}", (_Hearing, base), {"lifted": base})
     return _CLASSES[base]
 
 

@@ -12,7 +12,7 @@ from torch.nn.utils import parametrize
 from torch.utils import _pytree as pytree
 
 from symsets._lifted import Binding, Bound, Gate, add_hearing, hears, message_names
-from symsets.nn._parts import zeroed
+from symsets.nn._parts import check_elements, zeroed
 from symsets.nn.attention import SetAttention
 from symsets.nn.base import AdditiveSetLayer, SetModule
 from symsets.nn.circular import CircularConv1d, CircularConv2d
@@ -114,6 +114,7 @@ class Lifted(SetModule):
 
     def forward(self, x: Sets, *args: Any, **kwargs: Any) -> Any:
         """Run the network on all elements of all sets."""
+        check_elements(x, self.model, self)
         rows, unfold = fold(x)
         bound = Bound(len(rows), unfold)
         with self._binding.active(bound):

@@ -210,6 +210,7 @@ def test_a_full_disk_is_one_line_and_loses_nothing(tmp_path, monkeypatch):
         (["--train-sizes", "0"], "train-sizes must be positive"),
         (["--lr", "fast"], "lr must be a number or 'search', got 'fast'"),
         (["--lr", "-1"], "lr must be positive"),
+        (["--lr", "inf"], "lr must be positive and finite"),
         (["--precision", "half"], "precision must be one of"),
         (["--device", "gpu"], "device must be one of"),
     ],

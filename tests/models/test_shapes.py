@@ -336,3 +336,8 @@ def test_printing_says_what_the_network_is():
 def test_bad_input_gets_a_sentence(call, message):
     with pytest.raises(ValueError, match=message):
         call()
+
+
+def test_what_is_no_set_gets_a_sentence():
+    with pytest.raises(TypeError, match="x must be a tensor or RaggedSets, got NoneType"):
+        small("dss-sum")(None)

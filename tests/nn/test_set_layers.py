@@ -351,6 +351,7 @@ class TestRegistry:
             layer = set_layer(scheme, nn.Linear, 3, 8, size=5)
             assert isinstance(layer, SetModule)
             assert layer(torch.randn(2, 5, 3)).shape == (2, 5, 8)
+            assert layer(torch.randn(0, 5, 3)).shape == (0, 5, 8)
 
 
 class TestElementsOfAnotherShape:
@@ -383,6 +384,22 @@ class TestElementsOfAnotherShape:
         if dtype == torch.bfloat16:
             with torch.autocast("cpu", torch.bfloat16):
                 assert DSS(nn.Linear(3, 8))(x).dtype == torch.bfloat16
+
+    @pytest.mark.parametrize(
+        ("layer", "shape"),
+        [
+            (CircularConv1d(3, 8, 3), (2, 3, 9)),
+            (CircularConv1d(3, 8, 9), (2, 3, 9)),
+            (Exchangeable(3, 8), (2, 3, 9)),
+            (AdjacencyLinear(3, 8), (2, 3, 4, 4)),
+            (EquivariantLinear(groups.Cyclic(4), 3, 8), (2, 3, 4)),
+            (Classify(3, 8), (2, 4, 3, 9)),
+            (Siamese(CircularConv1d(3, 8, 3)), (2, 4, 3, 9)),
+        ],
+    )
+    def test_get_the_same_sentence_from_maps_of_our_own(self, layer, shape):
+        with pytest.raises(TypeError, match=r"torch.float32 like the \w+.*got torch.float64"):
+            layer(torch.zeros(shape, dtype=torch.float64))
 
     def test_are_noticed_where_torch_would_mix_the_elements(self):
         layer = Siamese(nn.Conv1d(6, 6, 3, padding=1))

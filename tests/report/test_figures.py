@@ -47,6 +47,17 @@ def test_ticks_of_times_do_not_touch(signals, low, high):
         assert labels[-1].x1 <= figure.bbox.x1
 
 
+def test_the_legend_names_published_times_only_where_some_are_drawn(signals):
+    path = signals / "results.json"
+    assert drawn(signals, "time").axes[1].get_legend() is None  # known for mlp and aittala
+    records = [replace(r, model="mlp") if r.model == "sridhar" else r for r in read_records(path)]
+    write_records(path, records)
+    run = next((signals / "runs").glob("sridhar-*"))
+    config = json.loads((run / "config.json").read_text())
+    (run / "config.json").write_text(json.dumps({**config, "model": "mlp"}))
+    assert drawn(signals, "time").axes[1].get_legend() is not None
+
+
 @pytest.mark.parametrize(("worst", "scale"), [(3.0, "linear"), (4000.0, "log")])
 def test_an_error_that_explodes_does_not_hide_the_other_curves(tmp_path, worst, scale):
     run = tmp_path / "runs" / "siamese"

@@ -115,6 +115,10 @@ def test_epochs_between_validations_share_the_time(signals):
         (None, "must hold a results.json"),
         ("{", "must be a results file of schema 1"),
         ('{"schema": 2, "records": []}', "schema 2 is not 1"),
+        (
+            '{"schema": 1, "records": [{}]}',
+            "of schema 1: 'value' is missing",
+        ),
         ("[]", "must be a results file of schema 1"),
         ('{"schema": 1, "records": []}', "must hold at least one record"),
     ],

@@ -1,6 +1,7 @@
 """Tables say what the records say, the same in every form."""
 
 import math
+from dataclasses import replace
 
 import pytest
 from rich.console import Console
@@ -17,7 +18,7 @@ from symsets.report.tables import (
     search_table,
     skip_table,
 )
-from symsets.train.records import Record, write_records
+from symsets.train.records import Record, read_records, write_records
 
 
 def rows(table):
@@ -86,6 +87,21 @@ def test_captions_name_the_data_and_what_the_paper_left_out(signals_table, color
     assert "500 training sets" in colors_table.caption
     assert "data: synthetic waves" in signals_table.caption
     assert "The paper prints no numbers for this, but makes claims." in signals_table.caption
+
+
+def test_where_all_are_equal_none_is_best(tmp_path):
+    base = {"experiment": "frames", "metric": "accuracy", "value": 0.0}
+    records = [Record(model=model, **base) for model in ("dss-sum", "siamese-ds")]
+    write_records(tmp_path / "results.json", records)
+    table = results_table(gather([tmp_path]).comparisons[0])
+    assert not any(cell.best for row in table.rows for cell in row)
+
+
+def test_the_caption_names_the_settings_that_the_paper_has_numbers_for(colors):
+    records = [replace(r, setting="") for r in read_records(colors / "results.json")]
+    write_records(colors / "results.json", records)
+    caption = results_table(gather([colors]).comparisons[0]).caption
+    assert "The paper prints no numbers for this, only for places, celeba, but" in caption
 
 
 def test_an_unknown_experiment_and_metric_have_no_published_column_and_no_best(tmp_path):

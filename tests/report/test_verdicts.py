@@ -1,5 +1,7 @@
 """Claims of the paper, judged by our numbers."""
 
+from dataclasses import replace
+
 import pytest
 
 from symsets.experiments.published import Beats, Below, Claim
@@ -7,6 +9,7 @@ from symsets.report import gather
 from symsets.report.gather import Comparison, Condition, Score
 from symsets.report.headline import headline
 from symsets.report.verdicts import judge, verdicts
+from symsets.train.records import read_records, write_records
 
 
 def compare(experiment="signals", metric="accuracy", setting="", **values):
@@ -119,6 +122,13 @@ def test_a_claim_about_two_settings_waits_for_both():
     *_, found = verdicts(compare("shapes", setting="graphs", **POINTS))
     assert found.state == "cannot be judged yet"
     assert "no result for" in found.reason
+
+
+def test_a_smoke_run_claims_no_more_than_that_it_ran(signals):
+    path = signals / "results.json"
+    write_records(path, [replace(r, preset="smoke") for r in read_records(path)])
+    text = headline(gather([signals]).comparisons[0])
+    assert text.endswith("The preset smoke only shows that everything runs.")
 
 
 def test_the_headline_says_who_is_best_and_by_how_much(signals, colors):

@@ -217,11 +217,11 @@ def _run_with_progress(study: Study) -> None:
         TextColumn("{task.description:24}"),
         BarColumn(bar_width=24),
         TaskProgressColumn(),
-        TextColumn("val {task.fields[value]:.3f}"),
+        TextColumn("{task.fields[value]}"),
         TimeRemainingColumn(),
     )
     with Progress(*columns, console=console) as progress:
-        task = progress.add_task("", total=_cost(study), value=float("nan"))
+        task = progress.add_task("", total=_cost(study), value="")
         done = 0.0
         for group in study.take_groups():
             progress.update(task, total=done + _cost(study))  # others may have made some
@@ -229,7 +229,8 @@ def _run_with_progress(study: Study) -> None:
             def watch(epoch: int, value: float, group: Group = group, done: float = done) -> None:
                 share = group.cost * epoch / group.epochs
                 name = group.name
-                progress.update(task, completed=done + share, description=name, value=value)
+                shown = f"val {value:.3f}"
+                progress.update(task, completed=done + share, description=name, value=shown)
 
             records = study.run_group(group, watch)
             failed = {(r.model, r.seed) for r in records if r.value != r.value}

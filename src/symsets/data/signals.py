@@ -52,6 +52,8 @@ class Signals:
 
     def make(self, split: str, num: int, device: torch.device | str = "cpu") -> LabelledSets:
         """Return the first ``num`` sets of a split."""
+        if num < 1:
+            raise ValueError(f"num must be positive, got {num}")
         stream = 3 * self.seed + SPLITS.index(checked_split(split))
         generator = torch.Generator(device).manual_seed(stream)
         blocks = [self._block(generator) for _ in range(-(-num // self.BLOCK))]

@@ -20,6 +20,7 @@ __all__ = [
     "claims",
     "published",
     "published_models",
+    "published_settings",
     "training_times",
 ]
 
@@ -181,6 +182,16 @@ def published(experiment: str, setting: str, model: str) -> Published | None:
 def published_models(experiment: str, setting: str) -> list[str]:
     """Return the models of one row of the paper's tables, in its order."""
     return [model for e, s, model in NUMBERS if (e, s) == (experiment, setting)]
+
+
+def published_settings(experiment: str) -> list[str]:
+    """Return the settings of an experiment that the paper has numbers for, if they have names.
+
+    Example:
+        >>> published_settings("colors"), published_settings("signals")
+        (['places', 'celeba'], [])
+    """
+    return list(dict.fromkeys(s for e, s, _ in NUMBERS if e == experiment and s))
 
 
 def chance(experiment: str, setting: str = "") -> float | None:

@@ -52,5 +52,5 @@ def learning_rate(text: str) -> float | None:
     except ValueError:
         raise ValueError(f"lr must be a number or 'search', got {text!r}") from None
     if not 0 < rate < float("inf"):
-        raise ValueError(f"lr must be positive, got {text!r}")
+        raise ValueError(f"lr must be positive and finite, got {text!r}")
     return rate

@@ -11,6 +11,7 @@ from torch.nn.functional import linear
 from symsets.groups._arrays import positive
 from symsets.nn import Graph
 from symsets.nn._layout import entries_first, in_its_layout
+from symsets.nn._types import check_type
 from symsets.sets import RaggedSets, pool
 
 __all__ = ["EdgeTensors", "MaxOverPoints", "Normed", "PerPoint", "Points"]
@@ -62,6 +63,7 @@ class Points(nn.Module):
         """Apply the layer."""
         if isinstance(x, RaggedSets):
             return x.map(linear, self.weight, self.bias)
+        check_type(x, self)
         if entries_first(x):
             return linear(x.movedim(-1, 0), self.weight, self.bias).movedim(0, -1)
         weight = self.weight.expand(x.shape[0], -1, -1)

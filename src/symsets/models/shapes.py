@@ -156,8 +156,8 @@ class ShapeNetwork(nn.Module):
 
     def forward(self, x: Sets, graph: Graph | None = None) -> Sets:
         """Return one score per shape."""
-        args = self._args(graph, x.device)
         _check_shapes(x, self.arguments["in_channels"], self.arguments["kind"])
+        args = self._args(graph, x.device)
         if self.edges is not None:
             x, args = map_elements(x, self.edges, *args), ()
         elif self.arguments["kind"] in ("points", "graphs"):

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.parameter import UninitializedParameter
 
+from symsets.nn._types import check_type, kind_of
 from symsets.nn.pyg import PyGConv, is_pyg
 from symsets.sets import RaggedSets, Sets, check_sets, membership
 
@@ -180,14 +181,8 @@ def check_elements(x: Sets, element: nn.Module, owner: nn.Module) -> None:
 def _check_type(rows: Tensor, element: nn.Module, owner: nn.Module) -> None:
     """Raise one sentence unless one of torch's own maps has weights of the type of its input."""
     first = _first_map(element)
-    if first is None or first.weight.dtype == rows.dtype:
-        return
-    if not (rows.is_floating_point() and torch.is_autocast_enabled(rows.device.type)):
-        dtype, kind = first.weight.dtype, type(first).__name__
-        raise TypeError(
-            f"x must be {dtype} like the {kind} in {type(owner).__name__}, got {rows.dtype}: "
-            f"convert it, as in x.to({dtype})"
-        )
+    if first is not None:
+        check_type(rows, first, owner)
 
 
 def check_context(summary: Tensor, context: nn.Module) -> None:
@@ -212,14 +207,14 @@ def _unfit(module: nn.Module, shape: Sequence[int]) -> tuple[str, str] | None:
     first = _first_map(module)
     if first is None:
         return None
-    axes = AXES[type(first).forward]
+    axes = AXES[kind_of(first).forward]
     if axes:
         fits = len(shape) == 1 + len(axes) and shape[0] == first.in_channels
         wanted = ", ".join((str(first.in_channels), *axes))
     else:
         fits = len(shape) > 0 and shape[-1] == first.in_features
         wanted = f"…, {first.in_features}"
-    return None if fits else (type(first).__name__, wanted)
+    return None if fits else (kind_of(first).__name__, wanted)
 
 
 def _first_map(module: nn.Module) -> nn.Module | None:
@@ -229,7 +224,7 @@ def _first_map(module: nn.Module) -> nn.Module | None:
     # A hook may change what comes in, and that of a lazy map still decides what it takes.
     if module._forward_pre_hooks or "forward" in vars(module):
         return None
-    return module if type(module).forward in AXES else None
+    return module if kind_of(module).forward in AXES else None
 
 
 def channels(module: nn.Module, which: str) -> int | None:

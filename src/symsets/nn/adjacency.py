@@ -6,6 +6,7 @@ import torch
 from torch import Tensor, nn
 
 from symsets.groups._arrays import positive
+from symsets.nn._types import check_type
 
 __all__ = ["AdjacencyLinear"]
 
@@ -82,6 +83,7 @@ class AdjacencyLinear(nn.Module):
         """Apply the layer."""
         if x.ndim != 4 or x.shape[1] != self.in_channels or x.shape[2] != x.shape[3]:
             raise ValueError(f"x must be (B, {self.in_channels}, k, k), got shape {tuple(x.shape)}")
+        check_type(x, self)
         vectors, scalars = self._sums(x)
         if self.order == 0:
             y = self._mix(scalars, self.weight)[0].squeeze(-1)  # (B, C')

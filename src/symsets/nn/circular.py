@@ -14,6 +14,7 @@ from torch import Tensor, nn
 from symsets.groups._arrays import positive
 from symsets.nn._memory import new_memory
 from symsets.nn._spectral import prefers_spectral, spectral_conv
+from symsets.nn._types import check_type
 
 __all__ = ["CircularConv1d", "CircularConv2d", "SymmetryWarning"]
 
@@ -103,6 +104,7 @@ class _CircularConv(nn.Module):
                 raise ValueError(
                     f"kernel_size must be at most the {axis} of x, got {k} for {axis} {n}"
                 )
+        check_type(x, self)
         if not torch.compiler.is_compiling():
             self._warn_once(tuple(x.shape[2:]))
 

@@ -10,6 +10,7 @@ from torch import Tensor, nn
 from symsets.groups import PermutationGroup
 from symsets.groups._arrays import positive
 from symsets.groups.pairs import factor_pairs, label_numbers, leaf_labels
+from symsets.nn._types import check_type
 
 __all__ = ["EquivariantLinear"]
 
@@ -136,6 +137,7 @@ class EquivariantLinear(nn.Module):
         if x.ndim != 1 + len(expected) or x.shape[1:] != expected:
             shown = ", ".join(map(str, expected))
             raise ValueError(f"x must have shape (B, {shown}), got {tuple(x.shape)}")
+        check_type(x, self)
         x = x.reshape(
             len(x), self.in_channels, *(s.degree for s, _ in self._pairs)
         )  # (B, C, S1, …)

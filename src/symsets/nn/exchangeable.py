@@ -7,6 +7,7 @@ from torch import Tensor, nn
 from torch.nn.functional import linear
 
 from symsets.groups._arrays import positive
+from symsets.nn._types import check_type
 from symsets.sets import check_size
 
 __all__ = ["Exchangeable"]
@@ -82,6 +83,7 @@ class Exchangeable(nn.Module):
                 f"x must be (B, {self.in_channels}, P) with the channels second, "
                 f"got shape {tuple(x.shape)}"
             )
+        check_type(x, self)
         own, pooled = self.weight.unbind()
         points = x.flatten(2)  # (B, C, P)
         context = linear(self._summary(points), pooled, self.bias)  # (B, C')

@@ -19,6 +19,7 @@ from symsets.nn._topology import (
     check_edge_weight,
     normalised_adjacency,
 )
+from symsets.nn._types import check_type
 
 __all__ = ["Graph", "GraphBatch", "GraphConv"]
 
@@ -336,6 +337,7 @@ class GraphConv(nn.Module):
             raise ValueError(
                 f"x must have {self.in_channels} channels (second axis), got {x.shape[1]}"
             )
+        check_type(x, self)
         if self.out_channels > self.in_channels:
             rows = linear(graph.multiply(graph.to_rows(x)), self.weight, self.bias)
             return self._as(x, graph.from_rows(rows), graph)

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from symsets.nn._parts import as_element, check_channels, check_elements, context_args
+from symsets.nn._types import check_type
 from symsets.nn.base import SetModule
 from symsets.nn.dss import DSS
 from symsets.nn.sequential import Sequential
@@ -114,7 +115,9 @@ class Classify(_InvariantHead):
 
     def forward(self, x: Sets) -> Tensor:
         """Return one vector per set."""
-        return self.mlp(pool(self._features(x), self.pool, size=self.size))
+        summary = pool(self._features(x), self.pool, size=self.size)
+        check_type(summary, self.mlp[0], self)
+        return self.mlp(summary)
 
 
 class Select(_InvariantHead):

@@ -91,7 +91,7 @@ class Wreath(AdditiveSetLayer):
             return spread(message, x)
         ndim = x.elements.ndim if isinstance(x, RaggedSets) else x.ndim - 1
         axis = self.channel_axis % ndim
-        shape = [len(message), *(-1 if k == axis else 1 for k in range(1, ndim))]
+        shape = [len(message), *(len(self.beta) if k == axis else 1 for k in range(1, ndim))]
         return spread(message.reshape(shape), x)
 
     def _mean_of_entries(self, rows: Tensor | RaggedSets) -> Tensor:

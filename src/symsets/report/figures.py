@@ -171,7 +171,7 @@ def _draw_whole_runs(
         _time_axis(axis, min(shown), max(shown))
     axis.grid(visible=False, axis="y")
     axis.tick_params(axis="y", length=0)
-    if theirs:
+    if not theirs.keys().isdisjoint(models):
         axis.plot([], [], "o", color=INK, label="ours")
         axis.plot([], [], "D", color=INK, fillstyle="none", label="published")
         axis.legend(loc="lower center", bbox_to_anchor=(0.5, 1), ncols=2, borderpad=0.2)

@@ -11,6 +11,8 @@ from symsets.report.models import BASELINES, SIAMESE, look
 
 __all__ = ["headline"]
 
+SMOKE = " The preset smoke only shows that everything runs."
+
 Ranking = Sequence[tuple[str, Score]]
 
 
@@ -30,7 +32,8 @@ def headline(comparison: Comparison) -> str:
     alone = len(ranking) == 1
     name = look(ranking[0][0]).label if alone else _who(leaders, everyone=not rest)
     who = f"{name}: {m.title} {value}{_where(comparison)}"
-    return f"{who}{_lead(leaders, rest, m)}.{_beaten(comparison, first, m)}"
+    caution = SMOKE if comparison.condition.preset == "smoke" else ""
+    return f"{who}{_lead(leaders, rest, m)}.{_beaten(comparison, first, m)}{caution}"
 
 
 def _ranking(comparison: Comparison, m: Metric) -> list[tuple[str, Score]]:

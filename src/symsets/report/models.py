@@ -28,6 +28,8 @@ LOOKS = {
     "dss-median": Look("DSS(median)", "#2a9d8f", "#62d0c2", "D"),
     "aittala": Look("DSS(Aittala)", "#0b7a4b", "#3fc48d", "v"),
     "sridhar": Look("DSS(Sridhar)", "#c0588f", "#e591bd", "X"),
+    "dss-power2": Look("DSS(powers)", "#46707f", "#8fb9c8", "h"),
+    "dss-sum-twice": Look("DSS(sum), two layers", "#1f4e8c", "#7fa8e0", "p"),
     "attention": Look("attention", "#8a7a12", "#d6c64a", "P"),
     "siamese": Look("Siamese", "#d98c00", "#f5b335", "o", "--"),
     "siamese-ds": Look("Siamese+DS", "#d55e00", "#ff8a3d", "s", "--"),
@@ -51,8 +53,8 @@ def look(model: str) -> Look:
     """Return how a model is shown; an unknown word is its own label, always in the same colour.
 
     Example:
-        >>> look("dss-sum").label, look("dss-power2").label
-        ('DSS(sum)', 'dss-power2')
+        >>> look("dss-sum").label, look("my-own").label
+        ('DSS(sum)', 'my-own')
     """
     spare = _SPARE[crc32(model.encode()) % len(_SPARE)]
     return LOOKS.get(model) or Look(model, *spare, marker="d", line="-.")

@@ -12,6 +12,7 @@ from symsets.experiments.published import (
     claims,
     published,
     published_models,
+    published_settings,
 )
 from symsets.report.gather import Comparison, Condition, Numbers, Score
 from symsets.report.metrics import Metric, metric
@@ -90,8 +91,7 @@ def parts_table(comparison: Comparison) -> Table | None:
     models = [x for x in comparison.models if any(x in scores for scores in parts.values())]
     columns = []
     for scores in parts.values():
-        means = [score.mean for score in scores.values() if score.values]
-        best = (min if m.better == "lower" else max)(means, default=None) if m.better else None
+        best = _best([score.mean for score in scores.values() if score.values], m)
         columns.append([_score_cell(scores.get(model), m, best) for model in models])
     return Table(
         title=f"{comparison.condition.name} by source",
@@ -184,18 +184,27 @@ def _caption(comparison: Comparison) -> str:
     text = "; ".join(part for part in parts if part)
     text = f"{text[0].upper()}{text[1:]}."
     if c.experiment in METRICS and not published_models(c.experiment, c.setting):
-        text += " The paper prints no numbers for this"
+        others = published_settings(c.experiment)
+        this = f"this, only for {', '.join(others)}" if others else "this"
+        text += f" The paper prints no numbers for {this}"
         text += ", but makes claims." if claims(c.experiment) else "."
     return text
 
 
 def _scores(comparison: Comparison, models: list[str], size: int, m: Metric) -> list[Cell]:
     scores = [comparison.score(model, metric=m.name, size=size) for model in models]
-    means = [s.mean for s in scores if s is not None and s.values]
-    best = None
-    if means and m.better:
-        best = max(means) if m.better == "higher" else min(means)
+    best = _best([s.mean for s in scores if s is not None and s.values], m)
     return [_score_cell(score, m, best) for score in scores]
+
+
+def _best(means: list[float], m: Metric) -> float | None:
+    """Return the best of some means; None where nobody knows, or where all are equal."""
+    if not means or m.better is None:
+        return None
+    low, high = min(means), max(means)
+    if len(means) > 1 and m.same(low, high):
+        return None
+    return low if m.better == "lower" else high
 
 
 def _score_cell(score: Score | None, m: Metric, best: float | None) -> Cell:

@@ -125,5 +125,9 @@ def read_records(path: Path) -> list[Record]:
         if content["schema"] != SCHEMA:
             raise ValueError(f"schema {content['schema']} is not {SCHEMA}")
         return [from_plain(record) for record in content["records"]]
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except KeyError as error:
+        raise ValueError(
+            f"{path} must be a results file of schema {SCHEMA}: {error} is missing"
+        ) from error
+    except (OSError, ValueError, TypeError) as error:
         raise ValueError(f"{path} must be a results file of schema {SCHEMA}: {error}") from error

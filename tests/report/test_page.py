@@ -118,6 +118,16 @@ def test_the_markdown_says_the_same(written):
         assert (written.markdown.parent / path).is_file()
 
 
+def test_the_models_are_explained_if_they_are_known(written, tmp_path):
+    for path in (written.html, written.markdown):
+        text = path.read_text("utf-8")
+        assert text.index("What the models do") < text.index("L₁(xᵢ) + L₂(Σⱼ xⱼ) in every layer")
+        assert "L₂(maxⱼ xⱼ)" not in text  # no such model is there
+    record = Record(experiment="signals", model="my-own", metric="accuracy", value=0.5)
+    write_records(tmp_path / "results.json", [record])
+    assert "What the models do" not in report.write([tmp_path]).markdown.read_text("utf-8")
+
+
 def test_what_a_record_says_cannot_become_markup(tmp_path):
     record = Record(
         experiment="<script>alert(1)</script>", model="<b>", metric="accuracy", value=0.5

@@ -16,7 +16,7 @@ from symsets.report.examples import examples as draw_examples
 from symsets.report.figures import pictures
 from symsets.report.gather import Comparison, Study, gather
 from symsets.report.headline import headline
-from symsets.report.models import look
+from symsets.report.models import look, rank
 from symsets.report.render import to_markdown
 from symsets.report.tables import Table, parts_table, results_table, search_table, skip_table
 from symsets.report.verdicts import RULE, Verdict, verdicts
@@ -165,7 +165,7 @@ def _about(path: Path) -> str:
 
 def _content(study: Study, chapters: list[Chapter], more: tuple[Table, ...]) -> dict[str, Any]:
     """Return all that the templates may speak of."""
-    models = sorted({record.model for record in study.records})
+    models = sorted({record.model for record in study.records}, key=rank)
     return {
         "title": ", ".join(chapter.experiment for chapter in chapters),
         "chapters": chapters,
@@ -174,6 +174,7 @@ def _content(study: Study, chapters: list[Chapter], more: tuple[Table, ...]) -> 
         "num_runs": study.num_runs,
         "num_failed": study.num_failed,
         "num_models": len(models),
+        "meanings": {look(m).label: look(m).meaning for m in models if look(m).meaning},
         "origin": _origin(study),
         "judged": any(s.verdicts for chapter in chapters for s in chapter.sections),
         "rule": RULE,

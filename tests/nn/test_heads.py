@@ -163,6 +163,16 @@ def test_bad_input_gets_a_sentence(call, message):
         call()
 
 
+def test_widths_are_positive_and_listed():
+    for make in (lambda: Classify(0, 3), lambda: Select(-1), lambda: Classify(3, 0)):
+        with pytest.raises(ValueError, match="must be at least 1, got"):
+            make()
+    with pytest.raises(ValueError, match="hidden must be at least 1, got 0"):
+        Select(3, hidden=(8, 0))
+    with pytest.raises(TypeError, match=r"hidden must list the widths .* got 5"):
+        Select(3, hidden=5)
+
+
 def test_wrong_types_get_a_sentence():
     with pytest.raises(TypeError, match="target must be a tensor, got list"):
         select_loss(SCORES, [0, 1])

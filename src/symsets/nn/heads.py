@@ -9,6 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from symsets.groups._arrays import positive
 from symsets.nn._parts import as_element, check_channels, check_elements, context_args
 from symsets.nn._types import check_type
 from symsets.nn.base import SetModule
@@ -44,7 +45,7 @@ class _InvariantHead(SetModule):
         check_size(size)
         if entries not in REDUCTIONS:
             raise ValueError(f"entries must be one of {sorted(REDUCTIONS)}, got {entries!r}")
-        self.in_channels = in_channels
+        self.in_channels = positive("in_channels", in_channels)
         self.pool = pool
         self.entries = entries
         self.size = size
@@ -107,7 +108,7 @@ class Classify(_InvariantHead):
     ) -> None:
         super().__init__(in_channels, pool, entries, size)
         pooled = in_channels * (power_degree(pool) or 1)
-        self.mlp = _mlp([pooled, *hidden, num_classes])
+        self.mlp = _mlp([pooled, *_widths(hidden), positive("num_classes", num_classes)])
 
     def extra_repr(self) -> str:
         """Show the formula."""
@@ -159,7 +160,7 @@ class Select(_InvariantHead):
     ) -> None:
         super().__init__(in_channels, pool, entries, size)
         layers: list[nn.Module] = []
-        for i, o in pairwise([in_channels, *hidden, 1]):
+        for i, o in pairwise([in_channels, *_widths(hidden), 1]):
             layers += [DSS(nn.Linear(i, o), pool=pool, size=size), nn.ReLU()]
         self.deepsets = Sequential(*layers[:-1])
 
@@ -216,6 +217,12 @@ class Merge(SetModule):
         if power_degree(self.pool) is None:  # power sums have more channels than x
             check_elements(x, self.element, self)
         return self.element(pool(x, self.pool, size=self.size), *context_args(x, args))
+
+
+def _widths(hidden: Any) -> list[int]:
+    if not isinstance(hidden, Sequence) or isinstance(hidden, str):
+        raise TypeError(f"hidden must list the widths of layers, as in (128, 64), got {hidden!r}")
+    return [positive("hidden", width) for width in hidden]
 
 
 def _mlp(widths: Sequence[int]) -> nn.Sequential:

@@ -257,6 +257,13 @@ def test_points_alone_have_no_faces_to_keep_and_make_no_graphs(tmp_path, data):
 
 
 @pytest.mark.usefixtures("no_report")
+def test_views_have_the_categories_that_are_there(tmp_path):
+    for part in ("train", "val"):
+        (tmp_path / part / "03001627" / "a-chair").mkdir(parents=True)
+    assert views.settings_of(views.Objects(str(tmp_path), 0)) == ("chairs",)
+    assert views.settings_of(views.Objects("embedded", 0)) == ("cars", "airplanes", "chairs")
+
+
 def test_views_of_meshes_have_no_categories(tmp_path, data):
     out = tmp_path / "study"
     result = run("views", out, data["meshes"], "--epochs", "1")
@@ -297,8 +304,11 @@ def test_data_that_cannot_be_used_get_one_line(tmp_path, data):
     assert not out.exists()
     short = write_motions(tmp_path / "short.npz", length=20)
     assert_one_line(run("shapes", tmp_path / "a", short), "must have at least 25 frames")
-    assert_one_line(run("views", tmp_path / "b", tmp_path / "nowhere"), "data must be a folder")
-    assert_one_line(run("views", tmp_path / "c", "shapenetcoco"), "shapenetcoco is missing")
+    assert_one_line(run("views", out, tmp_path / "nowhere"), "data must be a folder")
+    assert_one_line(run("views", out, "shapenetcoco"), "shapenetcoco is missing")
+    (tmp_path / "nothing").mkdir()
+    assert_one_line(run("views", out, tmp_path / "nothing"), "must hold files that end in")
+    assert not out.exists()
     flat = write_meshes(tmp_path / "flat")
     (flat / "test" / "0.obj").write_text("v 1 1 1\nv 1 1 1\nv 1 1 1\nf 1 2 3\n")
     assert_one_line(run("views", tmp_path / "d", flat), "0.obj must have an extent")

@@ -10,7 +10,8 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from symsets.data import Views, view_source
+from symsets.data import MissingDataError, Views, view_source
+from symsets.data.views.meshes import MeshFolder
 from symsets.data.views.objects import CATEGORIES
 from symsets.experiments.experiment import Experiment, Preset
 from symsets.experiments.images import scaled
@@ -121,15 +122,26 @@ class Objects:
 
     def views(self, category: str, split: str, num: int, device: str, **options: Any) -> Views:
         """Return the views of some objects of a split."""
-        source = view_source(self.data, category or "cars", size=SIZE, seed=self.seed)
-        return source.views(split, num, device=device, **options)
+        return self.open(category).views(split, num, device=device, **options)
+
+    def open(self, category: str) -> Any:
+        """Return the source of a category's views, or say why there is none."""
+        return view_source(self.data, category or "cars", size=SIZE, seed=self.seed)
 
 
 def settings_of(source: Any) -> tuple[str, ...]:
-    """Objects come in categories, but for the meshes of a user."""
-    folder = Path(source.data)
-    has_categories = not folder.is_dir() or any(folder.glob("train/*/*/*.png"))
-    return tuple(CATEGORIES) if has_categories else ("",)
+    """Return the categories that are there; the meshes of a user have none."""
+    found: list[str] = []
+    for category in CATEGORIES:
+        try:
+            if isinstance(source.open(category), MeshFolder):
+                return ("",)
+        except MissingDataError:
+            if category == list(CATEGORIES)[-1] and not found:
+                raise
+        else:
+            found.append(category)
+    return tuple(found)
 
 
 def make_network(

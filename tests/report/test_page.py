@@ -118,6 +118,20 @@ def test_the_markdown_says_the_same(written):
         assert (written.markdown.parent / path).is_file()
 
 
+def test_what_cannot_be_judged_for_one_reason_is_said_once(tmp_path):
+    records = [
+        Record(experiment="signals", model=m, metric="accuracy", value=0.5, preset="quick")
+        for m in ("dss-sum", "deepsets", "siamese", "siamese-ds", "sridhar")
+    ]
+    write_records(tmp_path / "results.json", records)
+    written = report.write([tmp_path])
+    assert len(written.verdicts) == 4
+    for path in (written.html, written.markdown):
+        text = path.read_text("utf-8")
+        assert text.count("preset quick is too small for that.") == 1
+        assert all(verdict.claim.sentence in text for verdict in written.verdicts)
+
+
 def test_the_models_are_explained_if_they_are_known(written, tmp_path):
     for path in (written.html, written.markdown):
         text = path.read_text("utf-8")

@@ -9,7 +9,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from symsets.experiments.published import METRICS, TASKS, published_models
+from symsets.experiments.published import METRICS, TASKS, Claim, published_models
 from symsets.extras import require
 from symsets.report._drawing import Picture, colour_name
 from symsets.report.examples import examples as draw_examples
@@ -181,7 +181,16 @@ def _content(study: Study, chapters: list[Chapter], more: tuple[Table, ...]) -> 
         "colours": {colour_name(m): (look(m).colour, look(m).dark) for m in models},
         "css": resources.files("symsets.report").joinpath("page.css").read_text("utf-8"),
         "to_markdown": to_markdown,
+        "by_reason": _by_reason,
     }
+
+
+def _by_reason(verdicts: Iterable[Verdict]) -> dict[tuple[str, str], list[Claim]]:
+    """Put claims together of which the same is said, such as that nothing can be said yet."""
+    found: dict[tuple[str, str], list[Claim]] = {}
+    for verdict in verdicts:
+        found.setdefault((verdict.state, verdict.reason), []).append(verdict.claim)
+    return found
 
 
 def _origin(study: Study) -> dict[str, list[str]]:

@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 
 import symsets
 from symsets.cli import app
-from symsets.experiments import signals, study
+from symsets.experiments import search, signals, study
 from symsets.experiments.study import Study
 from symsets.train.records import read_records
 
@@ -126,7 +126,7 @@ def test_an_interrupt_is_one_line_and_status_130(tmp_path, monkeypatch):
 
 
 def test_the_learning_rate_search_is_kept(tmp_path, monkeypatch):
-    monkeypatch.setattr(study, "LEARNING_RATE_GRID", (1e-2, 1e-4))
+    monkeypatch.setattr(search, "LEARNING_RATE_GRID", (1e-2, 1e-4))
     monkeypatch.setattr(study, "SEARCH_EPOCHS", 1)
     out = tmp_path / "study"
     assert run(out, "--models", "mlp", "--lr", "search").exit_code == 0

@@ -14,7 +14,8 @@ from symsets.train.processes import is_first
 from symsets.train.records import checked_device
 
 if TYPE_CHECKING:
-    from symsets.experiments.study import Group, Study
+    from symsets.experiments.group import Group
+    from symsets.experiments.study import Study
 
 __all__ = ["app"]
 

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import math
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +14,9 @@ from torch import Tensor, nn
 
 from symsets.data.labelled import Supply
 from symsets.experiments.experiment import Experiment, Preset, Settings, Source
+from symsets.experiments.group import Group
+from symsets.experiments.search import search_learning_rate
+from symsets.experiments.sharing import shared
 from symsets.nn.circular import SymmetryWarning
 from symsets.saving import save
 from symsets.train.ensemble import Ensemble
@@ -23,42 +24,18 @@ from symsets.train.evaluation import Evaluation, Network, evaluate, outputs_of
 from symsets.train.files import held
 from symsets.train.fitting import Fitted, fit
 from symsets.train.plan import Plan
-from symsets.train.processes import is_alone, is_first
+from symsets.train.processes import is_first
 from symsets.train.records import Record, device_name, write_json, write_records
 from symsets.train.runs import RunDirectory, claim_directory, write_arrays
 
-__all__ = ["Group", "Study", "Watch", "all_records"]
+__all__ = ["Study", "Watch", "all_records"]
 
-LEARNING_RATE_GRID = (1e-1, 1e-2, 1e-3, 1e-4, 1e-5, 1e-6, 1e-7)
 SEARCH_SIZE, SEARCH_EPOCHS = 3000, 5
 STEPS_PER_VALIDATION = 40
 NUM_EXAMPLES = 4  # test sets whose outputs are kept for the report
 
 Watch = Callable[[int, float], None]
 """Called with the number of finished epochs and the mean validation metric."""
-
-
-@dataclass(frozen=True)
-class Group:
-    """Runs that are trained together: one model at one setting and size, some seeds."""
-
-    setting: str
-    model: str
-    train_size: int
-    epochs: int
-    seeds: tuple[int, ...]
-    relative_cost: float = 1.0
-
-    @property
-    def name(self) -> str:
-        """What a progress bar shows."""
-        words = [self.setting, self.model, f"{self.train_size:,} sets"]
-        return ", ".join(word for word in words if word)
-
-    @property
-    def cost(self) -> float:
-        """How much there is to compute, for the time that is left."""
-        return self.epochs * self.train_size * len(self.seeds) * self.relative_cost
 
 
 class Study:
@@ -128,22 +105,8 @@ class Study:
         return groups
 
     def take_groups(self) -> Iterator[Group]:
-        """Give group after group that no other process is at, until none is left for us.
-
-        While the caller is at a group, other processes pass it by.
-        """
-        waiting = list(self.groups)
-        while waiting:
-            passed = []
-            for group in waiting:
-                with self._held(group) as mine:
-                    if not mine:
-                        passed.append(group)
-                    elif rest := self._unfinished(group):
-                        yield rest
-            if len(passed) == len(waiting):
-                return
-            waiting = passed
+        """Give group after group that no other process is at, until none is left for us."""
+        return shared(self.groups, self._locks, self._unfinished)
 
     def left(self) -> list[Group]:
         """Return the groups that are not finished, with the seeds that are left."""
@@ -153,16 +116,9 @@ class Study:
         seeds = tuple(seed for seed in group.seeds if not self._run_of(group, seed).finished)
         return replace(group, seeds=seeds) if seeds else None
 
-    @contextmanager
-    def _held(self, group: Group) -> Iterator[bool]:
-        """Keep other processes from a group's runs; say whether they are ours."""
-        with ExitStack() as stack:
-            paths = [self._run_of(group, seed).path.name for seed in group.seeds]
-            # Processes of one launcher train every run together.
-            yield not is_alone() or all(
-                stack.enter_context(held(self.out / "unfinished" / f"{name}.lock", wait=False))
-                for name in paths
-            )
+    def _locks(self, group: Group) -> list[Path]:
+        names = [self._run_of(group, seed).path.name for seed in group.seeds]
+        return [self.out / "unfinished" / f"{name}.lock" for name in names]
 
     def _run_of(self, group: Group, seed: int) -> RunDirectory:
         return self.run(group.setting, group.model, group.train_size, seed)
@@ -209,34 +165,17 @@ class Study:
         """Return the learning rate of a model; search for it once if none is set."""
         if self.settings.learning_rate is not None:
             return self.settings.learning_rate
-        return self.search_learning_rate(setting, model)
+        larger = self.experiment.task.metric.larger_is_better
+        path = self.out / f"{'-'.join(filter(None, ('search', self._slug(setting))))}.json"
 
-    def search_learning_rate(self, setting: str, model: str) -> float:
-        """Try the paper's grid once per model, with one seed and few epochs; keep the values."""
-        where = self._slug(setting)
-        path = self.out / ("search.json" if not where else f"search-{where}.json")
-        if not is_alone():
-            return self._search(setting, model, path)
-        with held(path.with_suffix(".lock")):
-            return self._search(setting, model, path)
-
-    def _search(self, setting: str, model: str, path: Path) -> float:
-        metric = self.experiment.task.metric
-        found: dict[str, dict[str, float | None]] = {}
-        if path.exists():
-            found = json.loads(path.read_text())
-        if model not in found:
+        def measure(rate: float) -> float | None:
+            plan = self.plan(setting, SEARCH_EPOCHS, rate)
+            network = self.network(setting, model, seed=0)
             size = min(SEARCH_SIZE, max(self.preset.train_sizes))
-            found[model] = {}
-            for rate in LEARNING_RATE_GRID:
-                plan = self.plan(setting, SEARCH_EPOCHS, rate)
-                network = self.network(setting, model, seed=0)
-                fitted = self._fit(setting, [network], [0], plan, size)[0]
-                found[model][f"{rate:g}"] = None if fitted.failed else fitted.best_metric
-            write_json(path, found)
-        values = {rate: value for rate, value in found[model].items() if value is not None}
-        best = max if metric.larger_is_better else min
-        return float(best(values, key=lambda rate: values[rate])) if values else 1e-3
+            fitted = self._fit(setting, [network], [0], plan, size)[0]
+            return None if fitted.failed else fitted.best_metric
+
+        return search_learning_rate(path, model, measure, larger_is_better=larger)
 
     def run_group(self, group: Group, watch: Watch) -> list[Record]:
         """Train a group, test it and write its runs."""

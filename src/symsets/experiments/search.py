@@ -1,0 +1,43 @@
+"""The search for a learning rate."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from contextlib import nullcontext
+from pathlib import Path
+
+from symsets.train.files import held
+from symsets.train.processes import is_alone
+from symsets.train.records import write_json
+
+__all__ = ["LEARNING_RATE_GRID", "search_learning_rate"]
+
+LEARNING_RATE_GRID = (1e-1, 1e-2, 1e-3, 1e-4, 1e-5, 1e-6, 1e-7)
+
+
+def search_learning_rate(
+    path: Path, model: str, measure: Callable[[float], float | None], *, larger_is_better: bool
+) -> float:
+    """Try the paper's grid once per model, and keep the values; other processes wait for them.
+
+    Args:
+        path: The file that keeps them.
+        model: Whose learning rate.
+        measure: What a learning rate gives, or nothing if training failed.
+        larger_is_better: Which values are good ones.
+
+    Example:
+        >>> import math, tempfile
+        >>> path = Path(tempfile.mkdtemp()) / "search.json"
+        >>> search_learning_rate(path, "mlp", lambda rate: -math.log(rate), larger_is_better=False)
+        0.1
+    """
+    with held(path.with_suffix(".lock")) if is_alone() else nullcontext():
+        found = json.loads(path.read_text()) if path.exists() else {}
+        if model not in found:
+            found[model] = {f"{rate:g}": measure(rate) for rate in LEARNING_RATE_GRID}
+            write_json(path, found)
+    values = {rate: value for rate, value in found[model].items() if value is not None}
+    best = max if larger_is_better else min
+    return float(best(values, key=lambda rate: values[rate])) if values else 1e-3

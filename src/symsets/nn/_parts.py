@@ -168,21 +168,16 @@ def check_elements(x: Sets, element: nn.Module, owner: nn.Module) -> None:
     rows = x.elements if isinstance(x, RaggedSets) else x
     if not isinstance(rows, Tensor):
         return
-    if unfit := _unfit(element, rows.shape[1:] if isinstance(x, RaggedSets) else rows.shape[2:]):
-        kind, wanted = unfit
+    first = _first_map(element)
+    if first is None:
+        return
+    if wanted := _wanted(first, rows.shape[1:] if isinstance(x, RaggedSets) else rows.shape[2:]):
         got = x if isinstance(x, RaggedSets) else tuple(x.shape)
         raise ValueError(
-            f"x must have shape (B, N, {wanted}) for the {kind} in {type(owner).__name__}, "
-            f"got {got}"
+            f"x must have shape (B, N, {wanted}) for the {kind_of(first).__name__} in "
+            f"{type(owner).__name__}, got {got}"
         )
-    _check_type(rows, element, owner)
-
-
-def _check_type(rows: Tensor, element: nn.Module, owner: nn.Module) -> None:
-    """Raise one sentence unless one of torch's own maps has weights of the type of its input."""
-    first = _first_map(element)
-    if first is not None:
-        check_type(rows, first, owner)
+    check_type(rows, first, owner)
 
 
 def check_context(summary: Tensor, context: nn.Module) -> None:
@@ -194,27 +189,24 @@ def check_context(summary: Tensor, context: nn.Module) -> None:
         ...
         ValueError: context must take pooled sets (B, 3), got a Linear for (B, …, 5)
     """
-    if not torch.compiler.is_compiling() and (unfit := _unfit(context, summary.shape[1:])):
-        kind, wanted = unfit
+    if torch.compiler.is_compiling() or (first := _first_map(context)) is None:
+        return
+    if wanted := _wanted(first, summary.shape[1:]):
         pooled = ", ".join(("B", *map(str, summary.shape[1:])))
         raise ValueError(
-            f"context must take pooled sets ({pooled}), got a {kind} for (B, {wanted})"
+            f"context must take pooled sets ({pooled}), "
+            f"got a {kind_of(first).__name__} for (B, {wanted})"
         )
 
 
-def _unfit(module: nn.Module, shape: Sequence[int]) -> tuple[str, str] | None:
-    """Return the map that does not take elements of a shape, and what it takes; None if it does."""
-    first = _first_map(module)
-    if first is None:
-        return None
+def _wanted(first: nn.Module, shape: Sequence[int]) -> str:
+    """Return what one of torch's own maps takes, unless it takes elements of a shape."""
     axes = AXES[kind_of(first).forward]
     if axes:
         fits = len(shape) == 1 + len(axes) and shape[0] == first.in_channels
-        wanted = ", ".join((str(first.in_channels), *axes))
-    else:
-        fits = len(shape) > 0 and shape[-1] == first.in_features
-        wanted = f"…, {first.in_features}"
-    return None if fits else (kind_of(first).__name__, wanted)
+        return "" if fits else ", ".join((str(first.in_channels), *axes))
+    fits = len(shape) > 0 and shape[-1] == first.in_features
+    return "" if fits else f"…, {first.in_features}"
 
 
 def _first_map(module: nn.Module) -> nn.Module | None:

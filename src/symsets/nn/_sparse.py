@@ -193,11 +193,14 @@ def _kernel() -> ModuleType | None:
     """Return our own kernel, faster than cuSPARSE for meshes, if it can be compiled here."""
     try:
         from symsets.nn import _spmm
-
+    except ImportError:  # no triton
+        return None
+    try:
         starts = torch.arange(2, dtype=torch.int32, device="cuda")  # made there: nothing waits
         one = torch.ones(1, 1, device="cuda")
         _spmm.spmm(starts, starts[:1], one[0], one)
-    except Exception:  # triton may be missing, or lack a C compiler, or not know the GPU
+    except Exception as error:  # such as no C compiler, or a GPU that triton does not know
+        warnings.warn(f"sparse products go through cuSPARSE, triton failed: {error}", stacklevel=2)
         return None
     return _spmm
 

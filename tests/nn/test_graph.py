@@ -1,16 +1,12 @@
 import copy
 import pickle
-import sys
 import warnings
-from types import SimpleNamespace
 
 import pytest
 import torch
 import torch.utils.checkpoint
 from torch.utils.data import DataLoader
 
-import symsets.nn
-from symsets.nn import _sparse
 from symsets.nn.graph import Graph, GraphBatch, GraphConv
 
 TOLERANCE = 1e-9
@@ -426,18 +422,3 @@ def test_autocast_gives_one_type_whatever_the_widths(channels):
     with torch.autocast("cpu", torch.bfloat16):
         y = GraphConv(*channels)(torch.randn(2, channels[0], 3), graph)
     assert y.dtype == torch.bfloat16
-
-
-def test_products_are_left_to_torch_without_triton(monkeypatch):
-    monkeypatch.delattr(symsets.nn, "_spmm", raising=False)
-    monkeypatch.setitem(sys.modules, "symsets.nn._spmm", None)  # cannot be imported
-    assert _sparse._kernel.__wrapped__() is None
-
-
-def test_a_kernel_that_does_not_run_is_not_passed_over_in_silence(monkeypatch):
-    def fail(*tensors):
-        raise RuntimeError("no compiler")
-
-    monkeypatch.setattr(symsets.nn, "_spmm", SimpleNamespace(spmm=fail), raising=False)
-    with pytest.warns(UserWarning, match="go through cuSPARSE, triton failed"):
-        assert _sparse._kernel.__wrapped__() is None

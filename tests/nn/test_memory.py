@@ -12,7 +12,8 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.checkpoint import checkpoint, create_selective_checkpoint_contexts
 
 from symsets import DSS, RaggedSets, SetAttention
-from symsets.nn import CircularConv1d, CircularConv2d, Graph, GraphConv
+from symsets.nn import CircularConv1d, CircularConv2d, Graph, GraphConv, _memory
+from symsets.nn._kernels import kernels
 from symsets.nn._memory import add_into, makes_new_memory, own_gradient
 
 
@@ -222,3 +223,50 @@ def test_a_traced_layer_can_be_saved(tmp_path):
     net = nn.Sequential(DSS(nn.Linear(3, 4)), DSS(nn.Linear(4, 4)))
     x = torch.randn(2, 5, 3)
     torch.jit.trace(net, x).save(tmp_path / "net.pt")
+
+
+class AddsInPlace:
+    """What the kernel does, in torch."""
+
+    def __init__(self):
+        self.calls = 0
+
+    def add(self, y, message):
+        self.calls += 1
+        y.add_(message)
+
+
+@pytest.mark.parametrize("kind", ["conv2d", "conv1d"])
+def test_messages_added_by_a_kernel_have_the_same_gradients(kind, monkeypatch):
+    make, shape, _ = MAPS[kind]
+    layer, stand_in = DSS(make()), AddsInPlace()
+    x = torch.randn(2, 3, *shape)
+    if kind == "conv2d":
+        layer = layer.to(memory_format=torch.channels_last)
+    expected = results(layer, x.clone()), second_derivatives(layer, x)
+    monkeypatch.setattr(_memory, "LARGE", 1)
+    monkeypatch.setattr(_memory, "_kernels_for", lambda y: stand_in)
+    found = results(layer, x.clone()), second_derivatives(layer, x)
+    assert stand_in.calls == 2
+    for order in (0, 1):
+        for a, b in zip(found[order], expected[order], strict=True):
+            torch.testing.assert_close(a, b)
+
+
+def second_derivatives(layer, x):
+    x = x.clone().requires_grad_()
+    (grad,) = torch.autograd.grad(layer(x).pow(3).sum(), x, create_graph=True)
+    return torch.autograd.grad(grad.square().sum(), [x, layer.element.weight, layer.context.weight])
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16])
+@pytest.mark.parametrize("size", [31, 64])
+def test_the_kernel_adds_as_torch_does(size, dtype):
+    assert kernels("messages") is not None
+    y = torch.randn(3, 4, size, size, 24, device="cuda", dtype=dtype)
+    message = torch.randn(3, 1, size, size, 24, device="cuda", dtype=dtype)
+    assert _memory._suits_kernel(y, message)
+    expected = y + message
+    assert torch.equal(add_into(y, message), expected)

@@ -189,12 +189,12 @@ class Scores(Sequential):
 
 
 def in_full_precision(module: nn.Module, fn: Callable[..., Any], x: Sets, *args: Any) -> Any:
-    """Apply a function to sets in the precision of a module's weights, whatever autocast says."""
-    rows, unfold = fold(x)
-    if rows.device.type == "meta" or not torch.is_autocast_enabled(rows.device.type):
+    """Apply a function in the precision of a module's weights, whatever autocast says."""
+    if x.device.type == "meta" or not torch.is_autocast_enabled(x.device.type):
         return fn(x, *args)
-    with torch.autocast(rows.device.type, enabled=False):
-        return fn(unfold(rows.to(next(module.parameters()).dtype)), *args)
+    dtype = next(module.parameters()).dtype
+    with torch.autocast(x.device.type, enabled=False):
+        return fn(x.to(dtype) if isinstance(x, Tensor) else x.map(Tensor.to, dtype), *args)
 
 
 def _xavier(module: nn.Module) -> None:

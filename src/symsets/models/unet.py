@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from symsets.models._blocks import (
     MODELS,
@@ -207,8 +207,7 @@ class UNet(nn.Module):
         *joins, last = self.joins
         for join, block in zip(joins, self.decoder, strict=True):
             x = block(join(x, skips.pop()))
-        # Pictures have more grey levels than bfloat16 has digits for.
-        return in_full_precision(self.head, self.head, last(x, skips.pop()))
+        return self.head(last(x, skips.pop()))
 
 
 class _Join(SetModule):
@@ -228,17 +227,34 @@ class _Join(SetModule):
         return unfold(torch.cat([large, rows], dim=1))
 
 
+# Pictures have more grey levels than bfloat16 has digits for, so heads compute in full precision.
+
+
+class Pictures(Sequential):
+    """Layers that end in pictures for all elements."""
+
+    def forward(self, x: Sets, *args: Any) -> Any:
+        return in_full_precision(self, super().forward, x, *args)
+
+
+class Picture(nn.Sequential):
+    """Layers that end in one picture."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        return in_full_precision(self, super().forward, x)
+
+
 def _transform_head(layers: Layers, in_channels: int, out_channels: int) -> Sequential:
     scheme = layers.scheme if layers.scheme.startswith("dss-") else "siamese"
-    return Sequential(*layers.conv(scheme, in_channels, out_channels, 1, norm=layers.published))
+    return Pictures(*layers.conv(scheme, in_channels, out_channels, 1, norm=layers.published))
 
 
 def _merge_head(layers: Layers, in_channels: int, out_channels: int) -> Merge:
     inner = in_channels // 2
-    element = nn.Sequential(
+    picture = Picture(
         nn.Conv2d(in_channels, inner, 3, padding=1),
         nn.ReLU(),
         nn.Conv2d(inner, out_channels, 3, padding=1),
         nn.Hardtanh(-1, 1),
     )
-    return Merge(element, pool="max")
+    return Merge(picture, pool="max")

@@ -11,13 +11,11 @@ first.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
-from torch import Tensor, nn
+from torch import Tensor
 
 from symsets.sets import Sets
 
-__all__ = ["entries_first", "in_its_layout", "suit_device"]
+__all__ = ["entries_first", "suit_device"]
 
 
 def entries_first(rows: Tensor) -> bool:
@@ -36,27 +34,3 @@ def suit_device(x: Sets) -> Sets:
     if not isinstance(x, Tensor) or not x.is_cuda:
         return x
     return x.movedim(-1, 0).contiguous().movedim(0, -1)
-
-
-def in_its_layout(module: nn.Module) -> Callable[..., Tensor]:
-    """Return what applies ``module`` to rows of elements, in the layout that they have.
-
-    Torch's batch normalisation is fast for rows of channels, and slow for strides it does not know.
-    """
-    return _Rows(module) if type(module) in (nn.BatchNorm1d, nn.SyncBatchNorm) else module
-
-
-class _Rows:
-    """Batch normalisation of rows whose entries come first: the entries are rows, too.
-
-    So that is what its hooks see: ``(L T, C)``.
-    """
-
-    def __init__(self, norm: nn.Module) -> None:
-        self.norm = norm
-
-    def __call__(self, x: Tensor) -> Tensor:
-        if not (isinstance(x, Tensor) and entries_first(x)):
-            return self.norm(x)
-        rows = x.movedim(-1, 0)
-        return self.norm(rows.flatten(0, 1)).unflatten(0, rows.shape[:2]).movedim(0, -1)

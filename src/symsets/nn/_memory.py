@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from types import ModuleType
 from typing import Any, TypeVar
 
 import torch
 from torch import Tensor, nn
+from torch.autograd import forward_ad
 from torch.nn.modules.module import _global_forward_hooks
 
-__all__ = ["add_into", "makes_new_memory", "new_memory", "own_gradient"]
+from symsets.nn._kernels import kernels
 
+__all__ = ["add_into", "is_transformed", "makes_new_memory", "new_memory", "own_gradient"]
+
+LARGE = 1024  # numbers of an element for which torch's broadcasting is slow on a GPU
 Map = TypeVar("Map", bound=type[nn.Module])
 
 _MAPS: dict[type[nn.Module], Callable[..., Any]] = {
@@ -51,10 +56,46 @@ def add_into(y: Tensor, other: Tensor) -> Tensor:
         >>> add_into(torch.zeros(3, 2), torch.tensor([1.0, 2.0]))[0]
         tensor([1., 2.])
     """
-    if _is_transformed() or torch.result_type(y, other) != y.dtype:
+    if is_transformed() or torch.result_type(y, other) != y.dtype:
         return y + other
     # A backward pass through a view changed in place copies the gradient: make it look like none.
-    return _no_view(y).add_(other)
+    y = _no_view(y)
+    return _add_message(y, other) if _suits_kernel(y, other) else y.add_(other)
+
+
+def _suits_kernel(y: Tensor, other: Tensor) -> bool:
+    """Whether ``other`` is a message to sets of large elements, all without gaps in memory."""
+    if forward_ad._current_level >= 0 or _kernels_for(y) is None or y.ndim != other.ndim:
+        return False
+    return (
+        y.ndim > 2
+        and other.shape == (len(y), 1, *y.shape[2:])
+        and other.numel() >= LARGE * len(y) > 0
+        and y.dtype == other.dtype
+        and y.dtype in (torch.float16, torch.bfloat16, torch.float32)
+        and y.is_contiguous()
+        and other.is_contiguous()
+    )
+
+
+def _kernels_for(y: Tensor) -> ModuleType | None:
+    return kernels("messages") if y.is_cuda else None
+
+
+class _AddMessage(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, y: Tensor, message: Tensor) -> Tensor:
+        ours: Any = _kernels_for(y)
+        ours.add(y, message)
+        ctx.mark_dirty(y)
+        return y
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, Tensor | None]:
+        return grad, grad.sum(1, keepdim=True) if ctx.needs_input_grad[1] else None
+
+
+_add_message: Callable[[Tensor, Tensor], Tensor] = _AddMessage.apply
 
 
 def own_gradient(x: Tensor) -> Tensor:
@@ -63,7 +104,7 @@ def own_gradient(x: Tensor) -> Tensor:
     Autograd adds up the gradients of a tensor in the memory of the first one to arrive, unless it
     is a view or somebody else holds it. What passes through here is not a view.
     """
-    if _is_transformed() or not (x.requires_grad and torch.is_grad_enabled()):
+    if is_transformed() or not (x.requires_grad and torch.is_grad_enabled()):
         return x
     return _own_gradient(x)
 
@@ -94,7 +135,7 @@ def _no_view(x: Tensor) -> Tensor:
     return torch.ops.aten._unsafe_view(x, x.shape)
 
 
-def _is_transformed() -> bool:
+def is_transformed() -> bool:
     """Whether torch traces or transforms what runs; then memory is none of our business.
 
     So it is inside modes, which see what every operator returns and may keep it, as selective

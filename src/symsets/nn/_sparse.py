@@ -6,12 +6,13 @@ import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
-from types import ModuleType
 from typing import Any
 
 import torch
 from torch import Tensor
 from torch.nn.functional import embedding_bag
+
+from symsets.nn._kernels import kernels
 
 __all__ = ["CSR", "SparseMatrix"]
 
@@ -166,9 +167,9 @@ def _multiply(starts: Tensor, columns: Tensor, values: Tensor, x: Tensor) -> Ten
     if x.shape[1] == 0:  # embedding_bag and cuSPARSE refuse it
         return x.new_empty(len(starts) - 1, 0)
     if x.is_cuda:
-        kernel = _kernel()
-        if kernel is not None and x.dtype in kernel.TYPES:
-            return kernel.spmm(starts, columns, values, x)
+        ours = kernels("products")  # faster than cuSPARSE for meshes
+        if ours is not None and x.dtype in ours.TYPES:
+            return ours.spmm(starts, columns, values, x)
         _use_up_beta_warning()
         matrix = torch.sparse_csr_tensor(starts, columns, values, (len(starts) - 1, len(x)))
         with torch.autocast("cuda", enabled=False):  # the product keeps the type of x
@@ -186,23 +187,6 @@ _spmm = torch.library.custom_op("symsets::spmm", _multiply, mutates_args=())
 @_spmm.register_fake
 def _(starts: Tensor, columns: Tensor, values: Tensor, x: Tensor) -> Tensor:
     return x.new_empty(starts.shape[0] - 1, x.shape[1])
-
-
-@cache
-def _kernel() -> ModuleType | None:
-    """Return our own kernel, faster than cuSPARSE for meshes, if it can be compiled here."""
-    try:
-        from symsets.nn import _spmm
-    except ImportError:  # no triton
-        return None
-    try:
-        starts = torch.arange(2, dtype=torch.int32, device="cuda")  # made there: nothing waits
-        one = torch.ones(1, 1, device="cuda")
-        _spmm.spmm(starts, starts[:1], one[0], one)
-    except Exception as error:  # such as no C compiler, or a GPU that triton does not know
-        warnings.warn(f"sparse products go through cuSPARSE, triton failed: {error}", stacklevel=2)
-        return None
-    return _spmm
 
 
 @cache

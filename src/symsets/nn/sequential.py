@@ -6,7 +6,7 @@ from typing import Any
 
 from torch import nn
 
-from symsets.nn._layout import in_its_layout
+from symsets.nn._normalise import joined
 from symsets.nn._parts import check_elements, takes_extra
 from symsets.nn.base import SetModule
 from symsets.sets import map_elements
@@ -59,11 +59,11 @@ class Sequential(SetModule, nn.Sequential):
         if args and not any(takes_sets(m) and takes_extra(m) for m in self):
             raise TypeError(f"none of the layers takes further arguments, got {len(args)}")
         are_sets = True
-        for place, module in enumerate(self):
+        for place, module, apply in joined(self):
             if not takes_sets(module):
                 if are_sets:
                     check_elements(x, module, self)
-                x = map_elements(x, in_its_layout(module)) if are_sets else module(x)
+                x = map_elements(x, apply) if are_sets else apply(x)
                 continue
             if not are_sets:
                 raise ValueError(

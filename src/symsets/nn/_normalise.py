@@ -1,0 +1,167 @@
+"""Batch normalisation, together with the activation after it where that is fast: on a GPU.
+
+With torch's kernels for rows of channels, a training step of both passes thirteen times through
+memory; with ours (``_kernels/norms.py``) eight times.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from itertools import pairwise
+from types import ModuleType
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.autograd import forward_ad
+from torch.nn.functional import batch_norm
+from torch.nn.modules.batchnorm import _BatchNorm
+from torch.nn.modules.module import _has_any_global_hook
+
+from symsets.nn._kernels import kernels
+from symsets.nn._layout import entries_first
+from symsets.nn._memory import is_transformed
+from symsets.sets import memory_order
+
+__all__ = ["joined", "normalised"]
+
+NORMS = (nn.BatchNorm1d, nn.BatchNorm2d, nn.BatchNorm3d)
+MOST_CHANNELS = 4096  # of kernels that hold whole rows
+
+
+def joined(modules: Iterable[nn.Module]) -> Iterator[tuple[int, nn.Module, Callable[..., Any]]]:
+    """Yield the place of every module, the module, and what applies it to rows of elements.
+
+    A batch normalisation takes the activation after it along.
+
+    Example:
+        >>> chain = nn.Linear(3, 3), nn.BatchNorm1d(3), nn.ReLU(), nn.BatchNorm1d(3)
+        >>> [(place, type(module).__name__) for place, module, _ in joined(chain)]
+        [(0, 'Linear'), (1, 'BatchNorm1d'), (3, 'BatchNorm1d')]
+    """
+    taken = False
+    for place, (module, after) in enumerate(pairwise([*modules, nn.Identity()])):
+        if taken:
+            taken = False
+            continue
+        taken = type(module) in NORMS and type(after) in (nn.ReLU, nn.ELU)
+        yield place, module, normalised(module, after if taken else None)
+
+
+def normalised(module: nn.Module, activation: nn.Module | None = None) -> Callable[..., Any]:
+    """Return what applies ``module``, and an activation after it, in the layout that rows have."""
+    return _Normalised(module, activation) if isinstance(module, _BatchNorm) else module
+
+
+class _Normalised:
+    """Batch normalisation and perhaps an activation."""
+
+    def __init__(self, norm: _BatchNorm, activation: nn.Module | None) -> None:
+        self.norm = norm
+        self.activation = activation
+
+    def __call__(self, x: Tensor) -> Tensor:
+        if self._suits(x):
+            order, back = memory_order(x)
+            lying = x.permute(order)
+            if order[-1] == 1 and lying.is_contiguous():
+                rows = self._by_kernels(lying.flatten(0, -2))
+                return rows.unflatten(0, lying.shape[:-1]).permute(back)
+        y = self._by_torch(x)
+        return y if self.activation is None else self.activation(y)
+
+    def _suits(self, x: Tensor) -> bool:
+        """Whether what the kernels do is all that is to be done, and nobody wants to see more."""
+        norm = self.norm
+        if not (isinstance(x, Tensor) and norm.training and type(norm) in NORMS):
+            return False
+        if is_transformed() or forward_ad._current_level >= 0 or _kernels_for(x) is None:
+            return False
+        norm._check_input_dim(x)
+        return (
+            x.dtype in (torch.float16, torch.bfloat16, torch.float32)
+            and x.shape[1] == norm.num_features <= MOST_CHANNELS
+            and x.numel() > x.shape[1]  # torch has a sentence for a single row
+            and norm.affine
+            and norm.weight.device == x.device
+            and (norm.momentum is not None or not norm.track_running_stats)
+            and _is_bare(norm)
+            and (self.activation is None or _is_bare(self.activation))
+        )
+
+    def _by_kernels(self, rows: Tensor) -> Tensor:
+        norm = self.norm
+        if norm.num_batches_tracked is not None:
+            norm.num_batches_tracked.add_(1)
+        return _normalise(rows, norm.weight, norm.bias, norm, self.activation)
+
+    def _by_torch(self, x: Tensor) -> Tensor:
+        """Normalise; where entries come first they are rows, too, and hooks see ``(L T, C)``.
+
+        Torch is fast for rows of channels, and slow for strides it does not know.
+        """
+        if not isinstance(self.norm, nn.BatchNorm1d | nn.SyncBatchNorm) or not entries_first(x):
+            return self.norm(x)
+        rows = x.movedim(-1, 0)
+        return self.norm(rows.flatten(0, 1)).unflatten(0, rows.shape[:2]).movedim(0, -1)
+
+
+def _kernels_for(x: Tensor) -> ModuleType | None:
+    return kernels("norms") if x.is_cuda else None
+
+
+def _is_bare(module: nn.Module) -> bool:
+    """Whether no hook wants to see what goes into ``module`` or comes out."""
+    hooks = (
+        module._forward_hooks,
+        module._forward_pre_hooks,
+        module._backward_hooks,
+        module._backward_pre_hooks,
+    )
+    return not (any(hooks) or _has_any_global_hook() or "forward" in vars(module))
+
+
+class _Normalise(torch.autograd.Function):
+    @staticmethod
+    def forward(
+        ctx: Any,
+        x: Tensor,
+        weight: Tensor,
+        bias: Tensor,
+        norm: _BatchNorm,
+        activation: nn.Module | None,
+    ) -> Tensor:
+        ours: Any = _kernels_for(x)
+        tracked = norm.track_running_stats and norm.running_mean is not None
+        running = (norm.running_mean, norm.running_var) if tracked else None
+        statistics = ours.measure(x, norm.eps, norm.momentum or 0.0, running)
+        ctx.save_for_backward(x, weight, bias, *statistics)
+        ctx.eps, ctx.activation = norm.eps, activation
+        return ours.normalise(x, weight, bias, *statistics, *_named(activation))
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
+        x, weight, bias, mean, scale = ctx.saved_tensors
+        if torch.is_grad_enabled():  # somebody wants gradients of gradients
+            y = batch_norm(x, None, None, weight, bias, training=True, eps=ctx.eps)
+            y = y if ctx.activation is None else ctx.activation(y)
+            wanted = [t for t in (x, weight, bias) if t.requires_grad]
+            found = iter(torch.autograd.grad(y, wanted, grad, create_graph=True))
+            return (
+                *(next(found) if t.requires_grad else None for t in (x, weight, bias)),
+                None,
+                None,
+            )
+        ours: Any = _kernels_for(x)
+        given = grad.contiguous(), x, weight, bias, mean, scale
+        return *ours.gradients(*given, *_named(ctx.activation)), None, None
+
+
+_normalise: Callable[..., Tensor] = _Normalise.apply
+
+
+def _named(activation: nn.Module | None) -> tuple[str, float]:
+    """Return the name that kernels know an activation by, and its parameter."""
+    if isinstance(activation, nn.ELU):
+        return "elu", activation.alpha
+    return ("none" if activation is None else "relu"), 1.0

@@ -25,7 +25,7 @@ from symsets.data import LabelledSets
 from symsets.experiments.experiment import Experiment
 from symsets.models._shape_maps import MaxOverPoints
 
-BOUNDS = {"float32": 1e-4, "tf32": 3e-2, "bfloat16": 1e-1}
+BOUNDS = {"float32": 1e-4, "tf32": 3e-2, "bfloat16": 1e-1, "float16": 1e-1}
 
 
 def smooth(network: nn.Module) -> nn.Module:

@@ -12,6 +12,7 @@ from torch import Tensor, nn
 from symsets.data.labelled import Supply
 from symsets.train.ensemble import Ensemble
 from symsets.train.metrics import Loss
+from symsets.train.scaling import LossScale
 from symsets.train.step import CapturedSteps, EagerSteps, matmul_precision
 
 __all__ = ["make_steps", "milliseconds", "run"]
@@ -32,7 +33,8 @@ def make_steps(
     rate = torch.tensor(0.0, device=data.device) if on_gpu else 0.0  # every step has its own
     optimiser = torch.optim.AdamW(ensemble.parameters(), lr=rate, fused=on_gpu, capturable=on_gpu)
     kind = CapturedSteps if captured else EagerSteps
-    return kind(ensemble, optimiser, data, loss, precision)
+    scale = LossScale(len(networks)).to(data.device) if precision == "float16" else None
+    return kind(ensemble, optimiser, data, loss, precision, scale=scale)
 
 
 def run(steps: EagerSteps, order: Tensor, rate: float) -> None:

@@ -18,6 +18,7 @@ from symsets.train.evaluation import evaluate
 from symsets.train.fitting import fit
 from symsets.train.metrics import ACCURACY, Metric, Task
 from symsets.train.plan import Plan
+from symsets.train.scaling import LossScale
 from symsets.train.step import CapturedSteps, EagerSteps
 
 SIGNALS = Signals(num_elements=5, length=16)
@@ -251,6 +252,66 @@ def test_clipping_shortens_each_member_on_its_own(sets):
     assert (lengths > 0.05).all()
     assert lengths[0] != lengths[1]
     torch.testing.assert_close(gradients[0.05], 0.05 * gradients[0.0] / lengths[:, None])
+
+
+@pytest.mark.parametrize("clip", [0.0, 0.05])
+def test_a_scale_leaves_gradients_as_they_are(sets, clip):
+    gradients = []
+    data = sets[0].to("cpu", torch.float64)
+    for scale in (None, LossScale(2)):
+        ensemble = Ensemble([network(seed).double() for seed in (0, 1)])
+        optimiser = torch.optim.SGD(ensemble.parameters(), lr=0.0)
+        steps = EagerSteps(ensemble, optimiser, data, cross_entropy, clip=clip, scale=scale)
+        losses = steps._step(torch.arange(16).expand(2, 16))
+        gradients.append([losses, *(p.grad for p in ensemble.parameters())])
+    for a, b in zip(*gradients, strict=True):
+        torch.testing.assert_close(a, b)
+
+
+@pytest.mark.parametrize("clip", [0.0, 0.05])
+@pytest.mark.parametrize("wrong", [torch.inf, torch.nan])
+def test_an_overflow_costs_one_member_one_step_and_half_its_scale(sets, clip, wrong):
+    ensemble, scale = Ensemble([network(seed) for seed in (0, 1)]), LossScale(2)
+    before = [p.detach().clone() for p in ensemble.parameters()]
+    optimiser = torch.optim.AdamW(ensemble.parameters(), lr=0.1, weight_decay=0.0)
+
+    def backward(total):
+        total.backward()
+        next(ensemble.parameters()).grad[1].view(-1)[0] = wrong
+
+    data = sets[0].to("cpu", torch.float32)
+    options = {"clip": clip, "scale": scale, "backward": backward}
+    steps = EagerSteps(ensemble, optimiser, data, cross_entropy, **options)
+    steps._step(torch.arange(16).expand(2, 16))
+    assert (scale.value / 2.0**16).tolist() == [1.0, 0.5]
+    pairs = list(zip(ensemble.parameters(), before, strict=True))
+    assert not all(torch.equal(p[0], b[0]) for p, b in pairs)
+    assert all(torch.equal(p[1], b[1]) for p, b in pairs)
+
+
+def test_scales_grow_again_and_stay_within_bounds():
+    scale = LossScale(1, patience=3)
+    good, bad = torch.tensor([True]), torch.tensor([False])
+    seen = []
+    for finite in (bad, good, good, bad, good, good, good, good):
+        scale.update(finite)
+        seen.append(scale.value.item() / 2**16)
+    assert seen == [0.5, 0.5, 0.5, 0.25, 0.25, 0.25, 0.5, 0.5]
+    for _ in range(100):
+        scale.update(bad)
+    assert scale.value.item() == 2**-10
+
+
+def test_float16_trains_as_float32_does_and_keeps_its_scale(sets, tmp_path):
+    sets = [part.to("cpu", torch.float32) for part in sets]
+    path = tmp_path / "last.ckpt"
+    half = train(sets, [0], Plan(**{**EXACT, "precision": "float16"}), checkpoint=path)
+    exact = train(sets, [0], Plan(**{**EXACT, "precision": "float32"}))
+    for a, b in zip(half[0].curves, exact[0].curves, strict=True):
+        assert 0 < abs(a["train_loss"] - b["train_loss"]) < 0.02
+    saved = torch.load(path, weights_only=True)["state_dict"]
+    assert saved["scale.value"].tolist() == [2.0**16]
+    assert saved["scale.since"].item() > 0
 
 
 @pytest.mark.gpu

@@ -83,7 +83,7 @@ PresetName = Annotated[str, typer.Option(help="Size of the study: smoke, quick o
 Recipe = Annotated[str, typer.Option(help="ours, or published as in the released code.")]
 Out = Annotated[Path | None, typer.Option(help="Directory of the study.")]
 Device = Annotated[str, typer.Option(help="Where to train, such as cpu or cuda.")]
-Precision = Annotated[str, typer.Option(help="float32, tf32, bfloat16 or float64.")]
+Precision = Annotated[str, typer.Option(help="float32, tf32, bfloat16, float16, float64.")]
 LearningRate = Annotated[
     str | None, typer.Option(help="A learning rate, or 'search' for each model.")
 ]

@@ -26,6 +26,7 @@ from symsets.train.files import written_whole
 from symsets.train.metrics import Task
 from symsets.train.plan import Plan
 from symsets.train.processes import distributed_options
+from symsets.train.scaling import LossScale
 from symsets.train.statistics import refresh_statistics
 from symsets.train.step import CapturedSteps, EagerSteps, autocast, matmul_precision
 
@@ -77,6 +78,7 @@ class _Fit(L.LightningModule):
         self.automatic_optimization = False
         self.ensemble = ensemble
         self.average = copy.deepcopy(ensemble).requires_grad_(False) if plan.average else None
+        self.scale = LossScale(ensemble.size) if plan.precision == "float16" else None
         self.plan = plan
         self.seeds = list(seeds)
         self.sets = {"train": train, "val": val}
@@ -131,6 +133,7 @@ class _Fit(L.LightningModule):
                 "average": self.average,
                 "keep": self.plan.average,
                 "clip": self.plan.clip,
+                "scale": self.scale,
             }
             if not captured:
                 options["backward"] = self.manual_backward

@@ -42,7 +42,7 @@ class Plan:
         weight_decay: Decoupled from the gradient.
         average: Validate and keep a running average of the weights, of which each step keeps this
             share; 0 keeps the weights themselves.
-        precision: ``"float32"``, ``"tf32"``, ``"bfloat16"`` or ``"float64"``.
+        precision: ``"float32"``, ``"tf32"``, ``"bfloat16"``, ``"float16"`` or ``"float64"``.
         validate_every: Epochs between validations; it divides ``epochs``.
         clip: Shorten gradients that are longer than this, as one vector over all weights; 0 leaves
             them as they are.

@@ -12,27 +12,30 @@ from torch import Tensor
 from symsets.data.labelled import Supply
 from symsets.train.ensemble import Ensemble
 from symsets.train.metrics import Loss
+from symsets.train.scaling import LossScale
 
 __all__ = ["PRECISIONS", "CapturedSteps", "EagerSteps", "autocast", "matmul_precision"]
 
-PRECISIONS = ("float32", "tf32", "bfloat16", "float64")
+PRECISIONS = ("float32", "tf32", "bfloat16", "float16", "float64")
+HALVES = {"bfloat16": torch.bfloat16, "float16": torch.float16}
 
 
 def autocast(precision: str, device: torch.device) -> AbstractContextManager[Any]:
     """Return the context in which networks run at a precision."""
-    if precision != "bfloat16":
+    if precision not in HALVES:
         return nullcontext()
     # A captured graph must cast the weights anew at every replay.
-    return torch.autocast(device.type, torch.bfloat16, cache_enabled=False)
+    return torch.autocast(device.type, HALVES[precision], cache_enabled=False)
 
 
 @contextmanager
 def matmul_precision(precision: str) -> Iterator[None]:
     """Let matrix products and convolutions round their factors where the precision allows it.
 
-    What bfloat16 leaves in float32, such as the last layer of a U-Net, is computed as in tf32.
+    What half precision leaves in float32, such as the last layer of a U-Net, is computed as in
+    tf32.
     """
-    rounded = precision in ("tf32", "bfloat16")
+    rounded = precision == "tf32" or precision in HALVES
     before = torch.get_float32_matmul_precision(), torch.backends.cudnn.allow_tf32
     torch.set_float32_matmul_precision("high" if rounded else "highest")
     torch.backends.cudnn.allow_tf32 = rounded
@@ -55,6 +58,8 @@ class EagerSteps:
         average: A copy of the ensemble that follows its weights slowly, if wanted.
         keep: The share of the average that each step keeps.
         clip: Shorten the gradient of a member that is longer than this; 0 for never.
+        scale: Of the losses, for float16. A member whose gradient overflows takes a step without
+            gradient.
         backward: What computes the gradients of a loss.
     """
 
@@ -69,6 +74,7 @@ class EagerSteps:
         average: Ensemble | None = None,
         keep: float = 0.0,
         clip: float = 0.0,
+        scale: LossScale | None = None,
         backward: Callable[[Tensor], None] = Tensor.backward,
     ) -> None:
         self.ensemble = ensemble
@@ -79,6 +85,7 @@ class EagerSteps:
         self.average = average
         self.keep = keep
         self.clip = clip
+        self.scale = scale
         self.backward = backward
 
     def losses(self, which: Tensor) -> Tensor:
@@ -90,22 +97,35 @@ class EagerSteps:
     def _step(self, which: Tensor) -> Tensor:
         self.optimiser.zero_grad(set_to_none=True)
         losses = self.losses(which)
-        self.backward(losses.sum())
-        self._shorten()
+        scaled = losses if self.scale is None else losses * self.scale.value
+        self.backward(scaled.sum())
+        self._rescale()
         self.optimiser.step()
         self._follow()
         return losses.detach()
 
     @torch.no_grad()
-    def _shorten(self) -> None:
-        """Clip the gradient of each member, without waiting for its length."""
+    def _rescale(self) -> None:
+        """Clip the gradient of each member and undo its scale, without waiting for its length."""
+        if not self.clip and self.scale is None:
+            return
+        gradients = [p.grad for p in self.ensemble.parameters() if p.grad is not None]
+        members = [[gradient[k] for gradient in gradients] for k in range(self.ensemble.size)]
+        norms = [torch.stack(torch._foreach_norm(own)) for own in members]
+        lengths = torch.stack(norms).norm(dim=1)  # (K,)
+        factors = torch.ones_like(lengths)
+        if self.scale is not None:
+            finite = lengths.isfinite()
+            lengths = lengths / self.scale.value
+            factors = finite / self.scale.value
+            self.scale.update(finite)
         if self.clip:
-            gradients = [p.grad for p in self.ensemble.parameters() if p.grad is not None]
-            squares = [g.reshape(len(g), -1).square().sum(1) for g in gradients]  # (K,) each
-            length = torch.stack(squares).sum(0).sqrt()
-            factor = (self.clip / length.clamp(min=self.clip)).to(gradients[0].dtype)
+            factors = factors * (self.clip / lengths.clamp(min=self.clip))
+        for own, factor in zip(members, factors.unbind(), strict=True):
+            torch._foreach_mul_(own, factor)
+        if self.scale is not None:
             for gradient in gradients:
-                gradient.mul_(factor.view(-1, *[1] * (gradient.ndim - 1)))
+                gradient.nan_to_num_(nan=0.0)  # what was infinite, times zero
 
     @torch.no_grad()
     def _follow(self) -> None:
@@ -184,7 +204,8 @@ class CapturedSteps(EagerSteps):
         states = self.optimiser.state.values()
         moments = [t for state in states for t in state.values() if isinstance(t, Tensor)]
         average = list(self.average.parameters()) if self.average else []
-        return [*self.ensemble.parameters(), *self.ensemble.buffers(), *average, *moments]
+        scale = list(self.scale.buffers()) if self.scale else []
+        return [*self.ensemble.parameters(), *self.ensemble.buffers(), *average, *moments, *scale]
 
     @torch.no_grad()
     def _restore(self, before: dict[int, Tensor]) -> None:

@@ -213,7 +213,7 @@ def test_a_kernel_that_does_not_run_is_not_passed_over_in_silence(monkeypatch):
 # The bounds are those for gradients of whole networks, but for float32, where one layer can do
 # better; the reference is torch in float64 on the same numbers.
 @pytest.mark.parametrize("device", [cuda])
-@pytest.mark.parametrize("channels", [5, 48, 152, 304])
+@pytest.mark.parametrize("channels", [5, 152])
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16])
 @pytest.mark.parametrize("after", AFTER)
 @pytest.mark.parametrize("kind", KINDS)

@@ -10,6 +10,7 @@ from torch import nn
 from torch.nn.functional import elu, relu
 
 from symsets.nn import DSS, Sequential, _kernels, _normalise
+from symsets.nn._applied import joined
 from symsets.sets import RaggedSets
 
 no_cuda = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
@@ -99,7 +100,7 @@ class Chain(nn.Sequential):
     """A normalisation and its activation, joined."""
 
     def forward(self, x):
-        ((_, _, apply),) = _normalise.joined(self)
+        ((_, _, apply),) = joined(self)
         return apply(x)
 
 
@@ -194,7 +195,7 @@ def test_a_single_row_and_wrong_axes_get_the_sentences_of_torch(stand_in):
     assert stand_in.calls == 0
 
 
-@pytest.mark.parametrize("subject", ["products", "norms"])
+@pytest.mark.parametrize("subject", ["messages", "norms", "pools", "products"])
 def test_torch_takes_over_without_triton(subject, monkeypatch):
     monkeypatch.setitem(sys.modules, f"symsets.nn._kernels.{subject}", None)  # cannot be imported
     assert _kernels.kernels.__wrapped__(subject) is None

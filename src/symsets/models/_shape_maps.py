@@ -10,8 +10,8 @@ from torch.nn.functional import linear
 
 from symsets.groups._arrays import positive
 from symsets.nn import Graph
+from symsets.nn._applied import applied
 from symsets.nn._layout import entries_first
-from symsets.nn._normalise import normalised
 from symsets.nn._types import check_type
 from symsets.sets import RaggedSets, pool
 
@@ -95,7 +95,7 @@ class PerPoint(nn.Module):
 
     def forward(self, x: Rows) -> Rows:
         """Apply the module."""
-        apply = normalised(self.module)
+        apply = applied(self.module)
         return x.map(apply) if isinstance(x, RaggedSets) else apply(x)
 
 

@@ -20,6 +20,7 @@ from symsets.models._blocks import (
 from symsets.models.enlarge import Enlarge
 from symsets.models.registry import register_network
 from symsets.nn import Merge, Sequential
+from symsets.nn._applied import applied
 from symsets.nn.base import SetModule
 from symsets.sets import Sets, fold, map_elements
 
@@ -202,7 +203,7 @@ class UNet(nn.Module):
         for block, pool in zip(self.encoder, self.pools, strict=True):
             x = block(x)
             skips.append(x)
-            x = map_elements(x, pool)
+            x = map_elements(x, applied(pool))
         x = self.bottleneck(x)
         *joins, last = self.joins
         for join, block in zip(joins, self.decoder, strict=True):

@@ -12,8 +12,9 @@ from torch.autograd import forward_ad
 from torch.nn.modules.module import _global_forward_hooks
 
 from symsets.nn._kernels import kernels
+from symsets.nn._plain import is_transformed
 
-__all__ = ["add_into", "is_transformed", "makes_new_memory", "new_memory", "own_gradient"]
+__all__ = ["add_into", "makes_new_memory", "new_memory", "own_gradient"]
 
 LARGE = 1024  # numbers of an element for which torch's broadcasting is slow on a GPU
 Map = TypeVar("Map", bound=type[nn.Module])
@@ -133,18 +134,3 @@ _own_gradient: Callable[[Tensor], Tensor] = _OwnGradient.apply
 def _no_view(x: Tensor) -> Tensor:
     """Return ``x`` as a tensor that shares its memory without being a view for autograd."""
     return torch.ops.aten._unsafe_view(x, x.shape)
-
-
-def is_transformed() -> bool:
-    """Whether torch traces or transforms what runs; then memory is none of our business.
-
-    So it is inside modes, which see what every operator returns and may keep it, as selective
-    checkpoints do.
-    """
-    return (
-        torch.compiler.is_compiling()
-        or torch._C._get_tracing_state() is not None
-        or torch._C._are_functorch_transforms_active()
-        or torch._C._len_torch_dispatch_stack() > 0
-        or torch._C._len_torch_function_stack() > 0
-    )

@@ -6,55 +6,28 @@ memory; with ours (``_kernels/norms.py``) eight times.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from itertools import pairwise
+from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch.autograd import forward_ad
 from torch.nn.functional import batch_norm
 from torch.nn.modules.batchnorm import _BatchNorm
-from torch.nn.modules.module import _has_any_global_hook
 
 from symsets.nn._kernels import kernels
 from symsets.nn._layout import entries_first
-from symsets.nn._memory import is_transformed
+from symsets.nn._plain import is_bare, is_transformed
 from symsets.sets import memory_order
 
-__all__ = ["joined", "normalised"]
+__all__ = ["NORMS", "Normalised"]
 
 NORMS = (nn.BatchNorm1d, nn.BatchNorm2d, nn.BatchNorm3d)
 MOST_CHANNELS = 4096  # of kernels that hold whole rows
 
 
-def joined(modules: Iterable[nn.Module]) -> Iterator[tuple[int, nn.Module, Callable[..., Any]]]:
-    """Yield the place of every module, the module, and what applies it to rows of elements.
-
-    A batch normalisation takes the activation after it along.
-
-    Example:
-        >>> chain = nn.Linear(3, 3), nn.BatchNorm1d(3), nn.ReLU(), nn.BatchNorm1d(3)
-        >>> [(place, type(module).__name__) for place, module, _ in joined(chain)]
-        [(0, 'Linear'), (1, 'BatchNorm1d'), (3, 'BatchNorm1d')]
-    """
-    taken = False
-    for place, (module, after) in enumerate(pairwise([*modules, nn.Identity()])):
-        if taken:
-            taken = False
-            continue
-        taken = type(module) in NORMS and type(after) in (nn.ReLU, nn.ELU)
-        yield place, module, normalised(module, after if taken else None)
-
-
-def normalised(module: nn.Module, activation: nn.Module | None = None) -> Callable[..., Any]:
-    """Return what applies ``module``, and an activation after it, in the layout that rows have."""
-    return _Normalised(module, activation) if isinstance(module, _BatchNorm) else module
-
-
-class _Normalised:
-    """Batch normalisation and perhaps an activation."""
+class Normalised:
+    """Apply batch normalisation, and perhaps an activation, in the layout that rows have."""
 
     def __init__(self, norm: _BatchNorm, activation: nn.Module | None) -> None:
         self.norm = norm
@@ -75,7 +48,7 @@ class _Normalised:
         norm = self.norm
         if not (isinstance(x, Tensor) and norm.training and type(norm) in NORMS):
             return False
-        if is_transformed() or forward_ad._current_level >= 0 or _kernels_for(x) is None:
+        if is_transformed() or _kernels_for(x) is None:
             return False
         norm._check_input_dim(x)
         return (
@@ -85,8 +58,8 @@ class _Normalised:
             and norm.affine
             and norm.weight.device == x.device
             and (norm.momentum is not None or not norm.track_running_stats)
-            and _is_bare(norm)
-            and (self.activation is None or _is_bare(self.activation))
+            and is_bare(norm)
+            and (self.activation is None or is_bare(self.activation))
         )
 
     def _by_kernels(self, rows: Tensor) -> Tensor:
@@ -108,17 +81,6 @@ class _Normalised:
 
 def _kernels_for(x: Tensor) -> ModuleType | None:
     return kernels("norms") if x.is_cuda else None
-
-
-def _is_bare(module: nn.Module) -> bool:
-    """Whether no hook wants to see what goes into ``module`` or comes out."""
-    hooks = (
-        module._forward_hooks,
-        module._forward_pre_hooks,
-        module._backward_hooks,
-        module._backward_pre_hooks,
-    )
-    return not (any(hooks) or _has_any_global_hook() or "forward" in vars(module))
 
 
 class _Normalise(torch.autograd.Function):

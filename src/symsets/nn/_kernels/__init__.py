@@ -12,7 +12,7 @@ __all__ = ["kernels"]
 
 @cache
 def kernels(subject: str) -> ModuleType | None:
-    """Return kernels (``"messages"``, ``"norms"``, ``"products"``), None if they do not run here.
+    """Return the kernels of a file of this folder, or None if they do not run here.
 
     Each module has a ``trial``, which runs its kernels once, and says in ``INSTEAD`` what is used
     in their place.

@@ -236,21 +236,45 @@ class AddsInPlace:
         y.add_(message)
 
 
-@pytest.mark.parametrize("kind", ["conv2d", "conv1d"])
-def test_messages_added_by_a_kernel_have_the_same_gradients(kind, monkeypatch):
+@pytest.fixture
+def stand_in(monkeypatch):
+    """Let CPUs have a kernel, and let all elements be large."""
+    plain = AddsInPlace()
+    monkeypatch.setattr(_memory, "LARGE", 1)
+    monkeypatch.setattr(_memory, "_kernels_for", lambda y: plain)
+    return plain
+
+
+@pytest.mark.parametrize("pool", ["sum", "mean", "max"])
+@pytest.mark.parametrize("kind", ["conv2d", "conv1d", "linear"])
+def test_messages_and_sums_have_the_same_gradients_by_a_kernel(kind, pool, stand_in, monkeypatch):
     make, shape, _ = MAPS[kind]
-    layer, stand_in = DSS(make()), AddsInPlace()
+    layer = DSS(make(), pool=pool, size=4.0 if pool == "sum" else 1.0)
     x = torch.randn(2, 3, *shape)
     if kind == "conv2d":
         layer = layer.to(memory_format=torch.channels_last)
-    expected = results(layer, x.clone()), second_derivatives(layer, x)
-    monkeypatch.setattr(_memory, "LARGE", 1)
-    monkeypatch.setattr(_memory, "_kernels_for", lambda y: stand_in)
+        x = x.movedim(2, -1).contiguous().movedim(-1, 2)
     found = results(layer, x.clone()), second_derivatives(layer, x)
-    assert stand_in.calls == 2
+    # two messages; for sums, gradients that met in both passes without a graph of their own
+    assert stand_in.calls == (2 if pool == "max" else 4)
+    monkeypatch.setattr(_memory, "_kernels_for", lambda y: None)
+    expected = results(layer, x.clone()), second_derivatives(layer, x)
     for order in (0, 1):
         for a, b in zip(found[order], expected[order], strict=True):
             torch.testing.assert_close(a, b)
+
+
+def test_gradients_that_somebody_sees_are_not_shared(stand_in):
+    layer, x = DSS(nn.Conv2d(3, 4, 3)), torch.randn(2, 3, 3, 5, 5, requires_grad=True)
+    assert _memory.shares_gradient(x, layer.element)
+    seen = []
+    layer.element.register_full_backward_hook(lambda module, inputs, outputs: seen.append(inputs))
+    assert not _memory.shares_gradient(x, layer.element)
+    assert not _memory.shares_gradient(x.detach(), layer.element)
+    assert not _memory.shares_gradient(x[:, :1], layer.element)
+    assert not _memory.shares_gradient(x.transpose(0, 1), layer.element)
+    layer(x).sum().backward()
+    assert len(seen) == 1
 
 
 def second_derivatives(layer, x):

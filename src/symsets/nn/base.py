@@ -75,7 +75,10 @@ class AdditiveSetLayer(SetLayer):
         """Apply the layer."""
         check_elements(x, self.element, self)
         # The message first: then the backward pass adds its gradient to the element's in place.
-        message = self.message(x, *args)
+        return self.tell(x, self.message(x, *args), *args)
+
+    def tell(self, x: Sets, message: Tensor, *args: Any) -> Any:
+        """Map every element and add a message."""
         reuse = makes_new_memory(self.element)
         if reuse and isinstance(x, Tensor) and not self.element._forward_pre_hooks:
             x = own_gradient(x)  # a hook before the map might change it in place

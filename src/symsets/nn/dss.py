@@ -7,7 +7,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from symsets.nn._parts import as_element, check_context, context_args, twin
+from symsets.nn._memory import shares_gradient, sum_beside
+from symsets.nn._parts import as_element, check_context, check_elements, context_args, twin
 from symsets.nn.base import AdditiveSetLayer, SetLayer
 from symsets.sets import (
     Sets,
@@ -136,9 +137,20 @@ class DSS(AdditiveSetLayer):
         """Return the context of every set, ready to be added to its elements."""
         if self.pool_last:
             return spread(pool(map_elements(x, self.context, *args), self.pool, size=self.size), x)
-        summary = pool(x, self.pool, size=self.size)
+        return self._heard(pool(x, self.pool, size=self.size), x, *args)
+
+    def _heard(self, summary: Tensor, x: Sets, *args: Any) -> Tensor:
         check_context(summary, self.context)
         return spread(self.context(summary, *context_args(x, args)), x)
+
+    def forward(self, x: Sets, *args: Any) -> Any:
+        """Apply the layer."""
+        plain = self.pool in ("sum", "mean") and not self.pool_last
+        if not (plain and isinstance(x, Tensor) and shares_gradient(x, self.element)):
+            return super().forward(x, *args)
+        check_elements(x, self.element, self)
+        x, summary = sum_beside(x, self.size if self.pool == "sum" else x.shape[1])
+        return self.tell(x, self._heard(summary, x, *args), *args)
 
 
 class SumOfParts(nn.ModuleList):

@@ -46,6 +46,17 @@ def matmul_precision(precision: str) -> Iterator[None]:
         torch.backends.cudnn.allow_tf32 = before[1]
 
 
+@contextmanager
+def _fastest_convolutions() -> Iterator[None]:
+    """Let cuDNN try its algorithms: what it takes unasked for half precision may be far slower."""
+    before = torch.backends.cudnn.benchmark
+    torch.backends.cudnn.benchmark = True
+    try:
+        yield
+    finally:
+        torch.backends.cudnn.benchmark = before
+
+
 class EagerSteps:
     """Train an ensemble on batches of sets, one step after the other.
 
@@ -177,15 +188,16 @@ class CapturedSteps(EagerSteps):
         random = torch.cuda.get_rng_state(device)
         stream = torch.cuda.Stream(device)
         stream.wait_stream(torch.cuda.current_stream(device))
-        with torch.cuda.stream(stream):
-            for _ in range(3):  # warm up: allocations, library handles, optimiser state
+        with _fastest_convolutions():
+            with torch.cuda.stream(stream):
+                for _ in range(3):  # warm up: allocations, library handles, optimiser state
+                    self._advance()
+                    self._position.zero_()
+            torch.cuda.current_stream(device).wait_stream(stream)
+            self.optimiser.zero_grad(set_to_none=True)
+            self._graph = torch.cuda.CUDAGraph()
+            with torch.cuda.graph(self._graph):
                 self._advance()
-                self._position.zero_()
-        torch.cuda.current_stream(device).wait_stream(stream)
-        self.optimiser.zero_grad(set_to_none=True)
-        self._graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(self._graph):
-            self._advance()
         self._restore(before)
         torch.cuda.set_rng_state(random, device)  # as if there had been no warm-up
 

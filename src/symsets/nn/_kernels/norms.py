@@ -15,8 +15,8 @@ from torch import Tensor
 __all__ = ["INSTEAD", "gradients", "measure", "normalise", "trial"]
 
 INSTEAD = "batch normalisation is torch's own"
-TILE = 8192  # numbers that a program holds at a time
-PROGRAMS = 528  # that share a sum: four for each multiprocessor of a large GPU
+TILE = 4096  # numbers that a program holds at a time: more would not fit into registers
+PROGRAMS = 1056  # that share a sum: eight for each multiprocessor of a large GPU
 WARPS = 8
 
 
@@ -37,7 +37,7 @@ def measure(
         _sums[(programs,)](x, sums, rows, programs, columns, **tile)
         _statistics[(triton.cdiv(columns, block),)](
             x, sums, mean, scale, running_mean, running_var, rows, programs, eps, momentum,
-            columns, running is not None, block, 32,
+            columns, running is not None, block, 128,
         )  # fmt: skip
     return mean, scale
 

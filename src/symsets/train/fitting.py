@@ -36,6 +36,7 @@ Progress = Callable[[int, list[float]], None]
 """Called after every validation with its epoch and the metric of each seed."""
 
 STATISTICS_BATCHES = 16
+SEARCH_FROM = 20_000  # steps for which the search for fast convolutions pays
 
 
 @dataclass
@@ -88,6 +89,10 @@ class _Fit(L.LightningModule):
         self._steps: EagerSteps | None = None
 
     @property
+    def _num_steps(self) -> int:
+        return self.plan.epochs * self.plan.steps_per_epoch(self.sets["train"].num_sets)
+
+    @property
     def candidate(self) -> Ensemble:
         """What is validated and kept."""
         return self.average or self.ensemble
@@ -134,6 +139,7 @@ class _Fit(L.LightningModule):
                 "keep": self.plan.average,
                 "clip": self.plan.clip,
                 "scale": self.scale,
+                "search": self._num_steps >= SEARCH_FROM,
             }
             if not captured:
                 options["backward"] = self.manual_backward

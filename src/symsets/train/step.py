@@ -47,10 +47,10 @@ def matmul_precision(precision: str) -> Iterator[None]:
 
 
 @contextmanager
-def _fastest_convolutions() -> Iterator[None]:
-    """Let cuDNN try its algorithms: what it takes unasked for half precision may be far slower."""
+def _convolutions(*, searched: bool) -> Iterator[None]:
+    """Let cuDNN try its algorithms: what it takes unasked in half precision may be slower."""
     before = torch.backends.cudnn.benchmark
-    torch.backends.cudnn.benchmark = True
+    torch.backends.cudnn.benchmark = searched or before
     try:
         yield
     finally:
@@ -71,6 +71,8 @@ class EagerSteps:
         clip: Shorten the gradient of a member that is longer than this; 0 for never.
         scale: Of the losses, for float16. A member whose gradient overflows takes a step without
             gradient.
+        search: Whether captured steps look for the fastest convolutions first. That takes up to
+            half a minute, and is for long runs.
         backward: What computes the gradients of a loss.
     """
 
@@ -86,6 +88,7 @@ class EagerSteps:
         keep: float = 0.0,
         clip: float = 0.0,
         scale: LossScale | None = None,
+        search: bool = False,
         backward: Callable[[Tensor], None] = Tensor.backward,
     ) -> None:
         self.ensemble = ensemble
@@ -97,6 +100,7 @@ class EagerSteps:
         self.keep = keep
         self.clip = clip
         self.scale = scale
+        self.search = search
         self.backward = backward
 
     def losses(self, which: Tensor) -> Tensor:
@@ -188,7 +192,7 @@ class CapturedSteps(EagerSteps):
         random = torch.cuda.get_rng_state(device)
         stream = torch.cuda.Stream(device)
         stream.wait_stream(torch.cuda.current_stream(device))
-        with _fastest_convolutions():
+        with _convolutions(searched=self.search):
             with torch.cuda.stream(stream):
                 for _ in range(3):  # warm up: allocations, library handles, optimiser state
                     self._advance()

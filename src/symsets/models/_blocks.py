@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 import torch
 from torch import Tensor, nn
 
+from symsets.models._convolution import Conv2d
 from symsets.nn import DSS, Sequential, set_layer
 from symsets.nn.registry import Make
 from symsets.sets import Sets, fold, map_elements
@@ -149,7 +150,7 @@ class Layers:
         """Make a convolutional set layer, with its normalisation."""
         # A bias that batch normalisation removes again is left out, but for the published form.
         make = partial(
-            nn.Conv2d, kernel_size=kernel_size, padding=padding, bias=self.published or not norm
+            Conv2d, kernel_size=kernel_size, padding=padding, bias=self.published or not norm
         )
         return self._layer(scheme, make, i, o, norm=nn.BatchNorm2d if norm else None)
 

@@ -17,6 +17,7 @@ from symsets.models._blocks import (
     image_size,
     in_full_precision,
 )
+from symsets.models._convolution import Conv2d
 from symsets.models.enlarge import Enlarge
 from symsets.models.registry import register_network
 from symsets.nn import Merge, Sequential
@@ -253,9 +254,9 @@ def _transform_head(layers: Layers, in_channels: int, out_channels: int) -> Sequ
 def _merge_head(layers: Layers, in_channels: int, out_channels: int) -> Merge:
     inner = in_channels // 2
     picture = Picture(
-        nn.Conv2d(in_channels, inner, 3, padding=1),
+        Conv2d(in_channels, inner, 3, padding=1),
         nn.ReLU(),
-        nn.Conv2d(inner, out_channels, 3, padding=1),
+        Conv2d(inner, out_channels, 3, padding=1),
         nn.Hardtanh(-1, 1),
     )
     return Merge(picture, pool="max")

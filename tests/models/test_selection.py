@@ -1,9 +1,10 @@
 import pytest
 import torch
+from torch import nn
 
 from symsets import RaggedSets
 from symsets.models import build
-from symsets.models._blocks import MODELS, RECIPES
+from symsets.models._blocks import MODELS, RECIPES, in_full_precision
 from symsets.models.selection import WIDTHS, SelectionNetwork
 from symsets.nn.base import SetModule
 from symsets.testing import assert_equivariant
@@ -167,3 +168,10 @@ def test_scores_are_in_full_precision_under_autocast():
     net = SelectionNetwork("dss-sum", widths=[[4, 4, 4]] * 3)
     with torch.autocast("cpu", torch.bfloat16):
         assert net(torch.randn(2, 4, 3, 64, 64)).dtype == torch.float32
+
+
+def test_full_precision_reaches_elements_that_are_sets_themselves():
+    points = torch.randn(6, 3, dtype=torch.bfloat16)
+    x = RaggedSets(RaggedSets(points, [2, 4]), [1, 1])
+    with torch.autocast("cpu", torch.bfloat16):
+        assert in_full_precision(nn.Linear(3, 3), lambda x: x.dtype, x) == torch.float32

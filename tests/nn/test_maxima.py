@@ -1,5 +1,6 @@
 """Max-pooling by kernels: the values and gradients of torch, the first of several maxima too."""
 
+import numpy as np
 import pytest
 import torch
 from torch import nn
@@ -72,11 +73,32 @@ def test_second_derivatives_are_those_of_torch(stand_in):
     assert stand_in.calls == 1
 
 
+def test_batches_of_gradients_are_those_of_torch(stand_in):
+    x, pool = images(7, 6).requires_grad_(), nn.MaxPool2d(2)
+    grads = torch.randn(5, *pool(x).shape)
+    found = [
+        torch.autograd.grad(apply(x), x, grads, is_grads_batched=True)[0]
+        for apply in (applied(pool), pool)
+    ]
+    torch.testing.assert_close(*found)
+    assert stand_in.calls == 1
+
+
+def test_an_infinite_gradient_stays_where_it_is():
+    which = torch.tensor([3], dtype=torch.uint8).view(1, 1, 1, 1)
+    pixels = _maxima._spread(torch.full((1, 1, 1, 1), torch.inf), which, 3, 2, 2)
+    assert pixels.flatten().tolist() == [0, 0, 0, torch.inf, 0, 0]
+
+
 def test_sets_take_the_kernels_in_a_chain(stand_in):
     net = Sequential(DSS(nn.Conv2d(3, 4, 3)), nn.MaxPool2d(2)).to(memory_format=torch.channels_last)
     x = images(8, 8).unflatten(0, (1, 2))
     torch.testing.assert_close(net(x)[0], net[1](net[0](x)[0]))
     assert stand_in.calls == 1
+
+
+class Derived(torch.Tensor):
+    pass
 
 
 UNSUITED = {
@@ -89,6 +111,7 @@ UNSUITED = {
     "one image": (nn.MaxPool2d(2), images(8, 8)[0]),
     "float64": (nn.MaxPool2d(2), images(8, 8).double()),
     "large windows": (nn.MaxPool2d(16), images(16, 16)),
+    "another class": (nn.MaxPool2d(2), images(8, 8).as_subclass(Derived)),
 }
 
 
@@ -97,6 +120,18 @@ def test_other_poolings_are_left_to_torch(why, stand_in):
     pool, x = UNSUITED[why]
     assert torch.equal(applied(pool)(x), pool(x))
     assert stand_in.calls == 0
+
+
+def test_more_pixels_than_can_be_counted_are_left_to_torch(stand_in, monkeypatch):
+    monkeypatch.setattr(_maxima, "MOST_PIXELS", 2 * 8 * 8 - 1)
+    applied(nn.MaxPool2d(2))(images(8, 8))
+    assert stand_in.calls == 0
+
+
+def test_windows_may_be_numbers_of_numpy(stand_in):
+    pool, x = nn.MaxPool2d(np.int64(2)), images(8, 8)
+    assert torch.equal(applied(pool)(x), pool(x))
+    assert stand_in.calls == 1
 
 
 def test_hooks_see_their_module(stand_in):

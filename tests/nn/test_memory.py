@@ -233,6 +233,7 @@ class AddsInPlace:
 
     def add(self, y, message):
         self.calls += 1
+        assert y.data_ptr()  # what kernels read
         y.add_(message)
 
 
@@ -277,6 +278,35 @@ def test_gradients_that_somebody_sees_are_not_shared(stand_in):
     assert len(seen) == 1
 
 
+@pytest.mark.parametrize("kind", ["conv2d", "conv1d", "linear"])
+def test_batches_of_gradients_are_the_same_by_a_kernel(kind, stand_in, monkeypatch):
+    make, shape, _ = MAPS[kind]
+    layer, x = DSS(make()), torch.randn(2, 3, *shape, requires_grad=True)
+    grads, found = torch.randn(5, *layer(x).shape), []
+    for module in (stand_in, None):
+        monkeypatch.setattr(_memory, "_kernels_for", lambda y, module=module: module)
+        found += torch.autograd.grad(layer(x), x, grads, is_grads_batched=True)
+    torch.testing.assert_close(*found)
+
+
+def test_derived_layers_say_what_they_want(stand_in):
+    class Silent(DSS):
+        def message(self, x, *args):
+            return torch.zeros_like(super().message(x, *args))
+
+    layer, x = Silent(nn.Conv1d(3, 4, 1)), torch.randn(2, 3, 3, 5, requires_grad=True)
+    torch.testing.assert_close(layer(x), layer.map(x))
+
+
+def test_tensors_of_other_classes_are_left_to_torch(stand_in):
+    class Derived(torch.Tensor):
+        pass
+
+    layer = DSS(nn.Conv1d(3, 4, 1))
+    layer(torch.randn(2, 3, 3, 5).as_subclass(Derived).requires_grad_()).sum().backward()
+    assert stand_in.calls == 0
+
+
 def second_derivatives(layer, x):
     x = x.clone().requires_grad_()
     (grad,) = torch.autograd.grad(layer(x).pow(3).sum(), x, create_graph=True)
@@ -294,3 +324,11 @@ def test_the_kernel_adds_as_torch_does(size, dtype):
     assert _memory._suits_kernel(y, message)
     expected = y + message
     assert torch.equal(add_into(y, message), expected)
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
+def test_the_kernel_adds_to_elements_of_any_size():
+    width = 2**16 * 2048 + 1  # more blocks than a second axis of a grid can have
+    y = torch.zeros(1, 2, width, device="cuda", dtype=torch.float16)
+    assert add_into(y, torch.ones_like(y[:, :1])).min() == 1

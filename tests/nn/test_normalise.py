@@ -7,6 +7,7 @@ from types import SimpleNamespace
 import pytest
 import torch
 from torch import nn
+from torch.func import functional_call
 from torch.nn.functional import elu, relu
 
 from symsets.nn import DSS, Sequential, _kernels, _normalise
@@ -37,6 +38,7 @@ class Plain:
         return ACTIVATIONS[activation](u, a).to(x.dtype)
 
     def gradients(self, grad, x, weight, bias, mean, scale, activation, a):
+        assert grad.data_ptr()  # what kernels read
         value = (x.float() - mean) * scale
         u = value * weight + bias
         slope = {"none": torch.ones_like(u), "relu": (u > 0).float()}.get(activation)
@@ -173,6 +175,84 @@ def test_what_kernels_do_not_do_is_left_to_torch(why, stand_in):
     module, x = UNSUITED[why](make("images", "relu")[1], images())
     assert torch.equal(module(x), nn.Sequential(*module)(x))
     assert stand_in.calls == 0
+
+
+@pytest.mark.parametrize("name", ["weight", "bias", "running_mean", "running_var"])
+def test_numbers_with_gaps_between_them_are_left_to_torch(name, stand_in):
+    module, x = make("images", "relu")[1], images()
+    apart = {f"0.{name}": torch.rand(3, 2)[:, 1]}
+    functional_call(module, apart, (x,))
+    assert stand_in.calls == 0
+    functional_call(module, {name: value.clone() for name, value in apart.items()}, (x,))
+    assert stand_in.calls == 1
+
+
+def test_more_rows_than_can_be_counted_are_left_to_torch(stand_in, monkeypatch):
+    monkeypatch.setattr(_normalise, "MOST_ROWS", 4 * 5 * 6 - 1)
+    make("images", "relu")[1](images())
+    assert stand_in.calls == 0
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.bfloat16])
+def test_types_that_do_not_mix_get_the_sentence_of_torch(dtype, stand_in):
+    with pytest.raises(RuntimeError, match="mixed dtype"):
+        make("images", "relu")[1].to(dtype)(images())
+
+
+def test_tensors_of_other_classes_are_left_to_torch(stand_in):
+    class Derived(torch.Tensor):
+        pass
+
+    module, x = make("images", "relu")[1], images()
+    assert type(module(x.as_subclass(Derived))) is Derived
+    assert stand_in.calls == 0
+
+
+def test_a_hook_may_change_the_shape_of_the_input(stand_in):
+    module, x = make("images", "relu")[1], torch.randn(6, 3)
+    module[0].register_forward_pre_hook(lambda norm, inputs: inputs[0][:, :, None, None])
+    assert module(x).shape == (6, 3, 1, 1)
+
+
+@pytest.mark.parametrize("kind", [nn.BatchNorm2d, nn.ReLU])
+def test_a_class_whose_forward_was_replaced_is_left_alone(kind, stand_in, monkeypatch):
+    monkeypatch.setattr(kind, "forward", lambda self, x: x + 1)
+    module, x = make("images", "relu")[1], images()
+    assert torch.equal(module(x), nn.Sequential(*module)(x))
+    assert stand_in.calls == 0
+
+
+def test_batches_are_not_counted_where_statistics_are_not_kept(stand_in):
+    module = make("images", "relu")[1]
+    module[0].track_running_stats = False
+    module(images())
+    assert stand_in.calls == 1
+    assert module[0].num_batches_tracked == 0
+
+
+def test_derived_classes_get_the_input_as_it_is(stand_in):
+    class Watched(nn.BatchNorm1d):
+        def forward(self, x):
+            shapes.append(x.shape)
+            return super().forward(x)
+
+    shapes = []
+    Chain(Watched(3))(signals())
+    assert shapes == [(4, 3, 9)]
+    assert stand_in.calls == 0
+
+
+@pytest.mark.parametrize("after", AFTER)
+def test_batches_of_gradients_are_those_of_torch(after, stand_in, by_torch):
+    sample, module = make("images", after)
+    x = sample().requires_grad_()
+    grads = torch.randn(5, *x.shape)
+    found = []
+    for y in (module(x), by_torch(module, x)):
+        wanted = [x, *module.parameters()]
+        found.append(torch.autograd.grad(y, wanted, grads, is_grads_batched=True))
+    torch.testing.assert_close(*found, rtol=1e-4, atol=1e-4)
+    assert stand_in.calls == 1
 
 
 def test_transforms_and_tangents_are_left_to_torch(stand_in):

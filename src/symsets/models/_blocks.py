@@ -195,7 +195,7 @@ def in_full_precision(module: nn.Module, fn: Callable[..., Any], x: Sets, *args:
         return fn(x, *args)
     dtype = next(module.parameters()).dtype
     with torch.autocast(x.device.type, enabled=False):
-        return fn(x.to(dtype) if isinstance(x, Tensor) else x.map(Tensor.to, dtype), *args)
+        return fn(x.to(dtype), *args)
 
 
 def _xavier(module: nn.Module) -> None:

@@ -17,8 +17,8 @@ MULTIPLE = 8  # of channels that the matrix units of GPUs are made for
 class Conv2d(nn.Conv2d):
     """:class:`torch.nn.Conv2d` whose channels are filled up with zeros on a GPU.
 
-    Where their number is no multiple of eight, as for the three of a picture, cuDNN has been seen to
-    take kernels that leave the matrix units of a GPU idle.
+    Where their number is no multiple of eight, as for the three of a picture, cuDNN has been seen
+    to take kernels that leave the matrix units of a GPU idle.
 
     Example:
         >>> Conv2d(3, 48, 3)

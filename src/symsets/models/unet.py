@@ -229,18 +229,15 @@ class _Join(SetModule):
         return unfold(torch.cat([large, rows], dim=1))
 
 
-# Pictures have more grey levels than bfloat16 has digits for, so heads compute in full precision.
-
-
 class Pictures(Sequential):
-    """Layers that end in pictures for all elements."""
+    """Layers that end in pictures, which have more grey levels than bfloat16 has digits for."""
 
     def forward(self, x: Sets, *args: Any) -> Any:
         return in_full_precision(self, super().forward, x, *args)
 
 
-class Picture(nn.Sequential):
-    """Layers that end in one picture."""
+class OnePicture(nn.Sequential):
+    """The same for one picture of a whole set."""
 
     def forward(self, x: Tensor) -> Tensor:
         return in_full_precision(self, super().forward, x)
@@ -253,7 +250,7 @@ def _transform_head(layers: Layers, in_channels: int, out_channels: int) -> Sequ
 
 def _merge_head(layers: Layers, in_channels: int, out_channels: int) -> Merge:
     inner = in_channels // 2
-    picture = Picture(
+    picture = OnePicture(
         Conv2d(in_channels, inner, 3, padding=1),
         nn.ReLU(),
         Conv2d(inner, out_channels, 3, padding=1),

@@ -9,14 +9,16 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 from torch.nn.functional import pad
+from torch.nn.modules.utils import _pair
 
-from symsets.nn._kernels import kernels
+from symsets.nn._kernels import TYPES, kernels
 from symsets.nn._plain import is_bare, is_transformed
 
 __all__ = ["max_pooled"]
 
 LARGEST = 15  # window: places in it are 8-bit numbers
 MOST_CHANNELS = 2048
+MOST_PIXELS = 2**31 - 2**12  # of all images, counted in 32 bits
 
 
 def max_pooled(module: nn.MaxPool2d) -> Callable[[Tensor], Tensor]:
@@ -34,14 +36,15 @@ def max_pooled(module: nn.MaxPool2d) -> Callable[[Tensor], Tensor]:
 
 
 def _suits(x: Tensor, module: nn.MaxPool2d) -> bool:
-    if is_transformed() or not is_bare(module) or _kernels_for(x) is None:
+    if is_transformed(x) or not is_bare(module) or _kernels_for(x) is None:
         return False
     window = _window(module)
     return (
         x.ndim == 4
-        and x.dtype in (torch.float16, torch.bfloat16, torch.float32)
+        and x.dtype in TYPES
         and x.numel() > 0
         and x.shape[1] <= MOST_CHANNELS
+        and x.numel() <= MOST_PIXELS * x.shape[1]
         and 0 < window <= min(LARGEST, *x.shape[2:])
         and x.permute(0, 2, 3, 1).is_contiguous()
     )
@@ -54,10 +57,6 @@ def _window(module: nn.MaxPool2d) -> int:
     if len(sides) > 1 or not plain or module.return_indices or module.ceil_mode:
         return 0
     return sides.pop()
-
-
-def _pair(size: Any) -> tuple[int, int]:
-    return (size, size) if isinstance(size, int) else tuple(size)
 
 
 def _kernels_for(x: Tensor) -> ModuleType | None:
@@ -76,7 +75,7 @@ class _Maxima(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None]:
         (which,) = ctx.saved_tensors
-        if torch.is_grad_enabled():  # somebody wants gradients of gradients
+        if torch.is_grad_enabled() or is_transformed(grad):  # also: gradients of gradients
             return _spread(grad, which, *ctx.shape), None
         ours: Any = _kernels_for(grad)
         return ours.spread(grad.contiguous(), which, *ctx.shape), None
@@ -87,8 +86,11 @@ _maxima: Callable[[Tensor, int], Tensor] = _Maxima.apply
 
 def _spread(grad: Tensor, which: Tensor, height: int, width: int, window: int) -> Tensor:
     """Give the pixels ``(T, H, W, C)`` that hold the maxima their gradients, in torch."""
-    steps = torch.arange(window**2, dtype=torch.uint8, device=grad.device)
-    pixels = grad[..., None] * (which[..., None] == steps)  # (T, h, w, C, window²)
-    pixels = pixels.unflatten(-1, (window, window)).permute(0, 1, 4, 2, 5, 3)
-    pixels = pixels.flatten(3, 4).flatten(1, 2)
-    return pad(pixels, [0, 0, 0, width - pixels.shape[2], 0, height - pixels.shape[1]])
+    steps = torch.arange(window**2, device=grad.device).view(window, window)
+    here = which[..., None, None] == steps
+    pixels = torch.where(here, grad[..., None, None], 0.0)  # (T, h, w, C, window, window)
+    images, high, wide, channels = grad.shape
+    high, wide = high * window, wide * window
+    # Not flatten, which batches of gradients do not know.
+    pixels = pixels.permute(0, 1, 4, 2, 5, 3).reshape(images, high, wide, channels)
+    return pad(pixels, [0, 0, 0, width - wide, 0, height - high])

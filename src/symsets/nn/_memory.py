@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from torch.autograd import forward_ad
 from torch.nn.modules.module import _global_forward_hooks
 
-from symsets.nn._kernels import kernels
+from symsets.nn._kernels import TYPES, kernels
 from symsets.nn._plain import is_bare, is_transformed
 from symsets.sets import memory_order
 
@@ -74,14 +74,14 @@ def add_into(y: Tensor, other: Tensor) -> Tensor:
 
 def _suits_kernel(y: Tensor, other: Tensor) -> bool:
     """Whether ``other`` is a message to sets of large elements, all without gaps in memory."""
-    if forward_ad._current_level >= 0 or _kernels_for(y) is None or y.ndim != other.ndim:
+    if forward_ad._current_level >= 0 or is_transformed(y, other) or _kernels_for(y) is None:
         return False
     return (
         y.ndim > 2
         and other.shape == (len(y), 1, *y.shape[2:])
         and other.numel() >= LARGE * len(y) > 0
         and y.dtype == other.dtype
-        and y.dtype in (torch.float16, torch.bfloat16, torch.float32)
+        and y.dtype in TYPES
         and y.is_contiguous()
         and other.is_contiguous()
     )
@@ -146,13 +146,13 @@ def shares_gradient(x: Any, element: nn.Module) -> bool:
     """
     if not (isinstance(x, Tensor) and x.requires_grad and torch.is_grad_enabled() and x.ndim > 2):
         return False
-    if is_transformed() or _kernels_for(x) is None:
+    if is_transformed(x) or _kernels_for(x) is None:
         return False
     order, _ = memory_order(x)
     return (
         order[:2] == [0, 1]
         and x.permute(order).is_contiguous()
-        and x.dtype in (torch.float16, torch.bfloat16, torch.float32)
+        and x.dtype in TYPES
         and x[:1, :1].numel() >= LARGE
         and x.shape[1] > 1
         and makes_new_memory(element)
@@ -180,7 +180,7 @@ class _SumBeside(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, grad: Tensor, of_sum: Tensor) -> tuple[Tensor, None]:
         share = (of_sum / ctx.over).unsqueeze(1)
-        if torch.is_grad_enabled():  # somebody wants gradients of gradients
+        if torch.is_grad_enabled() or is_transformed(grad, of_sum):  # also: gradients of gradients
             return grad + share, None
         y, message = (t.permute(ctx.order) for t in (_no_view(grad), share.to(grad.dtype)))
         if y.is_contiguous():

@@ -15,15 +15,15 @@ from torch import Tensor, nn
 from torch.nn.functional import batch_norm
 from torch.nn.modules.batchnorm import _BatchNorm
 
-from symsets.nn._kernels import kernels
+from symsets.nn._kernels import TYPES, kernels
 from symsets.nn._layout import entries_first
-from symsets.nn._plain import is_bare, is_transformed
+from symsets.nn._plain import NORMS, is_bare, is_transformed
 from symsets.sets import memory_order
 
-__all__ = ["NORMS", "Normalised"]
+__all__ = ["Normalised"]
 
-NORMS = (nn.BatchNorm1d, nn.BatchNorm2d, nn.BatchNorm3d)
 MOST_CHANNELS = 4096  # of kernels that hold whole rows
+MOST_ROWS = 2**31 - 2**23  # counted in 32 bits, up to one step beyond the last
 
 
 class Normalised:
@@ -48,23 +48,27 @@ class Normalised:
         norm = self.norm
         if not (isinstance(x, Tensor) and norm.training and type(norm) in NORMS):
             return False
-        if is_transformed() or _kernels_for(x) is None:
+        if not (is_bare(norm) and (self.activation is None or is_bare(self.activation))):
+            return False
+        own = [norm.weight, norm.bias, norm.running_mean, norm.running_var]
+        held = [tensor for tensor in own if tensor is not None]
+        if is_transformed(x, *held) or _kernels_for(x) is None:
             return False
         norm._check_input_dim(x)
         return (
-            x.dtype in (torch.float16, torch.bfloat16, torch.float32)
+            x.dtype in TYPES
             and x.shape[1] == norm.num_features <= MOST_CHANNELS
             and x.numel() > x.shape[1]  # torch has a sentence for a single row
+            and x.numel() <= MOST_ROWS * x.shape[1]
             and norm.affine
-            and norm.weight.device == x.device
             and (norm.momentum is not None or not norm.track_running_stats)
-            and is_bare(norm)
-            and (self.activation is None or is_bare(self.activation))
+            and all(tensor.dtype in (x.dtype, torch.float32) for tensor in held)
+            and all(tensor.device == x.device and tensor.is_contiguous() for tensor in held)
         )
 
     def _by_kernels(self, rows: Tensor) -> Tensor:
         norm = self.norm
-        if norm.num_batches_tracked is not None:
+        if norm.track_running_stats and norm.num_batches_tracked is not None:
             norm.num_batches_tracked.add_(1)
         return _normalise(rows, norm.weight, norm.bias, norm, self.activation)
 
@@ -73,7 +77,8 @@ class Normalised:
 
         Torch is fast for rows of channels, and slow for strides it does not know.
         """
-        if not isinstance(self.norm, nn.BatchNorm1d | nn.SyncBatchNorm) or not entries_first(x):
+        suits = type(self.norm) in (nn.BatchNorm1d, nn.SyncBatchNorm) and isinstance(x, Tensor)
+        if not suits or not entries_first(x):
             return self.norm(x)
         rows = x.movedim(-1, 0)
         return self.norm(rows.flatten(0, 1)).unflatten(0, rows.shape[:2]).movedim(0, -1)
@@ -104,11 +109,13 @@ class _Normalise(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
         x, weight, bias, mean, scale = ctx.saved_tensors
-        if torch.is_grad_enabled():  # somebody wants gradients of gradients
-            y = batch_norm(x, None, None, weight, bias, training=True, eps=ctx.eps)
-            y = y if ctx.activation is None else ctx.activation(y)
+        again = torch.is_grad_enabled()  # somebody wants gradients of gradients
+        if again or is_transformed(grad):
+            with torch.enable_grad():
+                y = batch_norm(x, None, None, weight, bias, training=True, eps=ctx.eps)
+                y = y if ctx.activation is None else ctx.activation(y)
             wanted = [t for t in (x, weight, bias) if t.requires_grad]
-            found = iter(torch.autograd.grad(y, wanted, grad, create_graph=True))
+            found = iter(torch.autograd.grad(y, wanted, grad, create_graph=again))
             return (
                 *(next(found) if t.requires_grad else None for t in (x, weight, bias)),
                 None,

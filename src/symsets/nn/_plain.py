@@ -2,19 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import torch
-from torch import nn
+from torch import Tensor, nn
 from torch.autograd import forward_ad
 from torch.nn.modules.module import _has_any_global_hook
 
-__all__ = ["is_bare", "is_transformed"]
+__all__ = ["NORMS", "is_bare", "is_transformed"]
+
+NORMS = (nn.BatchNorm1d, nn.BatchNorm2d, nn.BatchNorm3d)
+_FORWARDS: dict[type[nn.Module], Callable[..., Any]] = {
+    kind: kind.forward for kind in (*NORMS, nn.ReLU, nn.ELU, nn.MaxPool2d)
+}
 
 
-def is_transformed() -> bool:
+def is_transformed(*tensors: Tensor) -> bool:
     """Whether torch traces or transforms what runs; then memory is none of our business.
 
     So it is inside modes, which see what every operator returns and may keep it, as selective
-    checkpoints do.
+    checkpoints do, and for tensors that may have no memory of their own: those of derived classes,
+    and batches of gradients (``is_grads_batched``).
     """
     return (
         torch.compiler.is_compiling()
@@ -22,11 +31,18 @@ def is_transformed() -> bool:
         or torch._C._are_functorch_transforms_active()
         or torch._C._len_torch_dispatch_stack() > 0
         or torch._C._len_torch_function_stack() > 0
+        or not all(map(_is_plain, tensors))
     )
+
+
+def _is_plain(tensor: Tensor) -> bool:
+    return type(tensor) in (Tensor, nn.Parameter) and torch._C._has_storage(tensor)
 
 
 def is_bare(module: nn.Module) -> bool:
     """Whether a kernel may stand in for ``module``: no hook sees it, and no tangent passes it.
+
+    Nor has anybody given it, or its class, another ``forward``.
 
     Example:
         >>> relu = nn.ReLU()
@@ -40,5 +56,7 @@ def is_bare(module: nn.Module) -> bool:
         module._backward_hooks,
         module._backward_pre_hooks,
     )
-    hooked = any(hooks) or _has_any_global_hook() or "forward" in vars(module)
-    return not (hooked or forward_ad._current_level >= 0)
+    kind = type(module)
+    replaced = "forward" in vars(module) or kind.forward is not _FORWARDS.get(kind, kind.forward)
+    hooked = any(hooks) or _has_any_global_hook()
+    return not (hooked or replaced or forward_ad._current_level >= 0)

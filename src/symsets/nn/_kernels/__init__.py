@@ -7,7 +7,11 @@ from functools import cache
 from importlib import import_module
 from types import ModuleType
 
-__all__ = ["kernels"]
+import torch
+
+__all__ = ["TYPES", "kernels"]
+
+TYPES = (torch.float16, torch.bfloat16, torch.float32)  # that kernels for large elements know
 
 
 @cache

@@ -18,7 +18,8 @@ def add(y: Tensor, message: Tensor) -> None:
     sets, elements = y.shape[:2]
     width = message.numel() // sets
     with torch.cuda.device_of(y):
-        _add[(sets, triton.cdiv(width, BLOCK))](y, message, elements, width, BLOCK)
+        blocks = triton.cdiv(width, BLOCK)
+        _add[(sets * blocks,)](y, message, elements, width, blocks, BLOCK)
 
 
 def trial() -> None:
@@ -27,12 +28,13 @@ def trial() -> None:
 
 
 @triton.jit
-def _add(y, message, elements, width, block: tl.constexpr):
-    place = tl.program_id(1) * block + tl.arange(0, block)
-    inside = place < width
-    own = tl.program_id(0).to(tl.int64)
-    heard = tl.load(message + own * width + place, mask=inside, other=0).to(tl.float32)
+def _add(y, message, elements, width, blocks, block: tl.constexpr):
+    own = tl.program_id(0).to(tl.int64) // blocks  # one axis: a second would end at 65,535
+    start = tl.program_id(0).to(tl.int64) % blocks * block
+    place = tl.arange(0, block)
+    inside = place < width - start
+    heard = tl.load(message + own * width + start + place, mask=inside, other=0).to(tl.float32)
     for element in range(elements):
-        here = y + (own * elements + element) * width + place
+        here = y + (own * elements + element) * width + start + place
         value = tl.load(here, mask=inside, other=0).to(tl.float32)
         tl.store(here, value + heard, mask=inside)

@@ -1,8 +1,9 @@
 """Batch normalisation of rows and the activation after it, as kernels for GPUs. Needs triton.
 
 Every pass runs once through memory. Sums are float32, taken by a fixed number of programs and added
-up in a fixed order, so that results do not depend on chance. They are sums of distances from the
-first row: numbers whose mean is far from zero keep their variance.
+up in a fixed order, so that results do not depend on chance. Every program measures distances from
+its first row, and then those of its mean from the mean of all: numbers whose mean is far from zero
+keep their variance, and no single row can spoil it.
 """
 
 from __future__ import annotations
@@ -29,14 +30,15 @@ def measure(
     """
     rows, columns = x.shape
     tile, programs = _layout(x)
-    sums = torch.empty(2, programs, columns, dtype=torch.float32, device=x.device)
+    parts = torch.empty(2, programs, columns, dtype=torch.float32, device=x.device)
+    counts = torch.empty(programs, dtype=torch.float32, device=x.device)
     mean, scale = torch.empty(2, columns, dtype=torch.float32, device=x.device)
     running_mean, running_var = running or (mean, scale)
     block = min(32, triton.next_power_of_2(columns))
     with torch.cuda.device_of(x):
-        _sums[(programs,)](x, sums, rows, programs, columns, **tile)
+        _parts[(programs,)](x, parts, counts, rows, programs, columns, **tile)
         _statistics[(triton.cdiv(columns, block),)](
-            x, sums, mean, scale, running_mean, running_var, rows, programs, eps, momentum,
+            parts, counts, mean, scale, running_mean, running_var, rows, programs, eps, momentum,
             columns, running is not None, block, 128,
         )  # fmt: skip
     return mean, scale
@@ -96,14 +98,17 @@ def _layout(x: Tensor) -> tuple[dict[str, int], int]:
 
 
 @triton.jit
-def _sums(
-    x, sums, rows, programs, columns: tl.constexpr, height: tl.constexpr,
+def _parts(
+    x, parts, counts, rows, programs, columns: tl.constexpr, height: tl.constexpr,
     width: tl.constexpr,
 ):  # fmt: skip
+    """Store the mean of a program's rows, the sum of squares about it, and how many they are."""
     program = tl.program_id(0)
     column = tl.arange(0, width)
     inside = column < columns
-    first = tl.load(x + column, mask=inside, other=0).to(tl.float32)
+    own = x + (program * height).to(tl.int64) * columns
+    first = tl.load(own + column, mask=inside, other=0).to(tl.float32)
+    count = tl.zeros((height,), tl.float32)
     total = tl.zeros((height, width), tl.float32)
     squares = tl.zeros((height, width), tl.float32)
     for start in range(program * height, rows, programs * height):
@@ -112,41 +117,53 @@ def _sums(
         place = row.to(tl.int64)[:, None] * columns + column[None, :]
         far = tl.load(x + place, mask=here, other=0).to(tl.float32) - first[None, :]
         far = tl.where(here, far, 0)
+        count += (row < rows).to(tl.float32)
         total += far
         squares += far * far
-    tl.store(sums + program * columns + column, tl.sum(total, 0), mask=inside)
-    tl.store(sums + (programs + program) * columns + column, tl.sum(squares, 0), mask=inside)
+    num = tl.sum(count, 0)
+    far = tl.sum(total, 0) / num
+    about = tl.sum(squares, 0) - num * far * far
+    tl.store(counts + program, num)
+    tl.store(parts + program * columns + column, first + far, mask=inside)
+    tl.store(parts + (programs + program) * columns + column, about, mask=inside)
 
 
 @triton.jit
 def _statistics(
-    x, sums, mean, scale, running_mean, running_var, rows, programs, eps, momentum,
+    parts, counts, mean, scale, running_mean, running_var, rows, programs, eps, momentum,
     columns: tl.constexpr, running: tl.constexpr, block: tl.constexpr,
     height: tl.constexpr,
 ):  # fmt: skip
     column = tl.program_id(0) * block + tl.arange(0, block)
     inside = column < columns
+    first = tl.load(parts + column, mask=inside, other=0)
     total = tl.zeros((height, block), tl.float32)
+    for start in range(0, programs, height):
+        row = start + tl.arange(0, height)
+        here = (row < programs)[:, None] & inside[None, :]
+        num = tl.load(counts + row, mask=row < programs, other=0)[:, None]
+        own = tl.load(parts + row[:, None] * columns + column[None, :], mask=here, other=0)
+        total += num * (own - first[None, :])
+    middle = first + tl.sum(total, 0) / rows
     squares = tl.zeros((height, block), tl.float32)
     for start in range(0, programs, height):
         row = start + tl.arange(0, height)
         here = (row < programs)[:, None] & inside[None, :]
+        num = tl.load(counts + row, mask=row < programs, other=0)[:, None]
         place = row[:, None] * columns + column[None, :]
-        total += tl.load(sums + place, mask=here, other=0)
-        squares += tl.load(sums + programs * columns + place, mask=here, other=0)
-    first = tl.load(x + column, mask=inside, other=0).to(tl.float32)
-    far = tl.sum(total, 0) / rows
-    variance = tl.sum(squares, 0) / rows - far * far
+        far = tl.load(parts + place, mask=here, other=0) - middle[None, :]
+        squares += num * far * far
+        squares += tl.load(parts + programs * columns + place, mask=here, other=0)
+    variance = tl.sum(squares, 0) / rows
     variance = tl.where(variance < 0, 0, variance)
-    middle = first + far
     tl.store(mean + column, middle, mask=inside)
     tl.store(scale + column, 1 / tl.sqrt(variance + eps), mask=inside)
     if running:
         old = tl.load(running_mean + column, mask=inside, other=0).to(tl.float32)
-        tl.store(running_mean + column, old + momentum * (middle - old), mask=inside)
+        tl.store(running_mean + column, (1 - momentum) * old + momentum * middle, mask=inside)
         old = tl.load(running_var + column, mask=inside, other=0).to(tl.float32)
         unbiased = variance * (rows / (rows - 1.0))
-        tl.store(running_var + column, old + momentum * (unbiased - old), mask=inside)
+        tl.store(running_var + column, (1 - momentum) * old + momentum * unbiased, mask=inside)
 
 
 @triton.jit

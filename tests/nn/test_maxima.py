@@ -6,9 +6,9 @@ import torch
 from torch import nn
 from torch.nn.functional import max_pool2d
 
+from symsets._kernels import kernels
 from symsets.nn import DSS, Sequential, _maxima
 from symsets.nn._applied import applied
-from symsets.nn._kernels import kernels
 
 no_cuda = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
 

@@ -12,8 +12,8 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.checkpoint import checkpoint, create_selective_checkpoint_contexts
 
 from symsets import DSS, RaggedSets, SetAttention
+from symsets._kernels import kernels
 from symsets.nn import CircularConv1d, CircularConv2d, Graph, GraphConv, _memory
-from symsets.nn._kernels import kernels
 from symsets.nn._memory import add_into, makes_new_memory, own_gradient
 
 

@@ -10,7 +10,8 @@ from torch import nn
 from torch.func import functional_call
 from torch.nn.functional import elu, relu
 
-from symsets.nn import DSS, Sequential, _kernels, _normalise
+from symsets import _kernels
+from symsets.nn import DSS, Sequential, _normalise
 from symsets.nn._applied import joined
 from symsets.sets import RaggedSets
 
@@ -275,9 +276,9 @@ def test_a_single_row_and_wrong_axes_get_the_sentences_of_torch(stand_in):
     assert stand_in.calls == 0
 
 
-@pytest.mark.parametrize("subject", ["messages", "norms", "pools", "products"])
+@pytest.mark.parametrize("subject", ["messages", "norms", "pools", "products", "tops"])
 def test_torch_takes_over_without_triton(subject, monkeypatch):
-    monkeypatch.setitem(sys.modules, f"symsets.nn._kernels.{subject}", None)  # cannot be imported
+    monkeypatch.setitem(sys.modules, f"symsets._kernels.{subject}", None)  # cannot be imported
     assert _kernels.kernels.__wrapped__(subject) is None
 
 

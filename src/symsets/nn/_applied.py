@@ -9,9 +9,9 @@ from typing import Any
 from torch import nn
 from torch.nn.modules.batchnorm import _BatchNorm
 
+from symsets._plain import NORMS
 from symsets.nn._maxima import max_pooled
 from symsets.nn._normalise import Normalised
-from symsets.nn._plain import NORMS
 
 __all__ = ["applied", "joined"]
 

@@ -11,8 +11,8 @@ from torch import Tensor, nn
 from torch.nn.functional import pad
 from torch.nn.modules.utils import _pair
 
-from symsets.nn._kernels import TYPES, kernels
-from symsets.nn._plain import is_bare, is_transformed
+from symsets._kernels import TYPES, kernels
+from symsets._plain import is_bare, is_transformed
 
 __all__ = ["max_pooled"]
 

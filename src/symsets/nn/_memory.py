@@ -11,8 +11,8 @@ from torch import Tensor, nn
 from torch.autograd import forward_ad
 from torch.nn.modules.module import _global_forward_hooks
 
-from symsets.nn._kernels import TYPES, kernels
-from symsets.nn._plain import is_bare, is_transformed
+from symsets._kernels import TYPES, kernels
+from symsets._plain import is_bare, is_transformed
 from symsets.sets import memory_order
 
 __all__ = [

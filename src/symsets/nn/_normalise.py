@@ -15,9 +15,9 @@ from torch import Tensor, nn
 from torch.nn.functional import batch_norm
 from torch.nn.modules.batchnorm import _BatchNorm
 
-from symsets.nn._kernels import TYPES, kernels
+from symsets._kernels import TYPES, kernels
+from symsets._plain import NORMS, is_bare, is_transformed
 from symsets.nn._layout import entries_first
-from symsets.nn._plain import NORMS, is_bare, is_transformed
 from symsets.sets import memory_order
 
 __all__ = ["Normalised"]

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import embedding_bag
 
-from symsets.nn._kernels import kernels
+from symsets._kernels import kernels
 
 __all__ = ["CSR", "SparseMatrix"]
 

@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 from torch.autograd.forward_ad import unpack_dual
 
+from symsets.sets._maximum import kernel_maximum
 from symsets.sets.folding import Sets, check_sets, memory_order, spread
 from symsets.sets.ragged import RaggedSets, common_rows, expand_as
 
@@ -204,7 +205,8 @@ def _max(x: Sets) -> Tensor:
     if dense is not None:
         if dense.shape[1] == 0:
             return dense.sum(1)
-        return _reduce(dense, lambda t, axis: t.amax(axis))
+        top = kernel_maximum(dense)
+        return _reduce(dense, lambda t, axis: t.amax(axis)) if top is None else top
     assert isinstance(x, RaggedSets)
     rows = common_rows(x)
     index = expand_as(x.partition.index, rows).expand_as(rows)

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor, nn
 from torch.autograd import forward_ad
 from torch.nn.modules.module import _has_any_global_hook
+from torch.utils._device import DeviceContext
 
 __all__ = ["NORMS", "is_bare", "is_transformed"]
 
@@ -30,9 +31,14 @@ def is_transformed(*tensors: Tensor) -> bool:
         or torch._C._get_tracing_state() is not None
         or torch._C._are_functorch_transforms_active()
         or torch._C._len_torch_dispatch_stack() > 0
-        or torch._C._len_torch_function_stack() > 0
+        or any(map(_sees_results, range(torch._C._len_torch_function_stack())))
         or not all(map(_is_plain, tensors))
     )
+
+
+def _sees_results(place: int) -> bool:
+    """Whether a mode does more than to choose a device, as ``torch.set_default_device`` does."""
+    return not isinstance(torch._C._get_function_stack_at(place), DeviceContext)
 
 
 def _is_plain(tensor: Tensor) -> bool:

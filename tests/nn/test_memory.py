@@ -8,11 +8,13 @@ import torch
 from elements import EDGES
 from torch import nn
 from torch.func import functional_call, grad, jvp, vmap
+from torch.overrides import BaseTorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.checkpoint import checkpoint, create_selective_checkpoint_contexts
 
 from symsets import DSS, RaggedSets, SetAttention
 from symsets._kernels import kernels
+from symsets._plain import is_transformed
 from symsets.nn import CircularConv1d, CircularConv2d, Graph, GraphConv, _memory
 from symsets.nn._memory import add_into, makes_new_memory, own_gradient
 
@@ -332,3 +334,11 @@ def test_the_kernel_adds_to_elements_of_any_size():
     width = 2**16 * 2048 + 1  # more blocks than a second axis of a grid can have
     y = torch.zeros(1, 2, width, device="cuda", dtype=torch.float16)
     assert add_into(y, torch.ones_like(y[:, :1])).min() == 1
+
+
+def test_a_default_device_is_no_transform():
+    assert not is_transformed()
+    with torch.device("cpu"):
+        assert not is_transformed()
+        with BaseTorchFunctionMode():
+            assert is_transformed()

@@ -149,6 +149,24 @@ def test_every_block_of_a_network_keeps_the_layout():
 
 
 @pytest.mark.parametrize("task", ["transform", "merge"])
+def test_float16_has_digits_enough_for_pictures(task):
+    torch.manual_seed(0)
+    net = UNet("dss-sum", widths=(4, 4, 8, 8), task=task, num_elements=3)
+    x, seen = sets(dtype=torch.float32), []
+    exact = net(x)
+    conv = net.head[0].element if task == "transform" else net.head.element[0]
+    conv.register_forward_hook(lambda module, i, out: seen.append(out.dtype))
+    errors = {}
+    for dtype in (torch.float16, torch.bfloat16):
+        with torch.autocast("cpu", dtype):
+            half = net(x)
+        assert half.dtype == torch.float32
+        errors[dtype] = (half - exact).norm() / exact.norm()
+    assert seen == [torch.float16, torch.float32]
+    assert errors[torch.float16] < 0.3 * errors[torch.bfloat16]
+
+
+@pytest.mark.parametrize("task", ["transform", "merge"])
 def test_outputs_have_full_precision_under_autocast(task):
     torch.manual_seed(0)
     net = UNet("dss-sum", widths=(4, 4, 8, 8), task=task, num_elements=3)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
@@ -230,17 +230,30 @@ class _Join(SetModule):
 
 
 class Pictures(Sequential):
-    """Layers that end in pictures, which have more grey levels than bfloat16 has digits for."""
+    """Layers that end in pictures."""
 
     def forward(self, x: Sets, *args: Any) -> Any:
-        return in_full_precision(self, super().forward, x, *args)
+        return _as_pictures(self, super().forward, x, *args)
 
 
 class OnePicture(nn.Sequential):
-    """The same for one picture of a whole set."""
+    """Layers that end in one picture of a whole set."""
 
     def forward(self, x: Tensor) -> Tensor:
-        return in_full_precision(self, super().forward, x)
+        return _as_pictures(self, super().forward, x)
+
+
+def _as_pictures(module: nn.Module, fn: Callable[..., Any], x: Sets, *args: Any) -> Any:
+    """Apply a function that makes pictures, with digits enough for their grey levels.
+
+    Float16 has eleven; bfloat16 has eight, so there the precision of the weights is used.
+    """
+    kind = x.device.type
+    if kind == "meta" or not torch.is_autocast_enabled(kind):
+        return fn(x, *args)
+    if torch.get_autocast_dtype(kind) == torch.float16:
+        return fn(x, *args).to(next(module.parameters()).dtype)
+    return in_full_precision(module, fn, x, *args)
 
 
 def _transform_head(layers: Layers, in_channels: int, out_channels: int) -> Sequential:

@@ -15,7 +15,7 @@ from torch.utils.checkpoint import checkpoint, create_selective_checkpoint_conte
 from symsets import DSS, RaggedSets, SetAttention
 from symsets._kernels import kernels
 from symsets._plain import is_transformed
-from symsets.nn import CircularConv1d, CircularConv2d, Graph, GraphConv, _memory
+from symsets.nn import CircularConv1d, CircularConv2d, Graph, GraphConv, _beside, _memory
 from symsets.nn._memory import add_into, makes_new_memory, own_gradient
 
 
@@ -243,8 +243,9 @@ class AddsInPlace:
 def stand_in(monkeypatch):
     """Let CPUs have a kernel, and let all elements be large."""
     plain = AddsInPlace()
-    monkeypatch.setattr(_memory, "LARGE", 1)
-    monkeypatch.setattr(_memory, "_kernels_for", lambda y: plain)
+    for module in (_memory, _beside):
+        monkeypatch.setattr(module, "LARGE", 1)
+        monkeypatch.setattr(module, "_kernels_for", lambda y: plain)
     return plain
 
 
@@ -260,7 +261,8 @@ def test_messages_and_sums_have_the_same_gradients_by_a_kernel(kind, pool, stand
     found = results(layer, x.clone()), second_derivatives(layer, x)
     # two messages; for sums, gradients that met in both passes without a graph of their own
     assert stand_in.calls == (2 if pool == "max" else 4)
-    monkeypatch.setattr(_memory, "_kernels_for", lambda y: None)
+    for module in (_memory, _beside):
+        monkeypatch.setattr(module, "_kernels_for", lambda y: None)
     expected = results(layer, x.clone()), second_derivatives(layer, x)
     for order in (0, 1):
         for a, b in zip(found[order], expected[order], strict=True):
@@ -269,13 +271,13 @@ def test_messages_and_sums_have_the_same_gradients_by_a_kernel(kind, pool, stand
 
 def test_gradients_that_somebody_sees_are_not_shared(stand_in):
     layer, x = DSS(nn.Conv2d(3, 4, 3)), torch.randn(2, 3, 3, 5, 5, requires_grad=True)
-    assert _memory.shares_gradient(x, layer.element)
+    assert _beside.shares_gradient(x, layer.element)
     seen = []
     layer.element.register_full_backward_hook(lambda module, inputs, outputs: seen.append(inputs))
-    assert not _memory.shares_gradient(x, layer.element)
-    assert not _memory.shares_gradient(x.detach(), layer.element)
-    assert not _memory.shares_gradient(x[:, :1], layer.element)
-    assert not _memory.shares_gradient(x.transpose(0, 1), layer.element)
+    assert not _beside.shares_gradient(x, layer.element)
+    assert not _beside.shares_gradient(x.detach(), layer.element)
+    assert not _beside.shares_gradient(x[:, :1], layer.element)
+    assert not _beside.shares_gradient(x.transpose(0, 1), layer.element)
     layer(x).sum().backward()
     assert len(seen) == 1
 

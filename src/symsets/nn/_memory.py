@@ -12,17 +12,9 @@ from torch.autograd import forward_ad
 from torch.nn.modules.module import _global_forward_hooks
 
 from symsets._kernels import TYPES, kernels
-from symsets._plain import is_bare, is_transformed
-from symsets.sets import memory_order
+from symsets._plain import is_transformed
 
-__all__ = [
-    "add_into",
-    "makes_new_memory",
-    "new_memory",
-    "own_gradient",
-    "shares_gradient",
-    "sum_beside",
-]
+__all__ = ["LARGE", "add_into", "makes_new_memory", "new_memory", "no_view", "own_gradient"]
 
 LARGE = 1024  # numbers of an element for which torch's broadcasting is slow on a GPU
 Map = TypeVar("Map", bound=type[nn.Module])
@@ -68,7 +60,7 @@ def add_into(y: Tensor, other: Tensor) -> Tensor:
     if is_transformed() or torch.result_type(y, other) != y.dtype:
         return y + other
     # A backward pass through a view changed in place copies the gradient: make it look like none.
-    y = _no_view(y)
+    y = no_view(y)
     return _add_message(y, other) if _suits_kernel(y, other) else y.add_(other)
 
 
@@ -129,7 +121,7 @@ class _OwnGradient(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> Tensor:
-        return _no_view(grad)
+        return no_view(grad)
 
     @staticmethod
     def jvp(ctx: Any, tangent: Tensor) -> Tensor:
@@ -139,60 +131,6 @@ class _OwnGradient(torch.autograd.Function):
 _own_gradient: Callable[[Tensor], Tensor] = _OwnGradient.apply
 
 
-def shares_gradient(x: Any, element: nn.Module) -> bool:
-    """Whether the gradients of sets ``x``, as elements and as sums, may be added in one place.
-
-    So it is for dense sets of large elements on a GPU, for a map whose gradients nobody sees.
-    """
-    if not (isinstance(x, Tensor) and x.requires_grad and torch.is_grad_enabled() and x.ndim > 2):
-        return False
-    if is_transformed(x) or _kernels_for(x) is None:
-        return False
-    order, _ = memory_order(x)
-    return (
-        order[:2] == [0, 1]
-        and x.permute(order).is_contiguous()
-        and x.dtype in TYPES
-        and x[:1, :1].numel() >= LARGE
-        and x.shape[1] > 1
-        and makes_new_memory(element)
-        and is_bare(element)
-    )
-
-
-def sum_beside(x: Tensor, over: float) -> tuple[Tensor, Tensor]:
-    """Return sets ``x (B, N, *E)`` and their sums divided by ``over``, whose gradients meet again.
-
-    The gradient of the sums is added to that of the elements in its memory; autograd by itself
-    makes it as large as the elements first. The sets must meet :func:`shares_gradient`.
-    """
-    return _sum_beside(x, over)
-
-
-class _SumBeside(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx: Any, x: Tensor, over: float) -> tuple[Tensor, Tensor]:
-        order, back = memory_order(x)
-        total = x.permute(order).sum(1, keepdim=True, dtype=torch.float32) / over
-        ctx.order, ctx.back, ctx.over = order, back, over
-        return x.view_as(x), total.to(x.dtype).permute(back).squeeze(1)
-
-    @staticmethod
-    def backward(ctx: Any, grad: Tensor, of_sum: Tensor) -> tuple[Tensor, None]:
-        share = (of_sum / ctx.over).unsqueeze(1)
-        if torch.is_grad_enabled() or is_transformed(grad, of_sum):  # also: gradients of gradients
-            return grad + share, None
-        y, message = (t.permute(ctx.order) for t in (_no_view(grad), share.to(grad.dtype)))
-        if y.is_contiguous():
-            ours: Any = _kernels_for(grad)
-            ours.add(y, message.contiguous())
-            return y.permute(ctx.back), None
-        return (y + message).permute(ctx.back), None
-
-
-_sum_beside: Callable[[Tensor, float], tuple[Tensor, Tensor]] = _SumBeside.apply
-
-
-def _no_view(x: Tensor) -> Tensor:
+def no_view(x: Tensor) -> Tensor:
     """Return ``x`` as a tensor that shares its memory without being a view for autograd."""
     return torch.ops.aten._unsafe_view(x, x.shape)

@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from symsets.nn._memory import shares_gradient, sum_beside
+from symsets.nn._beside import shares_gradient, sum_beside
 from symsets.nn._parts import as_element, check_context, check_elements, context_args, twin
 from symsets.nn.base import AdditiveSetLayer, SetLayer
 from symsets.sets import (

@@ -24,14 +24,15 @@ from symsets import DSS
 from symsets.data import LabelledSets
 from symsets.experiments.experiment import Experiment
 from symsets.models._shape_maps import MaxOverPoints
+from symsets.nn import Merge
 
 BOUNDS = {"float32": 1e-4, "tf32": 3e-2, "bfloat16": 1e-1, "float16": 1e-1}
 
 
 def smooth(network: nn.Module) -> nn.Module:
-    """Replace activations and maxima by smooth ones, and dropout by nothing."""
+    """Replace activations and maxima by smooth ones, dropout and clamping by nothing."""
     for module in list(network.modules()):
-        if isinstance(module, DSS) and module.pool == "max":
+        if isinstance(module, DSS | Merge) and module.pool == "max":
             module.pool = "mean"
         for name, child in module.named_children():
             if isinstance(child, nn.ReLU):
@@ -40,7 +41,7 @@ def smooth(network: nn.Module) -> nn.Module:
                 setattr(module, name, nn.AvgPool2d(child.kernel_size, child.stride))
             elif isinstance(child, MaxOverPoints):
                 setattr(module, name, nn.Sequential(nn.AdaptiveAvgPool1d(1), nn.Flatten()))
-            elif isinstance(child, nn.Dropout | nn.Dropout2d):
+            elif isinstance(child, nn.Dropout | nn.Dropout2d | nn.Hardtanh):
                 setattr(module, name, nn.Identity())
     return network
 

@@ -63,6 +63,36 @@ def test_a_lower_error_is_better():
     assert [judge(claim, c).state for c in (better, worse)] == ["holds", "does not hold"]
 
 
+def test_the_accuracy_of_a_single_run_is_a_share_of_its_test_sets():
+    claim = beats("dss-sum", "siamese-ds")
+
+    def single(a, b, sets):
+        scores = {"dss-sum": Score((a,), share_of=sets), "siamese-ds": Score((b,), share_of=sets)}
+        found = {(100, "accuracy", model): score for model, score in scores.items()}
+        return Comparison(Condition("quality", "", "", "ours", "", "test"), found)
+
+    close = judge(claim, single(0.601, 0.5925, 2000))  # two errors are three points
+    assert close.state == "cannot be judged yet"
+    assert "too close: DSS(sum) is 0.85 points better" in close.reason
+    assert "within the noise" in headline(single(0.601, 0.5925, 2000))
+    assert judge(claim, single(0.601, 0.5925, 200_000)).state == "holds"
+    assert judge(claim, single(0.65, 0.5925, 2000)).state == "holds"
+
+
+def test_gathered_accuracies_know_their_test_sets_and_other_numbers_do_not(tmp_path, signals):
+    records = [
+        replace(r, experiment="quality", preset="paper")
+        for r in read_records(signals / "results.json")
+    ]
+    write_records(tmp_path / "results.json", records)
+    (comparison,) = gather([tmp_path]).comparisons
+    assert {score.share_of for score in comparison.scores.values()} == {2000}
+    for other in ({"metric": "mae"}, {"preset": "mine"}, {"experiment": "mine"}, {"split": "val"}):
+        write_records(tmp_path / "results.json", [replace(r, **other) for r in records])
+        (comparison,) = gather([tmp_path]).comparisons
+        assert {score.share_of for score in comparison.scores.values()} == {0}
+
+
 def test_a_large_margin_must_be_large():
     comparison = compare(dss_sum=[0.65], siamese=[0.6])
     assert judge(beats("dss-sum", "siamese"), comparison).state == "holds"

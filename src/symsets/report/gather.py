@@ -9,6 +9,7 @@ import statistics
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -59,6 +60,7 @@ class Score:
         parameters: Of the network, 0 if not known.
         seconds: The mean time of a run, 0 if not known.
         epochs: The mean number of epochs of a run, 0 if not known.
+        share_of: How many test sets a value is a share of; 0 if it is none, or that is not known.
     """
 
     values: tuple[float, ...]
@@ -66,6 +68,7 @@ class Score:
     parameters: int = 0
     seconds: float = 0.0
     epochs: float = 0.0
+    share_of: int = 0
 
     @property
     def count(self) -> int:
@@ -84,7 +87,9 @@ class Score:
 
     @property
     def error(self) -> float:
-        """The standard error of the mean; 0 where nothing is known about it."""
+        """The standard error of the mean, or of a single share; 0 where nothing is known."""
+        if len(self.values) == 1 and self.share_of:
+            return math.sqrt(self.mean * (1 - self.mean) / self.share_of)
         return (self.std or 0.0) / math.sqrt(max(1, len(self.values)))
 
 
@@ -279,4 +284,14 @@ def _score(records: Sequence[Record]) -> Score:
         parameters=max(r.parameters for r in records),
         seconds=known_mean(r.seconds for r in finished),
         epochs=known_mean(r.epochs for r in finished),
+        share_of=_test_sets(records[0]) if records[0].metric == "accuracy" else 0,
     )
+
+
+def _test_sets(record: Record) -> int:
+    """Return how many sets a value was measured on, 0 if that is not known."""
+    try:
+        experiment = import_module(f"symsets.experiments.{record.experiment}").EXPERIMENT
+        return experiment.presets[record.preset].test_size if record.split == "test" else 0
+    except (ImportError, AttributeError, KeyError):  # somebody's own experiment or preset
+        return 0

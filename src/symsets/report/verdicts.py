@@ -19,7 +19,9 @@ State = Literal["holds", "does not hold", "cannot be judged yet"]
 TOO_SMALL = ("smoke", "quick")  # presets
 RULE = (
     "Claims are judged on means at the largest training size. A difference smaller than two "
-    "standard errors is too close to be judged; a single run has no error and is taken as it is."
+    "standard errors is too close to be judged. The error is that of a mean over initialisations; "
+    "for the accuracy of a single run, that of a share of the test sets. Other single runs are "
+    "taken as they are."
 )
 
 

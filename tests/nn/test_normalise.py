@@ -1,8 +1,6 @@
 """Batch normalisation and activation by kernels: the numbers, gradients and statistics of torch."""
 
 import copy
-import sys
-from types import SimpleNamespace
 
 import pytest
 import torch
@@ -274,22 +272,6 @@ def test_a_single_row_and_wrong_axes_get_the_sentences_of_torch(stand_in):
     with pytest.raises(RuntimeError, match="3"):
         Chain(nn.BatchNorm1d(3), nn.ReLU())(torch.randn(2, 4))
     assert stand_in.calls == 0
-
-
-@pytest.mark.parametrize("subject", ["messages", "norms", "pools", "products", "tops"])
-def test_torch_takes_over_without_triton(subject, monkeypatch):
-    monkeypatch.setitem(sys.modules, f"symsets._kernels.{subject}", None)  # cannot be imported
-    assert _kernels.kernels.__wrapped__(subject) is None
-
-
-def test_a_kernel_that_does_not_run_is_not_passed_over_in_silence(monkeypatch):
-    def fail():
-        raise RuntimeError("no compiler")
-
-    broken = SimpleNamespace(trial=fail, INSTEAD="norms are torch's own")
-    monkeypatch.setattr(_kernels, "import_module", lambda name: broken)
-    with pytest.warns(UserWarning, match="norms are torch's own, for triton failed: no compiler"):
-        assert _kernels.kernels.__wrapped__("norms") is None
 
 
 # The bounds are those for gradients of whole networks, but for float32, where one layer can do

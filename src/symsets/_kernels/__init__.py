@@ -1,33 +1,56 @@
-"""Kernels of our own for GPUs, where triton is installed and works."""
+"""Kernels of our own for GPUs, where triton is installed and they give the right numbers."""
 
 from __future__ import annotations
 
 import warnings
-from functools import cache
 from importlib import import_module
 from types import ModuleType
 
 import torch
+from torch import Tensor
 
-__all__ = ["TYPES", "kernels"]
+__all__ = ["TYPES", "Pairs", "kernels"]
+
+Pairs = list[tuple[Tensor, Tensor]]
+"""What kernels computed in a trial, and what torch did."""
 
 TYPES = (torch.float16, torch.bfloat16, torch.float32)  # that kernels for large elements know
 
+_tried: dict[str, ModuleType | None] = {}
 
-@cache
+
 def kernels(subject: str) -> ModuleType | None:
-    """Return the kernels of a file of this folder, or None if they do not run here.
+    """Return the kernels of a file of this folder, or None if they are not to be used here.
 
-    Each module has a ``trial``, which runs its kernels once, and says in ``INSTEAD`` what is used
-    in their place.
+    Before their first use they are tried, which waits for the device; so torch does the work of
+    kernels that are first asked for while a CUDA graph is captured.
+    """
+    if subject not in _tried:
+        if torch.cuda.is_available() and torch.cuda.is_current_stream_capturing():
+            return None
+        _tried[subject] = _try(subject)
+    return _tried[subject]
+
+
+def _try(subject: str) -> ModuleType | None:
+    """Import kernels and compare what they compute with what torch does.
+
+    Each module has a ``trial`` that returns pairs of tensors, its own and torch's, and says in
+    ``INSTEAD`` what is used in its place.
     """
     try:
         module = import_module(f"{__name__}.{subject}")
     except ImportError:  # no triton
         return None
     try:
-        module.trial()
+        with (
+            torch.inference_mode(False),
+            torch.enable_grad(),
+            torch.autocast("cuda", enabled=False),
+        ):
+            for ours, torchs in module.trial():
+                torch.testing.assert_close(ours, torchs, rtol=1e-3, atol=1e-3)
     except Exception as error:  # such as no C compiler, or a GPU that triton does not know
-        warnings.warn(f"{module.INSTEAD}, for triton failed: {error}", stacklevel=2)
+        warnings.warn(f"{module.INSTEAD}, for triton failed: {error}", stacklevel=3)
         return None
     return module

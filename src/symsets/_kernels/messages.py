@@ -7,6 +7,8 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
+from symsets._kernels import Pairs
+
 __all__ = ["INSTEAD", "add", "trial"]
 
 INSTEAD = "messages are added by torch"
@@ -22,9 +24,13 @@ def add(y: Tensor, message: Tensor) -> None:
         _add[(sets * blocks,)](y, message, elements, width, blocks, BLOCK)
 
 
-def trial() -> None:
-    """Run the kernel once."""
-    add(torch.ones(1, 2, 3, device="cuda"), torch.ones(1, 1, 3, device="cuda"))
+def trial(device: str = "cuda") -> Pairs:
+    """Add a message to two sets."""
+    y = torch.linspace(-3, 3, 2 * 3 * 3000, device=device).view(2, 3, 3000)
+    message = y[:, :1].cos()
+    expected = y + message
+    add(y, message)
+    return [(y, expected)]
 
 
 @triton.jit

@@ -12,6 +12,9 @@ import torch
 import triton
 import triton.language as tl
 from torch import Tensor
+from torch.nn.functional import batch_norm, elu
+
+from symsets._kernels import Pairs
 
 __all__ = ["INSTEAD", "gradients", "measure", "normalise", "trial"]
 
@@ -80,13 +83,20 @@ def gradients(
     return dx, of_weight.to(weight.dtype), of_bias.to(bias.dtype)
 
 
-def trial() -> None:
-    """Run the kernels once."""
-    x = torch.ones(2, 4, device="cuda")
-    one = x[0]
-    mean, scale = measure(x, 1e-5, 0.1, (one.clone(), one.clone()))
-    normalise(x, one, one, mean, scale, "relu", 1.0)
-    gradients(x, x, one, one, mean, scale, "relu", 1.0)
+def trial(device: str = "cuda") -> Pairs:
+    """Normalise some rows, and their gradient."""
+    x = torch.linspace(0, 999, 3000 * 24, device=device).sin().view(3000, 24) + 5
+    weight, bias, (mean, var) = x[0].clone(), x[1] - 5, x[2:4].clone()
+    running = mean.clone(), var.clone()
+    inputs = [t.requires_grad_() for t in (x, weight, bias)]
+    expected = elu(batch_norm(x, mean, var, weight, bias, training=True))
+    of_inputs = torch.autograd.grad(expected.pow(3).sum(), inputs)
+    x, weight, bias = (t.detach() for t in inputs)
+    parts = weight, bias, *measure(x, 1e-5, 0.1, running)
+    y = normalise(x, *parts, "elu", 1.0)
+    dx, *sums = gradients(3 * y.square(), x, *parts, "elu", 1.0)
+    pairs = [(y, expected.detach()), (running[0], mean), (running[1], var), (dx, of_inputs[0])]
+    return pairs + [(a / len(x), b / len(x)) for a, b in zip(sums, of_inputs[1:], strict=True)]
 
 
 def _layout(x: Tensor) -> tuple[dict[str, int], int]:

@@ -10,6 +10,9 @@ import torch
 import triton
 import triton.language as tl
 from torch import Tensor
+from torch.nn.functional import max_pool2d
+
+from symsets._kernels import Pairs
 
 __all__ = ["INSTEAD", "maxima", "spread", "trial"]
 
@@ -45,10 +48,14 @@ def spread(grad: Tensor, which: Tensor, height: int, width: int, window: int) ->
     return x
 
 
-def trial() -> None:
-    """Run the kernels once."""
-    y, which = maxima(torch.ones(1, 2, 2, 8, device="cuda"), 2)
-    spread(y, which, 2, 2, 2)
+def trial(device: str = "cuda") -> Pairs:
+    """Pool two images, and their gradient."""
+    x = torch.linspace(0, 99, 2 * 7 * 9 * 24, device=device).sin().view(2, 7, 9, 24)
+    x.requires_grad_()
+    expected = max_pool2d(x.permute(0, 3, 1, 2), 2).permute(0, 2, 3, 1)
+    (of_x,) = torch.autograd.grad(expected.square().sum(), x)
+    y, which = maxima(x.detach(), 2)
+    return [(y, expected.detach()), (spread(2 * y, which, 7, 9, 2), of_x)]
 
 
 def _tile(channels: int) -> dict[str, int]:

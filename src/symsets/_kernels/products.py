@@ -7,6 +7,8 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
+from symsets._kernels import Pairs
+
 __all__ = ["INSTEAD", "TYPES", "spmm", "trial"]
 
 INSTEAD = "sparse products go through cuSPARSE"
@@ -26,11 +28,16 @@ def spmm(starts: Tensor, columns: Tensor, values: Tensor, x: Tensor) -> Tensor:
     return y
 
 
-def trial() -> None:
-    """Run the kernel once."""
-    starts = torch.arange(2, dtype=torch.int32, device="cuda")  # made there: nothing waits
-    one = torch.ones(1, 1, device="cuda")
-    spmm(starts, starts[:1], one[0], one)
+def trial(device: str = "cuda") -> Pairs:
+    """Multiply a small matrix."""
+    starts = torch.tensor([0, 2, 2, 5], dtype=torch.int32, device=device)
+    columns = torch.tensor([0, 3, 1, 1, 2], dtype=torch.int32, device=device)
+    values = torch.linspace(-1, 2, 5, device=device)
+    rows = torch.tensor([0, 0, 2, 2, 2], device=device)
+    dense = torch.zeros(3, 4, device=device).index_put_((rows, columns), values, accumulate=True)
+    x = torch.linspace(-3, 3, 4 * 600, device=device).view(4, 600)
+    expected = (dense[:, :, None] * x).sum(1)  # a product might round more
+    return [(spmm(starts, columns, values, x), expected)]
 
 
 @triton.jit

@@ -1,6 +1,9 @@
 """Kernels are used only where they can be, and where they give the numbers of torch."""
 
+import os
+import subprocess
 import sys
+from importlib.util import find_spec
 from types import SimpleNamespace
 
 import pytest
@@ -55,3 +58,18 @@ def test_no_trial_interrupts_the_capture_of_a_graph(monkeypatch):
 @pytest.mark.parametrize("subject", SUBJECTS)
 def test_all_kernels_pass_their_trial(subject):
     assert _kernels._try(subject) is not None
+
+
+@pytest.mark.skipif(find_spec("triton") is None, reason="needs triton")
+def test_all_kernels_pass_their_trial_in_the_interpreter():
+    """Triton interprets kernels on a CPU, too, if it is told so before it is imported."""
+    script = """
+from importlib import import_module
+import sys, torch
+for subject in sys.argv[1:]:
+    for ours, torchs in import_module(f"symsets._kernels.{subject}").trial("cpu"):
+        torch.testing.assert_close(ours, torchs, rtol=1e-3, atol=1e-3)
+"""
+    environment = {**os.environ, "TRITON_INTERPRET": "1"}
+    command = [sys.executable, "-W", "ignore", "-c", script, *SUBJECTS]
+    subprocess.run(command, env=environment, check=True, timeout=300)

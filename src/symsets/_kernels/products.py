@@ -22,7 +22,7 @@ def spmm(starts: Tensor, columns: Tensor, values: Tensor, x: Tensor) -> Tensor:
     y = x.new_empty(rows, width)
     wide = tl.float64 if x.dtype == torch.float64 else tl.float32
     block = BLOCK // x.element_size()
-    with torch.cuda.device(x.device):
+    with torch.cuda.device_of(x):
         grid = (rows, triton.cdiv(width, block))
         _kernel[grid](starts, columns, values, x, y, width, wide, block)
     return y

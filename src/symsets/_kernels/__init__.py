@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from importlib import import_module
 from types import ModuleType
@@ -9,7 +10,7 @@ from types import ModuleType
 import torch
 from torch import Tensor
 
-__all__ = ["TYPES", "Pairs", "kernels"]
+__all__ = ["TYPES", "Pairs", "kernels", "ramp"]
 
 Pairs = list[tuple[Tensor, Tensor]]
 """What kernels computed in a trial, and what torch did."""
@@ -54,3 +55,9 @@ def _try(subject: str) -> ModuleType | None:
         warnings.warn(f"{module.INSTEAD}, for triton failed: {error}", stacklevel=3)
         return None
     return module
+
+
+def ramp(start: float, stop: float, shape: tuple[int, ...], device: str) -> Tensor:
+    """Return numbers for a trial: from ``start`` to ``stop``, float32 whatever is the default."""
+    count = math.prod(shape)
+    return torch.linspace(start, stop, count, dtype=torch.float32, device=device).view(shape)

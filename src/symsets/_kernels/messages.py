@@ -7,7 +7,7 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-from symsets._kernels import Pairs
+from symsets._kernels import Pairs, ramp
 
 __all__ = ["INSTEAD", "add", "trial"]
 
@@ -26,7 +26,7 @@ def add(y: Tensor, message: Tensor) -> None:
 
 def trial(device: str = "cuda") -> Pairs:
     """Add a message to two sets."""
-    y = torch.linspace(-3, 3, 2 * 3 * 3000, device=device).view(2, 3, 3000)
+    y = ramp(-3, 3, (2, 3, 3000), device)
     message = y[:, :1].cos()
     expected = y + message
     add(y, message)

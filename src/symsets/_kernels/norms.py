@@ -14,7 +14,7 @@ import triton.language as tl
 from torch import Tensor
 from torch.nn.functional import batch_norm, elu
 
-from symsets._kernels import Pairs
+from symsets._kernels import Pairs, ramp
 
 __all__ = ["INSTEAD", "gradients", "measure", "normalise", "trial"]
 
@@ -85,7 +85,7 @@ def gradients(
 
 def trial(device: str = "cuda") -> Pairs:
     """Normalise some rows, and their gradient."""
-    x = torch.linspace(0, 999, 3000 * 24, device=device).sin().view(3000, 24) + 5
+    x = ramp(0, 999, (3000, 24), device).sin() + 5
     weight, bias, (mean, var) = x[0].clone(), x[1] - 5, x[2:4].clone()
     running = mean.clone(), var.clone()
     inputs = [t.requires_grad_() for t in (x, weight, bias)]

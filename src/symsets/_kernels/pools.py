@@ -12,7 +12,7 @@ import triton.language as tl
 from torch import Tensor
 from torch.nn.functional import max_pool2d
 
-from symsets._kernels import Pairs
+from symsets._kernels import Pairs, ramp
 
 __all__ = ["INSTEAD", "maxima", "spread", "trial"]
 
@@ -50,7 +50,7 @@ def spread(grad: Tensor, which: Tensor, height: int, width: int, window: int) ->
 
 def trial(device: str = "cuda") -> Pairs:
     """Pool two images, with ties, and their gradient."""
-    x = (3 * torch.linspace(0, 99, 2 * 7 * 9 * 24, device=device).sin()).round().view(2, 7, 9, 24)
+    x = (3 * ramp(0, 99, (2, 7, 9, 24), device).sin()).round()
     x.requires_grad_()
     expected = max_pool2d(x.permute(0, 3, 1, 2), 2).permute(0, 2, 3, 1)
     (of_x,) = torch.autograd.grad(expected.square().sum(), x)

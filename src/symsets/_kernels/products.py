@@ -7,7 +7,7 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-from symsets._kernels import Pairs
+from symsets._kernels import Pairs, ramp
 
 __all__ = ["INSTEAD", "TYPES", "spmm", "trial"]
 
@@ -32,10 +32,12 @@ def trial(device: str = "cuda") -> Pairs:
     """Multiply a small matrix."""
     starts = torch.tensor([0, 2, 2, 5], dtype=torch.int32, device=device)
     columns = torch.tensor([0, 3, 1, 1, 2], dtype=torch.int32, device=device)
-    values = torch.linspace(-1, 2, 5, device=device)
+    values = ramp(-1, 2, (5,), device)
     rows = torch.tensor([0, 0, 2, 2, 2], device=device)
-    dense = torch.zeros(3, 4, device=device).index_put_((rows, columns), values, accumulate=True)
-    x = torch.linspace(-3, 3, 4 * 600, device=device).view(4, 600)
+    dense = torch.zeros(3, 4, dtype=values.dtype, device=device).index_put_(
+        (rows, columns), values, accumulate=True
+    )
+    x = ramp(-3, 3, (4, 600), device)
     expected = (dense[:, :, None] * x).sum(1)  # a product might round more
     return [(spmm(starts, columns, values, x), expected)]
 

@@ -7,7 +7,7 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-from symsets._kernels import Pairs
+from symsets._kernels import Pairs, ramp
 
 __all__ = ["INSTEAD", "share", "top", "trial"]
 
@@ -37,7 +37,7 @@ def share(grad: Tensor, x: Tensor, y: Tensor) -> Tensor:
 
 def trial(device: str = "cuda") -> Pairs:
     """Find the maxima of two sets, with ties, and their gradient."""
-    x = (9 * torch.linspace(0, 99, 2 * 3 * 3000, device=device).sin()).round().view(2, 3, 3000)
+    x = (9 * ramp(0, 99, (2, 3, 3000), device).sin()).round()
     x.requires_grad_()
     expected = x.amax(1)
     (of_x,) = torch.autograd.grad(expected.square().sum(), x)

@@ -48,11 +48,13 @@ class Normalised:
         norm = self.norm
         if not (isinstance(x, Tensor) and norm.training and type(norm) in NORMS):
             return False
+        if is_transformed() or _kernels_for(x) is None:  # on a CPU nothing more is asked
+            return False
         if not (is_bare(norm) and (self.activation is None or is_bare(self.activation))):
             return False
         own = [norm.weight, norm.bias, norm.running_mean, norm.running_var]
         held = [tensor for tensor in own if tensor is not None]
-        if is_transformed(x, *held) or _kernels_for(x) is None:
+        if is_transformed(x, *held):
             return False
         norm._check_input_dim(x)
         return (

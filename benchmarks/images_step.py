@@ -1,12 +1,12 @@
 """How long does a training step on sets of images take, and are its gradients right?
 
 Run ``python benchmarks/images_step.py [--experiment colors] [--model dss-sum] [--device cuda]
-[--data PACK] [--out FILE]``. *Reference style* is the published recipe with both branches of DSS
-applied to every element, one launch after the other; *ours* is the recipe ``ours`` as ``symsets
-run`` trains it (on a GPU: bfloat16, channels last, one CUDA graph per step), once on a fixed batch
-and once with the making of the sets inside the step. Every step of ours is compared, in gradient,
-with plain float64 before it is timed; with a smooth activation and without dropout, since a number
-that rounds to the other side of a kink changes a gradient by a finite amount.
+[--data PACK] [--precisions tf32,float16] [--out FILE]``. *Reference style* is the published recipe
+with both branches of DSS applied to every element, one launch after the other; *ours* is the recipe
+``ours`` as ``symsets run`` trains it (on a GPU: channels last, one CUDA graph per step), once on a
+fixed batch and once with the making of the sets inside the step. Every step of ours is compared, in
+gradient, with plain float64 before it is timed; with a smooth activation and without dropout, since
+a number that rounds to the other side of a kink changes a gradient by a finite amount.
 """
 
 from __future__ import annotations
@@ -82,6 +82,7 @@ def main() -> None:
     parser.add_argument("--model", default="dss-sum")
     parser.add_argument("--data", default="leaves")
     parser.add_argument("--device", default="cpu")
+    parser.add_argument("--precisions", help="separated by commas; all of a device if left out")
     parser.add_argument("--steps", type=int, default=20)
     parser.add_argument("--profile", action="store_true", help="show the dearest kernels")
     parser.add_argument("--out", type=Path)
@@ -95,6 +96,9 @@ def main() -> None:
     x, y = sets.batch(torch.arange(batch, device=options.device))
     fixed = LabelledSets(x, y)
     rows = []
+    precisions = tuple(BOUNDS) if on_gpu else ("float32",)
+    if options.precisions:
+        precisions = tuple(options.precisions.split(","))
 
     def note(style: str, precision: str, took: float, error: float | None) -> None:
         rows.append(
@@ -108,11 +112,12 @@ def main() -> None:
         )
         said = "" if error is None else f"gradient error {error:.1e} (bound {BOUNDS[precision]:g})"
         print(f"{style:32} {precision:9} {took:9.2f} ms   {said}", flush=True)
+        keep(options.out, device=options.device, batch=batch, data=source.name, rows=rows)
 
     rounds = 5 if on_gpu else 4
     here = torch.arange(batch, device=options.device).expand(options.steps, 1, batch)
     anywhere = torch.randint(512, (options.steps, 1, batch), device=options.device)
-    for precision in ("float32", "tf32") if on_gpu else ("float32",):
+    for precision in (p for p in precisions if p in ("float32", "tf32")):
         network = experiment.make_network(options.model, "published", 1.0, options.setting, source)
         network.to(memory_format=torch.contiguous_format)  # type: ignore[call-overload]
         for module in network.modules():
@@ -120,7 +125,7 @@ def main() -> None:
                 module.pool_last = True
         steps = make_steps([network], fixed, experiment.task.loss, precision, captured=False)
         note("reference style", precision, milliseconds([steps], here[:5], 2)[0], None)
-    for precision in BOUNDS if on_gpu else ("float32",):
+    for precision in precisions:
         torch.manual_seed(0)
         network = experiment.make_network(options.model, "ours", 1.0, options.setting, source)
         error = gradient_errors(experiment, network, fixed, precision, captured=on_gpu)
@@ -136,7 +141,6 @@ def main() -> None:
             run(steps, order if on_gpu else order[:1], 0.0)
         key = "self_cuda_time_total" if on_gpu else "self_cpu_time_total"
         print(profile.key_averages().table(sort_by=key, row_limit=25, max_name_column_width=90))
-    keep(options.out, device=options.device, batch=batch, data=source.name, rows=rows)
 
 
 if __name__ == "__main__":

@@ -18,7 +18,7 @@ from pathlib import Path
 import torch
 from kept import keep
 from steps import make_steps, milliseconds, run
-from torch import nn
+from torch import Tensor, nn
 
 from symsets import DSS
 from symsets.data import LabelledSets
@@ -46,25 +46,29 @@ def smooth(network: nn.Module) -> nn.Module:
     return network
 
 
-def gradient_errors(
+def exact_gradients(
+    experiment: Experiment, network: nn.Module, fixed: LabelledSets
+) -> dict[str, Tensor]:
+    """The gradients of the smooth network on one batch, in plain float64."""
+    exact = smooth(network).to(fixed.device, torch.float64).train()
+    double = fixed.to(fixed.device, torch.float64)
+    y = double.y.double() if double.y.is_floating_point() else double.y
+    experiment.task.loss(exact(double.x), y).backward()
+    return {name: p.grad for name, p in exact.named_parameters() if p.grad is not None}
+
+
+def gradient_error(
     experiment: Experiment,
     network: nn.Module,
     fixed: LabelledSets,
     precision: str,
+    gradients: dict[str, Tensor],
     *,
     captured: bool,
 ) -> float:
     """The largest relative error of a gradient after one step at learning rate 0."""
-    network = smooth(network)
-    state = {name: value.clone() for name, value in network.state_dict().items()}
-    steps = make_steps([network], fixed, experiment.task.loss, precision, captured=captured)
+    steps = make_steps([smooth(network)], fixed, experiment.task.loss, precision, captured=captured)
     run(steps, torch.arange(fixed.num_sets)[None, None].to(fixed.device), 0.0)
-    network.load_state_dict(state)
-    exact = network.to(fixed.device, torch.float64).train()
-    double = fixed.to(fixed.device, torch.float64)
-    y = double.y.double() if double.y.is_floating_point() else double.y
-    experiment.task.loss(exact(double.x), y).backward()
-    gradients = {name: p.grad for name, p in exact.named_parameters() if p.grad is not None}
     scale = max(g.norm().item() for g in gradients.values())
     worst = 0.0
     for name, p in steps.ensemble.stacked.named_parameters():
@@ -125,16 +129,19 @@ def main() -> None:
                 module.pool_last = True
         steps = make_steps([network], fixed, experiment.task.loss, precision, captured=False)
         note("reference style", precision, milliseconds([steps], here[:5], 2)[0], None)
-    for precision in precisions:
+
+    def ours() -> nn.Module:
         torch.manual_seed(0)
-        network = experiment.make_network(options.model, "ours", 1.0, options.setting, source)
-        error = gradient_errors(experiment, network, fixed, precision, captured=on_gpu)
+        return experiment.make_network(options.model, "ours", 1.0, options.setting, source)
+
+    exact = exact_gradients(experiment, ours(), fixed)
+    for precision in precisions:
+        error = gradient_error(experiment, ours(), fixed, precision, exact, captured=on_gpu)
         for style, data, order in (
             ("ours, one batch", fixed, here),
             ("ours, sets made in the step", sets, anywhere),
         ):
-            network = experiment.make_network(options.model, "ours", 1.0, options.setting, source)
-            steps = make_steps([network], data, experiment.task.loss, precision, captured=on_gpu)
+            steps = make_steps([ours()], data, experiment.task.loss, precision, captured=on_gpu)
             note(style, precision, milliseconds([steps], order, rounds)[0], error)
     if options.profile:
         with torch.profiler.profile() as profile:

@@ -11,7 +11,7 @@ def photographs(num=3, size=32):
     return torch.randint(256, (num, 3, size, size), dtype=torch.uint8)
 
 
-def kernels(*shape, shake=22.0, dtype=torch.float64):
+def kernels(*shape, shake=28.0, dtype=torch.float64):
     def uniform(*sizes):
         return torch.rand(sizes, dtype=dtype)
 
@@ -39,22 +39,26 @@ def moments(k):
 def test_kernels_are_not_centred_and_shots_of_a_burst_differ():
     centre, _ = moments(kernels(400, 5))
     offset = centre.norm(dim=-1)
-    assert 1.4 < offset.mean() < 2.3  # 1.5 px along each axis: 1.9 on average
+    assert 4.5 < offset.mean() < 6.5
     assert (offset > 0.5).double().mean() > 0.9
-    assert centre.mean((0, 1)).abs().max() < 0.15  # in no direction more than in others
-    assert abs(centre[..., 0].std() - centre[..., 1].std()) < 0.15
+    assert centre.mean((0, 1)).abs().max() < 0.4  # in no direction more than in others
+    assert abs(centre[..., 0].std() - centre[..., 1].std()) < 0.4
     between = (centre - centre.mean(1, keepdim=True)).norm(dim=-1)
     assert between.mean() > 1
 
 
-def test_longer_paths_blur_more_and_none_is_a_shift():
+def test_every_path_begins_where_the_target_is():
+    k = kernels(400)
+    assert k[:, RADIUS, RADIUS].min() > 0.9 / bursts.POINTS  # where it was when it set off
+    still = kernels(50, shake=0.0)
+    torch.testing.assert_close(still[:, RADIUS, RADIUS], torch.ones(50, dtype=k.dtype))
+
+
+def test_longer_paths_blur_more():
     _, long = moments(kernels(300))
     _, short = moments(kernels(300, shake=5.0))
     assert long.mean() > 3 * short.mean()
-    assert long.sqrt().max() < 22 / 2 + 1
-    still = kernels(50, shake=0.0)
-    assert (still > 1e-9).sum((-2, -1)).max() <= 4  # one point between four pixels
-    assert moments(still)[1].max() <= 0.5 + 1e-9  # of a bilinear splat, at most
+    assert long.sqrt().max() < 28 / 2 + 1
 
 
 def test_paths_that_would_leave_stay_at_the_border():
@@ -79,7 +83,7 @@ def test_blur_is_a_convolution_with_mirrored_borders():
 
 def test_blur_agrees_with_a_direct_convolution_of_torch():
     scene, k = torch.randn(1, 1, 3, 16, 16, dtype=torch.float64), kernels(1, 2)
-    padded = F.pad(scene[0], [RADIUS] * 4, mode="reflect")  # (1, 3, 36, 36)
+    padded = F.pad(scene[0], [RADIUS] * 4, mode="reflect")  # (1, 3, 46, 46)
     for n in range(2):
         weight = k[0, n].flip(-1, -2).expand(3, 1, -1, -1)  # conv2d correlates
         expected = F.conv2d(padded, weight, groups=3)

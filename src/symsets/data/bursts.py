@@ -14,7 +14,7 @@ from symsets.data.made import MadeSets
 
 __all__ = ["BurstSets", "median", "shake_kernels"]
 
-RADIUS = 10  # px: kernels are 21 pixels wide
+RADIUS = 15  # px: kernels are 31 pixels wide
 POINTS = 48  # of a camera's path
 
 
@@ -23,7 +23,8 @@ class BurstSets(MadeSets):
 
     After Aittala and Durand (2018): every shot has a blur kernel of its own, the path of a shaking
     hand, not centred, so shots are also shifted against each other; and Gaussian noise whose
-    strength is that of the burst. Values are in [−1, 1] and clipped. The target is the scene.
+    strength is that of the burst. Values are in [−1, 1] and clipped. The target is the scene as it
+    stood when the shutters opened: where all paths begin, so a burst tells where it is.
 
     Args:
         images: Photographs ``(M, 3, S, S)``, bytes.
@@ -54,7 +55,7 @@ class BurstSets(MadeSets):
         num_elements: int = 5,
         size: int = 128,
         noise: float = 10.0,
-        shake: float = 22.0,
+        shake: float = 28.0,
         seed: int = 0,
     ) -> None:
         super().__init__(images, num_sets, seed=seed)
@@ -93,9 +94,9 @@ def shake_kernels(
 ) -> Tensor:
     """Draw blur kernels ``(*shape, k, k)``: how long a shaking camera was where.
 
-    A camera starts at a random place near the middle, with a random velocity that random pushes
-    change; the length of the path is uniform in [0, ``shake``] pixels, and where it would leave
-    the window it stays at the border. Every kernel sums to one.
+    A camera starts in the middle, with a random velocity that random pushes change; the length of
+    the path is uniform in [0, ``shake``] pixels, and where it would leave the window it stays at
+    the border. Every kernel sums to one.
 
     Args:
         shape: How many.
@@ -108,8 +109,7 @@ def shake_kernels(
     velocity = drift + 1.5 * pushes
     length = velocity.norm(dim=-1, keepdim=True).sum(-2, keepdim=True)
     path = (velocity * (shake * uniform(*shape, 1, 1) / length.clamp(min=1e-6))).cumsum(-2)
-    start = 1.5 * normal(*shape, 1, 2)
-    place = (path - path.mean(-2, keepdim=True) + start).clamp(-RADIUS, RADIUS)
+    place = (path - path[..., :1, :]).clamp(-RADIUS, RADIUS)
     grid = torch.arange(-RADIUS, RADIUS + 1, device=place.device, dtype=place.dtype)
     # Bilinear splats of all points of a path, added up as a product of two matrices.
     hats = (1 - (place[..., None] - grid).abs()).clamp(min=0)  # (*shape, POINTS, 2, k)
@@ -119,16 +119,15 @@ def shake_kernels(
 
 def _blur(scene: Tensor, kernels: Tensor) -> Tensor:
     """Convolve scenes ``(B, 1, C, S, S)`` with kernels ``(B, N, k, k)``; borders are mirrored."""
-    k = kernels.shape[-1]
     side = scene.shape[-1]
     mirrored = F.pad(scene[:, 0], [RADIUS] * 4, mode="reflect")
-    length = side + 2 * RADIUS + k - 1
+    length = math.ceil((side + 2 * RADIUS) / 16) * 16  # such lengths are fast
     shape = (length, length)
     product = (
         torch.fft.rfft2(mirrored, shape)[:, None] * torch.fft.rfft2(kernels, shape)[:, :, None]
     )
     whole = torch.fft.irfft2(product, shape)
-    inside = slice(2 * RADIUS, 2 * RADIUS + side)
+    inside = slice(2 * RADIUS, 2 * RADIUS + side)  # what comes round the edge ends before
     return whole[..., inside, inside]
 
 

@@ -1,6 +1,7 @@
 import pytest
 import torch
 import torch.nn.functional as F
+from torch import nn
 
 from symsets import RaggedSets
 from symsets.models import build
@@ -144,9 +145,20 @@ def test_the_published_bottleneck_sees_a_corner_and_ours_everything():
     assert small("dss-sum", "ours").pools[-1](x).item() == 1
 
 
-def test_merged_images_stay_in_range():
-    net = small("dss-sum", task="merge").eval()
+@pytest.mark.parametrize("recipe", RECIPES)
+def test_merged_images_stay_in_range(recipe):
+    net = small("dss-sum", recipe, task="merge").eval()
     assert net(1e6 * torch.randn(1, 2, 3, 64, 64)).abs().max() <= 1
+
+
+@pytest.mark.parametrize("recipe", RECIPES)
+def test_ours_learns_what_the_mean_of_a_burst_lacks(recipe):
+    net = small("dss-max", recipe, task="merge").eval()
+    x = torch.rand(2, 3, 3, 64, 64) - 0.5
+    for weight in net.head.parameters():
+        nn.init.zeros_(weight)
+    expected = x.mean(1) if recipe == "ours" else torch.zeros(2, 3, 64, 64)
+    torch.testing.assert_close(net(x), expected)
 
 
 @pytest.mark.parametrize("task", ["transform", "merge"])

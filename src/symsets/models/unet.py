@@ -23,7 +23,7 @@ from symsets.models.registry import register_network
 from symsets.nn import Merge, Sequential
 from symsets.nn._applied import applied
 from symsets.nn.base import SetModule
-from symsets.sets import Sets, fold, map_elements
+from symsets.sets import Sets, fold, map_elements, pool
 
 __all__ = ["UNet"]
 
@@ -73,7 +73,7 @@ class UNet(nn.Module):
 
     With task ``"transform"`` a 1×1 layer (a set layer for DSS, a Siamese one otherwise) ends the
     network; with ``"merge"`` the maximum over the set, two 3×3 convolutions and a clamp to
-    [−1, 1].
+    [−1, 1], before which recipe ``"ours"`` adds the mean of the set: it learns what the mean lacks.
 
     The published form has the released numbers of parameters: for ``"siamese-ds"`` and
     ``"sridhar"``, DSS, and ``"aittala"`` 5,243,673, 5,252,418 and 5,144,644 (64 px, transform)
@@ -87,8 +87,9 @@ class UNet(nn.Module):
             DSS (the context after it is pooled), plain sums, a last pooling that sees the 2×2
             corner of each 8×8 window, enlarging with aligned corners, and batch normalisation
             after the last layer of ``"transform"``. ``"ours"`` divides sums by the set size,
-            normalises once after the branches are added, pools all of the 8×8 window, and leaves
-            the output as it is.
+            normalises once after the branches are added, pools all of the 8×8 window, leaves the
+            output of ``"transform"`` as it is, and adds the mean of the set to that of ``"merge"``
+            if both have as many channels.
         widths: Channels per resolution; those of the recipe if left out. For ``"aittala"`` they
             are those of its map, doubled by concatenation.
         task: ``"transform"`` or ``"merge"``.
@@ -164,6 +165,9 @@ class UNet(nn.Module):
         self._make_decoder(layers, channels, last)
         head = _transform_head if task == "transform" else _merge_head
         self.head = head(layers, last + channels[0], out_channels)
+        merges = task == "merge"
+        self.clamp = nn.Hardtanh(-1, 1) if merges else nn.Identity()
+        self.adds_mean = merges and not layers.published and in_channels == out_channels
 
     def _make_encoder(self, layers: Layers, in_channels: int, channels: list[int]) -> None:
         inputs = [in_channels, *channels[:-1]]
@@ -200,16 +204,18 @@ class UNet(nn.Module):
                 f"x must have images whose height and width {self.stride} divides, "
                 f"got {height}×{width}"
             )
+        mean = pool(x, "mean") if self.adds_mean else None
         skips = []
-        for block, pool in zip(self.encoder, self.pools, strict=True):
+        for block, shrink in zip(self.encoder, self.pools, strict=True):
             x = block(x)
             skips.append(x)
-            x = map_elements(x, applied(pool))
+            x = map_elements(x, applied(shrink))
         x = self.bottleneck(x)
         *joins, last = self.joins
         for join, block in zip(joins, self.decoder, strict=True):
             x = block(join(x, skips.pop()))
-        return self.head(last(x, skips.pop()))
+        y = self.head(last(x, skips.pop()))
+        return self.clamp(y if mean is None else y + mean)
 
 
 class _Join(SetModule):
@@ -267,6 +273,5 @@ def _merge_head(layers: Layers, in_channels: int, out_channels: int) -> Merge:
         Conv2d(in_channels, inner, 3, padding=1),
         nn.ReLU(),
         Conv2d(inner, out_channels, 3, padding=1),
-        nn.Hardtanh(-1, 1),
     )
     return Merge(picture, pool="max")

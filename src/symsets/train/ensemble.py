@@ -44,15 +44,21 @@ class Ensemble(nn.Module):
         self.size = len(networks)
         self.batched = batched
         self.stacked = copy.deepcopy(networks[0])
-        members = [dict(network.state_dict(keep_vars=True)) for network in networks]
-        for name, value in list(members[0].items()):
+        members = [_tensors(network) for network in networks]
+        made: dict[int, Tensor] = {}  # a weight with two names stays one
+        for name, value in members[0].items():
             owner, _, leaf = name.rpartition(".")
-            together = _stacked([member[name].detach() for member in members])
             module = self.stacked.get_submodule(owner)
+            if id(value) not in made:
+                together = _stacked([member[name].detach() for member in members])
+                if isinstance(value, nn.Parameter):
+                    together = nn.Parameter(together, requires_grad=value.requires_grad)
+                made[id(value)] = together
             if isinstance(value, nn.Parameter):
-                module.register_parameter(leaf, nn.Parameter(together))
+                module.register_parameter(leaf, made[id(value)])
             else:
-                module.register_buffer(leaf, together)
+                persistent = leaf not in module._non_persistent_buffers_set
+                module.register_buffer(leaf, made[id(value)], persistent=persistent)
         # Its own weights are never used; a list keeps it out of the parameters.
         self._template = [copy.deepcopy(networks[0]).to("meta")]
         if batched:
@@ -84,7 +90,7 @@ class Ensemble(nn.Module):
                     f"got {len(value)}"
                 )
         self.template.train(self.training)
-        state = dict(self.stacked.named_parameters()) | dict(self.stacked.named_buffers())
+        state = _tensors(self.stacked)
         if self.size == 1:
             # Not value[0]: the gradient of a selection is a copy into zeros.
             alone = {name: value.squeeze(0) for name, value in state.items()}
@@ -102,6 +108,12 @@ class Ensemble(nn.Module):
     def member_state(self, k: int) -> dict[str, Tensor]:
         """Return a copy of the state of member ``k``, as the network names it."""
         return {name: v[k].detach().clone() for name, v in self.stacked.state_dict().items()}
+
+
+def _tensors(network: nn.Module) -> dict[str, Tensor]:
+    """Return all parameters and buffers, also those that are not saved, by all their names."""
+    parameters = network.named_parameters(remove_duplicate=False)
+    return {**dict(parameters), **dict(network.named_buffers(remove_duplicate=False))}
 
 
 def _side_by_side(member: Callable[..., Tensor], inputs: Sequence[Tensor]) -> list[Tensor]:

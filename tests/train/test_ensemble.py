@@ -5,8 +5,12 @@ import torch
 from torch import nn
 from torch.nn.functional import cross_entropy
 
+from symsets.data import LabelledSets
 from symsets.models.signals import SignalNetwork
 from symsets.train.ensemble import Ensemble
+from symsets.train.fitting import fit
+from symsets.train.metrics import ACCURACY, Task
+from symsets.train.plan import Plan
 from symsets.train.statistics import refresh_statistics
 
 
@@ -114,3 +118,46 @@ def test_networks_without_statistics_are_left_alone():
         yield
 
     refresh_statistics(ensemble, none())
+
+
+class Peculiar(nn.Module):
+    """A network with a frozen weight, a tied one, and a buffer that is not saved."""
+
+    def __init__(self):
+        super().__init__()
+        self.frozen = nn.Linear(3, 3).requires_grad_(False)
+        self.first = nn.Linear(3, 3)
+        self.second = nn.Linear(3, 3)
+        self.second.weight = self.first.weight
+        self.register_buffer("mask", torch.rand(3), persistent=False)
+
+    def forward(self, x):
+        return self.second(self.first(self.frozen(x * self.mask)).tanh())
+
+
+@pytest.mark.parametrize("num", [1, 3])  # three: as long as the buffer
+@pytest.mark.parametrize("batched", [True, False])
+def test_frozen_and_tied_weights_and_unsaved_buffers_stay_so(batched, num):
+    nets, x = [Peculiar() for _ in range(num)], torch.randn(num, 5, 3)
+    ensemble = Ensemble(nets, batched=batched)
+    out = ensemble(x)
+    torch.testing.assert_close(out, torch.stack([net(x[k]) for k, net in enumerate(nets)]))
+    assert len(list(ensemble.parameters())) == len(list(nets[0].parameters()))
+    assert ensemble.stacked.second.weight is ensemble.stacked.first.weight
+    assert "mask" not in ensemble.member_state(0)
+    out.sum().backward()
+    assert ensemble.stacked.frozen.weight.grad is None
+    nets[0](x[0]).sum().backward()
+    ours = ensemble.stacked.first.weight.grad[0]
+    torch.testing.assert_close(ours, nets[0].first.weight.grad)
+
+
+def test_fitting_leaves_frozen_weights_alone():
+    net = Peculiar()
+    data = LabelledSets(torch.randn(32, 3), torch.randint(3, (32,)))
+    task = Task(cross_entropy, (ACCURACY,))
+    (fitted,) = fit([net], [0], Plan(epochs=2, batch_size=8), data, data, task)
+    after = fitted.best
+    assert torch.equal(after["frozen.weight"], net.frozen.weight)
+    assert not torch.equal(after["first.weight"], net.first.weight)
+    assert torch.equal(after["first.weight"], after["second.weight"])

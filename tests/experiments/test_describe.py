@@ -1,11 +1,12 @@
 """What users type, and what becomes of it."""
 
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 import pytest
 
-from symsets.experiments import bursts, colors, signals
+from symsets.experiments import bursts, colors, signals, views
 from symsets.experiments.describe import data_slug, make_study
 from symsets.train.records import write_json
 from symsets.train.runs import claim_directory
@@ -13,6 +14,7 @@ from symsets.train.runs import claim_directory
 
 @dataclass
 class Named:
+    root: Path | None = None
     name: str = "my photos"
 
 
@@ -21,12 +23,40 @@ def test_data_of_one_name_but_other_contents_get_other_names(tmp_path):
     for place, content in (("a", [1]), ("b", [2]), ("c", [1])):
         (tmp_path / place).mkdir()
         np.savez(tmp_path / place / "x.npz", images=np.array(content))
-        slugs.append(data_slug(str(tmp_path / place / "x.npz"), Named()))
+        slugs.append(data_slug("x", Named(tmp_path / place / "x.npz")))
     assert slugs[0] == slugs[2] != slugs[1]
-    before = data_slug(str(tmp_path / "a"), Named())
-    (tmp_path / "a" / "more.txt").write_text("new")
-    assert data_slug(str(tmp_path / "a"), Named()) != before
-    assert data_slug("embedded", Named()) == "my_photos"
+    folder = tmp_path / "a"
+    before = data_slug(str(folder), Named(folder))
+    (folder / "more.txt").write_text("new")
+    assert data_slug(str(folder), Named(folder)) != before
+    assert data_slug("places365", Named(folder)) == "my_photos"  # known by its name
+
+
+def test_packs_are_told_apart_wherever_they_are_found(tmp_path, monkeypatch):
+    slugs = []
+    for place, num in (("a", 9), ("b", 12)):
+        (tmp_path / place).mkdir()
+        np.savez(
+            tmp_path / place / "mine.npz",
+            data=np.zeros(num, dtype=np.uint8),
+            offsets=np.arange(num + 1),
+            split=np.arange(num) % 3,
+            name=np.array([f"class/{i}.jpg" for i in range(num)]),
+        )
+        monkeypatch.setenv("SYMSETS_DATA", str(tmp_path / place))
+        by_path = str(tmp_path / place / "mine.npz")
+        for data in ("mine", by_path):
+            slugs.append(data_slug(data, colors.EXPERIMENT.open_source(data, 0)))
+    assert slugs[0] == slugs[1] != slugs[2] == slugs[3]
+
+
+@pytest.mark.parametrize("experiment", [colors, views])
+def test_a_folder_called_embedded_is_not_the_embedded_data(experiment, tmp_path, monkeypatch):
+    source = experiment.EXPERIMENT.open_source("embedded", 0)
+    before = data_slug("embedded", source)
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "embedded").write_text("not a pack")
+    assert data_slug("embedded", source) == before
 
 
 def test_recipe_published_takes_as_many_epochs_as_the_paper(tmp_path):

@@ -76,9 +76,13 @@ def data_slug(data: str, source: Source) -> str:
 
 
 def _path_of(data: str, source: Source) -> Path | None:
-    """Return the folder or file that a source reads, if it reads one of a user."""
-    path = getattr(source, "path", data)
-    return Path(path) if Path(path).exists() else None
+    """Return the pack that a source reads, or its folder if that is what the user named."""
+    place = getattr(source, "path", None) or getattr(source, "root", None)
+    if place is None:
+        return None
+    path = Path(place)
+    named = path.is_dir() and Path(data).is_dir() and path.samefile(data)
+    return path if named or path.is_file() else None
 
 
 def _contents(path: Path) -> str:

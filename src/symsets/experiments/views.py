@@ -118,7 +118,12 @@ class Objects:
     @property
     def name(self) -> str:
         """What tables call the data."""
-        return "generated objects" if self.data == "embedded" else Path(self.data).name
+        return self.root.resolve().name if self.root else "generated objects"
+
+    @property
+    def root(self) -> Path | None:
+        """The folder of a user."""
+        return None if self.data == "embedded" else Path(self.data)
 
     def views(self, category: str, split: str, num: int, device: str, **options: Any) -> Views:
         """Return the views of some objects of a split."""

@@ -55,12 +55,11 @@ def test_evaluation_uses_every_crop_once_before_any_twice():
     assert len(sets.part(0, 25)[1]) == 25
 
 
-def test_fewer_sets_see_a_smaller_share_of_all_crops():
+def test_fewer_sets_come_from_the_same_crops():
     sets = CentralFrameSets(clock(100), 1000, skip=1)
     some = sets.first(100)
     start, _ = checked(*some.batch(torch.arange(1000)), 1)
-    assert len(start.unique()) == 10  # of 94
-    assert len(sets.first(1000).starts) == 94
+    assert len(start.unique()) == 94  # and so whatever the largest number of sets is
     moved = some.to("cpu", torch.float64)
     assert moved.batch(torch.arange(4))[0].dtype == torch.float64
     assert moved.num_sets == 100

@@ -87,3 +87,14 @@ def test_bad_input_gets_a_sentence(views):
         union_of_views(RaggedSets(torch.zeros(1, 7, 8, 8), [1, 0]))
     with pytest.raises(ValueError, match=r"points must be of 3 objects, got 2"):
         reconstruction_errors(views.targets, views.points[:2])
+
+
+def test_networks_of_other_types_get_their_own():
+    net = nn.Conv3d(3, 7, 1).double()
+
+    def per_view(x):
+        return net(x.transpose(1, 2)).transpose(1, 2)
+
+    net_of_views = nn.Module()
+    net_of_views.map, net_of_views.forward = net, per_view
+    assert predict(net_of_views, torch.rand(3, 2, 3, 4, 4), batch_size=2).dtype == torch.float64

@@ -252,6 +252,21 @@ def test_many_networks_run_at_once_under_vmap():
     assert torch.allclose(together, torch.stack([graph.propagate(x) for x in many]))
 
 
+@pytest.mark.parametrize("out_channels", [2, 5])  # the product before the map, and after it
+@pytest.mark.parametrize("directed", [True, False])
+def test_forward_derivatives_are_those_of_the_dense_product(directed, out_channels):
+    graph, layer = random_graph(directed=directed), GraphConv(3, out_channels).double()
+    x, v = values((4, 3, V)), values((4, 3, V))
+    _, slope = torch.func.jvp(lambda z: layer(z, graph), (x,), (v,))
+    zero = torch.zeros_like(v)
+    torch.testing.assert_close(slope, layer(v, graph) - layer(zero, graph))  # affine in x
+    _, second = torch.func.jvp(
+        torch.func.grad(lambda z: layer(z, graph).square().sum()), (x,), (v,)
+    )
+    f = torch.func.grad(lambda z: layer(z, graph).square().sum())
+    torch.testing.assert_close(second, f(x + v) - f(x))  # linear in x
+
+
 @pytest.mark.parametrize("out_channels", [2, 4])
 def test_the_output_lies_as_sums_over_sets_want_it(out_channels):
     y = GraphConv(3, out_channels)(torch.randn(2, 3, V), random_graph())

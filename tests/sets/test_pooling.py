@@ -60,6 +60,11 @@ def test_empty_sets_pool_to_zero(how):
     assert (pool(RaggedSets(torch.ones(2, 3), [0, 2]), how)[0] == 0).all()
 
 
+def test_the_maximum_of_no_whole_numbers_is_a_whole_number_of_their_type():
+    ints = torch.zeros(1, 0, 3, dtype=torch.int32)
+    assert pool(ints, "max").dtype == pool(RaggedSets(ints[0], [0]), "max").dtype == torch.int32
+
+
 @pytest.mark.parametrize("how", HOW)
 def test_nan_stays_in_its_set(ragged, how):
     clean = pool(ragged, how)

@@ -19,9 +19,9 @@ class CentralFrameSets(MadeSets):
 
     A set has the frames :math:`s, s + k, \dots, s + (N - 1) k` of one sequence in random order;
     the target is the place of frame :math:`s + k (N - 1) / 2`. In training all starts :math:`s`
-    in all sequences are equally likely each time. For evaluation every set has a start of its
-    own, as long as there are enough. Sequences that are too short
-    for one set are left out; see :attr:`note`.
+    in all sequences are equally likely each time, however few sets a pass has. For evaluation every
+    set has a start of its own, as long as there are enough. Sequences that are too short for one
+    set are left out; see :attr:`note`.
 
     Args:
         motions: Of one split.
@@ -103,12 +103,6 @@ class CentralFrameSets(MadeSets):
         """Make sets and targets of their starts ``(B,)`` and orders ``(B, N)``."""
         target = (order == self.num_frames // 2).int().argmax(1)
         return self.material[start[:, None] + self.skip * order], target
-
-    def first(self, num: int) -> Any:
-        """Return a supply of so many sets, with as small a share of all starts."""
-        fewer = super().first(num)
-        fewer.starts = self.starts[: -(-len(self.starts) * num // self.num_sets)]
-        return fewer
 
     def to(self, device: torch.device | str, dtype: torch.dtype | None = None) -> Any:
         """Move the shapes; sets come in the given type from now on."""

@@ -243,9 +243,9 @@ class Study:
         run = self._run_of(group, seed)
         found = None
         if not fitted.failed and fitted.best:  # no epoch is best if all metrics are NaN
-            network.load_state_dict(fitted.best)
             dtype = torch.float64 if plan.precision == "float64" else torch.float32
-            ensemble = Ensemble([network.to(self.device, dtype)])
+            network.to(self.device, dtype).load_state_dict(fitted.best)  # no digit is lost
+            ensemble = Ensemble([network])
             found = evaluate(
                 ensemble,
                 test,

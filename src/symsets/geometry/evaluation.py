@@ -23,15 +23,15 @@ def predict(network: nn.Module, image: Tensor, *, batch_size: int = 16) -> Tenso
 
     Args:
         network: Of images ``(B, N, 3, H, W)``; its mode is restored.
-        image: All sets, on any device.
+        image: All sets, on any device and of any type.
         batch_size: Sets at once.
     """
-    device = next(network.parameters()).device
+    like = next(network.parameters())
     training = network.training
     network.eval()
     try:
         with torch.no_grad():
-            parts = [network(some.to(device)) for some in image.split(batch_size)]
+            parts = [network(some.to(like)) for some in image.split(batch_size)]
     finally:
         network.train(training)
     return torch.cat(parts)

@@ -147,12 +147,17 @@ class _Product(torch.autograd.Function):
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Tensor, ...], output: Tensor) -> None:
         ctx.save_for_backward(*inputs[:6])
+        ctx.save_for_forward(*inputs[:6])
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
         saved = ctx.saved_tensors  # read once: a checkpoint allows no second time
         matrix, transposed = saved[:3], saved[3:]
         return *[None] * 6, _product(*transposed, *matrix, grad.contiguous())
+
+    @staticmethod
+    def jvp(ctx: Any, *tangents: Tensor) -> Tensor:
+        return _product(*ctx.saved_tensors, tangents[6].contiguous())
 
     @staticmethod
     def vmap(info: Any, in_dims: tuple[int | None, ...], *inputs: Tensor) -> tuple[Tensor, int]:

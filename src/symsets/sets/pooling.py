@@ -204,7 +204,7 @@ def _max(x: Sets) -> Tensor:
     dense = _as_dense(x)
     if dense is not None:
         if dense.shape[1] == 0:
-            return dense.sum(1)
+            return dense.sum(1, dtype=dense.dtype)
         top = kernel_maximum(dense)
         return _reduce(dense, lambda t, axis: t.amax(axis)) if top is None else top
     assert isinstance(x, RaggedSets)

@@ -17,6 +17,7 @@ from typer.testing import CliRunner
 import symsets
 from symsets.cli import app
 from symsets.experiments import search, signals, study
+from symsets.experiments.describe import make_study
 from symsets.experiments.study import Study
 from symsets.train.records import read_records
 
@@ -178,7 +179,7 @@ def test_a_folder_with_other_things_is_refused(tmp_path):
 def test_an_unreadable_checkpoint_is_one_line_and_loses_nothing(tmp_path):
     out = tmp_path / "study"
     run(out, "--models", "mlp")
-    (out / "unfinished" / "dss-sum-128-0-0.ckpt").write_bytes(b"torn")
+    (out / "unfinished" / "dss-sum-128-0.ckpt").write_bytes(b"torn")
     result = run(out, "--models", "mlp,dss-sum")
     assert result.exit_code == 2
     assert "cannot be read" in result.stderr
@@ -233,3 +234,51 @@ def test_seeds_can_be_trained_together(tmp_path):
     assert run(out, "--models", "dss-sum", "--seeds", "2", "--together").exit_code == 0
     config = json.loads((out / "runs" / "dss-sum-ours-128-seed1" / "config.json").read_text())
     assert config["seeds_together"] == [0, 1]
+
+
+def together(out):
+    return make_study(
+        signals.EXPERIMENT, out, preset="smoke", models="dss-sum", seeds=3, together=True
+    )
+
+
+class StoppedError(Exception):
+    pass
+
+
+def test_seeds_that_began_together_end_so_after_an_interrupt(tmp_path, monkeypatch):
+    begun, finish = together(tmp_path), Study._finish
+
+    def interrupted(self, group, seed, *args):
+        if seed == 1:
+            raise StoppedError
+        return finish(self, group, seed, *args)
+
+    monkeypatch.setattr(Study, "_finish", interrupted)
+    with pytest.raises(StoppedError):
+        begun.run_group(begun.groups[0], lambda epoch, value: None)
+    monkeypatch.setattr(Study, "_finish", finish)
+    again, epochs = together(tmp_path), []
+    (group,) = again.groups
+    assert group.seeds == (1, 2)
+    records = again.run_group(group, lambda epoch, value: epochs.append(epoch))
+    assert [record.seed for record in records] == [1, 2]
+    assert epochs == []  # nothing was trained again
+    assert not list((tmp_path / "unfinished").glob("*.ckpt"))
+
+
+def test_seeds_that_began_together_go_on_without_one_that_is_finished(tmp_path):
+    def stop(epoch, value):
+        if epoch == 2:
+            raise StoppedError
+
+    begun = together(tmp_path)
+    with pytest.raises(StoppedError):
+        begun.run_group(begun.groups[0], stop)
+    alone = make_study(signals.EXPERIMENT, tmp_path, preset="smoke", models="dss-sum", seeds=3)
+    alone.run_group(alone.groups[1], lambda epoch, value: None)
+    again = together(tmp_path)
+    assert again.groups[0].seeds == (0, 2)
+    again.run_group(again.groups[0], lambda epoch, value: None)
+    assert not together(tmp_path).groups
+    assert not list((tmp_path / "unfinished").glob("*.ckpt"))

@@ -148,3 +148,21 @@ def test_a_broken_search_is_one_sentence(signals):
 def test_no_folder_is_one_sentence():
     with pytest.raises(ValueError, match="directories must name at least one folder"):
         gather([])
+
+
+def test_one_run_repeated_in_another_folder_is_still_one(tmp_path):
+    base = {"experiment": "e", "metric": "accuracy", "model": "mean-shape", "value": 0.355}
+    for name, command in (("a", "symsets run e"), ("b", "symsets run e --seeds 3")):
+        (tmp_path / name).mkdir()
+        write_records(tmp_path / name / "results.json", [Record(command=command, **base)])
+    assert gather([tmp_path / "a", tmp_path / "b"]).comparisons[0].score("mean-shape").count == 1
+
+
+@pytest.mark.parametrize("other", [{"value": 0.9}, {"epochs": 30}])
+def test_two_results_of_one_run_are_refused(tmp_path, other):
+    base = {"experiment": "e", "metric": "accuracy", "model": "dss-sum", "value": 0.5, "epochs": 3}
+    for name, more in (("a", {}), ("b", other)):
+        (tmp_path / name).mkdir()
+        write_records(tmp_path / name / "results.json", [Record(**base | more)])
+    with pytest.raises(ValueError, match=r"a and .*b have two results of one run: accuracy of dss"):
+        gather([tmp_path / "a", tmp_path / "b"])

@@ -1,5 +1,6 @@
 """The page, the Markdown and the figures, as files."""
 
+import json
 import re
 import shutil
 import subprocess
@@ -245,3 +246,12 @@ def test_settings_that_the_paper_lacks_come_last(tmp_path):
     page = report.write([tmp_path]).markdown.read_text()
     places = [page.index(f"### shapes, {name}") for name in ("graphs", "points", "full-points")]
     assert places == sorted(places)
+
+
+def test_a_search_is_shown_in_the_metric_of_its_own_experiment(signals, colors):
+    rates = {"dss-sum": {"0.1": 30.0, "0.001": 1.9}}
+    (colors / "search.json").write_text(json.dumps(rates))
+    table = report.write([signals, colors]).tables[-1]
+    shown = str(table)
+    assert "1.90" in shown
+    assert "190" not in shown

@@ -74,6 +74,7 @@ class Study:
         self.settings = settings
         self.source = source
         self.device = device
+        self.together = together
         if is_first():
             configuration = {
                 "experiment": experiment.name,
@@ -81,10 +82,10 @@ class Study:
                 "width": preset.width,
             }
             claim_directory(out, configuration)
-        self.groups = self._open_groups(together=together)
+        self.groups = self._open_groups()
         self._sets: dict[tuple[str, str], Supply] = {}
 
-    def _open_groups(self, *, together: bool) -> list[Group]:
+    def _open_groups(self) -> list[Group]:
         """Return the groups that still have to run, the largest training sets first."""
         groups = []
         preset, costs = self.preset, self.experiment.relative_cost
@@ -96,7 +97,7 @@ class Study:
                         for seed in range(preset.seeds)
                         if not self.run(setting, model, size, seed).finished
                     ]
-                    parts = [tuple(open_)] if together else [(seed,) for seed in open_]
+                    parts = [tuple(open_)] if self.together else [(seed,) for seed in open_]
                     groups += [
                         Group(setting, model, size, epochs, part, costs.get(model, 1.0))
                         for part in parts
@@ -189,14 +190,12 @@ class Study:
         rate = self.learning_rate(group.setting, group.model)
         plan = self.plan(group.setting, group.epochs, rate)
         plan = plan.validating_after(STEPS_PER_VALIDATION, group.train_size)
-        networks = [self.network(group.setting, group.model, seed) for seed in group.seeds]
-        seeds = f"{group.seeds[0]}-{group.seeds[-1]}"
-        name = self._slug(group.setting, group.model, str(group.train_size), seeds)
-        checkpoint = self.out / "unfinished" / f"{name}.ckpt"
+        checkpoint, seeds = self._checkpoint(group)
+        networks = [self.network(group.setting, group.model, seed) for seed in seeds]
         fitted = self._fit(
             group.setting,
             networks,
-            group.seeds,
+            seeds,
             plan,
             group.train_size,
             checkpoint=checkpoint,
@@ -204,14 +203,30 @@ class Study:
         )
         if not is_first():
             return []
+        whole = replace(group, seeds=seeds)
         records = [
             record
-            for seed, network, one in zip(group.seeds, networks, fitted, strict=True)
-            for record in self._finish(group, seed, network, one, plan)
+            for seed, network, one in zip(seeds, networks, fitted, strict=True)
+            if seed in group.seeds
+            for record in self._finish(whole, seed, network, one, plan)
         ]
         checkpoint.unlink(missing_ok=True)
         self.write_results()
         return records
+
+    def _checkpoint(self, group: Group) -> tuple[Path, tuple[int, ...]]:
+        """Return where a group is kept on its way, and all seeds that are trained with it.
+
+        Some of those that began together may have been finished since.
+        """
+        folder = self.out / "unfinished"
+        stem = self._slug(group.setting, group.model, str(group.train_size))
+        for path in sorted(folder.glob(f"{stem}-*.ckpt")) if self.together else ():
+            words = path.stem.removeprefix(f"{stem}-").split("-")
+            seeds = tuple(int(word) for word in words if word.isdigit())
+            if len(set(seeds)) == len(words) and set(group.seeds) <= set(seeds):
+                return path, seeds
+        return folder / f"{stem}-{'-'.join(map(str, group.seeds))}.ckpt", group.seeds
 
     def _fit(
         self,

@@ -179,6 +179,7 @@ class Study:
     comparisons: tuple[Comparison, ...]
     searches: dict[Path, Numbers]
     skips: dict[Path, Numbers]
+    experiments: dict[Path, str]
 
     @property
     def num_runs(self) -> int:
@@ -205,14 +206,34 @@ def gather(directories: Iterable[Path | str]) -> Study:
     folders = tuple({Path(d).resolve(): Path(d) for d in directories}.values())
     if not folders:
         raise ValueError("directories must name at least one folder, got none")
-    # A record that was copied into a second folder is still one run.
-    found = {repr(record): record for folder in folders for record in _records(folder)}
-    records = tuple(found.values())
+    by_folder = {folder: _records(folder) for folder in folders}
+    records = tuple(_each_once(by_folder))
     if not records:
         raise ValueError(f"{folders[0] / 'results.json'} must hold at least one record, got none")
     runs = [run for folder in folders for run in read_runs(folder)]
     searches, skips = (_numbers(folders, name) for name in ("search", "skips"))
-    return Study(folders, records, tuple(_compare(records, runs)), searches, skips)
+    first = {folder: found[0].experiment for folder, found in by_folder.items() if found}
+    return Study(folders, records, tuple(_compare(records, runs)), searches, skips, first)
+
+
+def _each_once(by_folder: Mapping[Path, Sequence[Record]]) -> list[Record]:
+    """Return all records; one that was copied into a second folder is still one.
+
+    Raises:
+        ValueError: If one run has two results: no mean over initialisations may hold both.
+    """
+    found: dict[tuple[str | int, ...], tuple[Path, Record]] = {}
+    for folder, records in by_folder.items():
+        for r in records:
+            place, other = found.setdefault((*_run_id(r), r.metric, r.split), (folder, r))
+            if repr((r.value, r.epochs)) != repr((other.value, other.epochs)):
+                where = f"{place} has" if place == folder else f"{place} and {folder} have"
+                raise ValueError(
+                    f"{where} two results of one run: {r.metric} of {r.model}, seed {r.seed}, "
+                    f"{r.train_size:,} training sets is {other.value:g} after {other.epochs} "
+                    f"epochs and {r.value:g} after {r.epochs}; report them apart"
+                )
+    return [record for _, record in found.values()]
 
 
 def _records(folder: Path) -> list[Record]:

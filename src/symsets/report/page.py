@@ -77,11 +77,14 @@ def write(
     if html.suffix not in (".html", ".htm"):
         raise ValueError(f"out must end in .html, got {str(html)!r}")
     chapters = _chapters(study, examples=examples)
-    by = METRICS.get(study.records[0].experiment, "accuracy")
+
+    def searched(path: Path) -> str:
+        return METRICS.get(study.experiments.get(path.parent, ""), "accuracy")
+
     more = (
         *(table for c in study.comparisons if (table := parts_table(c))),
         *(skip_table(_after_dash(path), found) for path, found in study.skips.items()),
-        *(search_table(_about(path), found, by) for path, found in study.searches.items()),
+        *(search_table(_about(p), found, searched(p)) for p, found in study.searches.items()),
     )
     sections = [section for chapter in chapters for section in chapter.sections]
     html.parent.mkdir(parents=True, exist_ok=True)

@@ -45,7 +45,7 @@ class Ensemble(nn.Module):
         self.batched = batched
         self.stacked = copy.deepcopy(networks[0])
         members = [_tensors(network) for network in networks]
-        made: dict[int, Tensor] = {}  # a weight with two names stays one
+        made: dict[int, Any] = {}  # a weight with two names stays one
         for name, value in members[0].items():
             owner, _, leaf = name.rpartition(".")
             module = self.stacked.get_submodule(owner)

@@ -32,22 +32,44 @@ def test_data_of_one_name_but_other_contents_get_other_names(tmp_path):
     assert data_slug("places365", Named(folder)) == "my_photos"  # known by its name
 
 
+def write_pack(path, num):
+    path.parent.mkdir(exist_ok=True)
+    np.savez(
+        path,
+        data=np.zeros(num, dtype=np.uint8),
+        offsets=np.arange(num + 1),
+        split=np.arange(num) % 3,
+        name=np.array([f"class/{i}.jpg" for i in range(num)]),
+    )
+
+
 def test_packs_are_told_apart_wherever_they_are_found(tmp_path, monkeypatch):
     slugs = []
     for place, num in (("a", 9), ("b", 12)):
-        (tmp_path / place).mkdir()
-        np.savez(
-            tmp_path / place / "mine.npz",
-            data=np.zeros(num, dtype=np.uint8),
-            offsets=np.arange(num + 1),
-            split=np.arange(num) % 3,
-            name=np.array([f"class/{i}.jpg" for i in range(num)]),
-        )
+        write_pack(tmp_path / place / "mine.npz", num)
         monkeypatch.setenv("SYMSETS_DATA", str(tmp_path / place))
         by_path = str(tmp_path / place / "mine.npz")
         for data in ("mine", by_path):
             slugs.append(data_slug(data, colors.EXPERIMENT.open_source(data, 0)))
     assert slugs[0] == slugs[1] != slugs[2] == slugs[3]
+
+
+def test_other_data_of_the_same_name_need_a_study_of_their_own(tmp_path):
+    for place, num in (("a", 9), ("b", 12)):
+        write_pack(tmp_path / place / "mine.npz", num)
+
+    def study(place, name="mine"):
+        data = str(tmp_path / place / f"{name}.npz")
+        return make_study(colors.EXPERIMENT, tmp_path / "out", preset="smoke", data=data)
+
+    first = study("a")
+    run = first.run(first.preset.settings[0], "dss-sum", first.preset.train_sizes[0], 0)
+    run.path.mkdir(parents=True)
+    study("a")
+    with pytest.raises(ValueError, match=r"runs on other data that are called 'mine', too: choose"):
+        study("b")
+    write_pack(tmp_path / "b" / "mine2.npz", 12)
+    study("b", "mine2")
 
 
 @pytest.mark.parametrize("experiment", [colors, views])

@@ -65,12 +65,28 @@ def make_study(
     known = tuple(setting for setting in chosen.settings if setting in allowed)
     chosen = replace(chosen, settings=known or allowed)
     where = data_slug(data, source) if data else ""
+    _refuse_namesakes(out, where, source.name)
     return Study(experiment, out, chosen, how, source, device, data=where, together=together)
+
+
+def _refuse_namesakes(out: Path, slug: str, name: str) -> None:
+    """Refuse a study with runs on other data of the same name: tables could not tell them apart."""
+    same_name = re.compile(rf"{re.escape(_plain(name))}(_[0-9a-f]{{5}})?-")
+    for run in (out / "runs").glob("*"):
+        if slug and same_name.match(run.name) and not run.name.startswith(f"{slug}-"):
+            raise ValueError(
+                f"{out} holds runs on other data that are called {name!r}, too: choose another "
+                "--out"
+            )
+
+
+def _plain(name: str) -> str:
+    return re.sub(r"[^\w.]+", "_", name)
 
 
 def data_slug(data: str, source: Source) -> str:
     """Return a name for data; folders and packs of one name but other contents get others."""
-    slug = re.sub(r"[^\w.]+", "_", source.name)
+    slug = _plain(source.name)
     path = _path_of(data, source)
     return f"{slug}_{int(2**20 * fraction(_contents(path))):05x}" if path else slug
 

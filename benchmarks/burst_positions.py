@@ -4,7 +4,7 @@ Run ``python benchmarks/burst_positions.py [--data PACK] [--out FILE]``. If the 
 know the place of their scene only up to a random shift, then even the sharp scene itself is off:
 the best a network could answer is, at every pixel, the median over all shifts. This measures its
 error, in grey levels of 255, for normal shifts of some standard deviations (in pixels, along each
-axis).
+axis); and the errors of the median and the mean of bursts as ``symsets run bursts`` makes them.
 """
 
 from __future__ import annotations
@@ -17,9 +17,11 @@ from kept import keep
 from torch import Tensor
 
 from symsets.data import image_source
+from symsets.data.bursts import BurstSets, median
 
 DEVIATIONS = (0.1, 0.2, 0.3, 0.5, 0.67, 1.0)
 SHIFTS = 64
+MOST = 1000  # bursts
 MARGIN = 8  # px at the border, where shifted pictures come round
 
 
@@ -50,7 +52,13 @@ def main() -> None:
             error += (moved - moved.median(0).values).abs().mean().item() * len(some)
         rows.append({"deviation": deviation, "mae": round(error / len(images), 2)})
         print(f"known to {deviation:4.2f} px: off by {rows[-1]['mae']:5.2f} of 255", flush=True)
-    keep(options.out, data=source.name, photos=len(images), shifts=SHIFTS, rows=rows)
+    photos = source.images("test", MOST, "cpu")
+    x, y = BurstSets(photos, len(photos), seed=0).part(0, len(photos))
+    trivial = {"median": median(x), "mean": x.mean(1)}
+    bursts = {how: round(127.5 * (z - y).abs().mean().item(), 2) for how, z in trivial.items()}
+    print(f"{len(photos)} bursts: {bursts}")
+    about = {"data": source.name, "photos": len(images), "shifts": SHIFTS}
+    keep(options.out, **about, rows=rows, bursts={"photos": len(photos), **bursts})
 
 
 if __name__ == "__main__":

@@ -1,9 +1,9 @@
 """What is it worth that a network for bursts starts from their mean?
 
-Run ``python benchmarks/burst_mean.py [--data PACK] [--steps 600] [--out FILE]``. Two DSS(max) U-Nets
-of a quarter of the width learn to merge bursts of 64 pixels, eight at a time, with a learning rate
-that falls to zero: one says the whole picture, the other (recipe ``ours``) what the mean of the
-burst lacks. Both see the same bursts.
+Run ``python benchmarks/burst_mean.py [--data PACK] [--steps 600] [--out FILE]``. Two DSS(max)
+U-Nets of a quarter of the width learn to merge bursts of 64 pixels, eight at a time, with a
+learning rate that falls to zero: one says the whole picture, the other (recipe ``ours``) what the
+mean of the burst lacks. Both see the same bursts.
 """
 
 from __future__ import annotations

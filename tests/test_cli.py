@@ -36,6 +36,10 @@ def test_group_prints_order_dimension_and_scheme(tmp_path):
         (["group", "S5 y C4"], "text must name a group, got 'S5 y C4'"),
         (["run", "orbits", "--device", "cude"], "device must be one of"),
         (["group", "S3", "--figure", "no/such/folder/x.png"], "no/such/folder"),
+        (["data", "no/such/folder"], "no/such/folder must be a folder, but it does not exist"),
+        (["data", __file__], "test_cli.py must be a folder, but it is a file"),
+        (["pack", "no/such/folder", "x.npz"], "no/such/folder must be a folder"),
+        (["pack", ".", "photos.zip"], "OUT must end in .npz, got 'photos.zip'"),
     ],
 )
 def test_mistakes_get_one_line_and_status_2(arguments, message):

@@ -144,6 +144,17 @@ def test_one_door_opens_every_source(data, tmp_path):
     assert isinstance(view_source(str(data / "things"), size=16, directories=[]), MeshFolder)
 
 
+@pytest.mark.parametrize(
+    ("name", "found"), [("nothing", "does not exist"), ("photos.npz", "is a file")]
+)
+def test_directories_that_are_given_must_be_there(data, name, found):
+    expected = rf"{name} must be a folder, but it {found}"
+    with pytest.raises(ValueError, match=expected):
+        available([data / name])
+    with pytest.raises(ValueError, match=expected):
+        image_source("embedded", directories=[data, data / name])
+
+
 def test_unknown_names_get_the_list(data):
     known = r"\['embedded', 'leaves', 'places365', 'imagenet', 'celeba', 'photos'\], got 'palces'"
     with pytest.raises(

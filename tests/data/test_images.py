@@ -1,10 +1,14 @@
+import errno
+import os
+
 import numpy as np
 import pytest
 import torch
 
 from symsets.data.decoding import Skipped, UnusableError, decode_image
+from symsets.data.folders import STUDY, files_below
 from symsets.data.images import ImageFolder
-from symsets.data.splits import SPLITS, split_by_hash
+from symsets.data.splits import SPLITS, fraction, split_by_hash
 
 Image = pytest.importorskip("PIL.Image", reason="needs Pillow")
 
@@ -66,11 +70,26 @@ def test_num_takes_the_first_of_a_fixed_order(folder):
     assert sorted(everything[:, 0, 0, 0].tolist()) != everything[:, 0, 0, 0].tolist()
 
 
-@pytest.mark.parametrize("num", [3, 4, 5, 11])
-def test_a_handful_of_names_leaves_no_split_empty(num):
-    parts = split_by_hash(f"{i}.jpg" for i in range(num))
-    assert all(parts.values())
-    assert sum(map(len, parts.values())) == num
+@pytest.mark.parametrize("num", [3, 4, 5, 6, 7, 11, 20, 25, 40])
+@pytest.mark.parametrize("prefix", ["", "a", "b", "c", "d"])
+def test_a_handful_of_names_leaves_no_split_empty_and_two_in_each_where_there_are_six(num, prefix):
+    names = [f"{prefix}{i}.jpg" for i in range(num)]
+    parts = split_by_hash(names)
+    assert min(map(len, parts.values())) >= (2 if num >= 6 else 1)
+    assert sorted(name for part in parts.values() for name in part) == sorted(names)
+    two = split_by_hash(names, test=0)
+    assert min(len(two["train"]), len(two["val"])) >= (2 if num >= 4 else 1)
+    assert not two["test"]
+
+
+def test_names_that_give_two_to_every_split_keep_their_places():
+    names = [f"{i}.jpg" for i in range(60)]
+    ends = {name for name in names if fraction(name) >= 0.9}
+    middle = {name for name in names if 0.8 <= fraction(name) < 0.9}
+    assert min(len(ends), len(middle)) >= 2
+    parts = split_by_hash(names)
+    assert set(parts["test"]) == ends
+    assert set(parts["val"]) == middle
 
 
 def test_groups_stay_together():
@@ -146,15 +165,45 @@ def test_a_missing_file_is_a_reason(tmp_path):
         decode_image(tmp_path / "gone.png", 32)
 
 
+def test_studies_below_a_folder_are_passed_by(tmp_path):
+    for name in ("a.png", "runs/b.png", "runs/mine/figures/c.png", "runs/mine/d.png"):
+        paint(tmp_path / name, 100)
+    (tmp_path / "runs" / "mine" / STUDY).touch()
+    assert list(files_below(tmp_path, [".png"])) == ["a.png", "runs/b.png"]
+    named = list(files_below(tmp_path / "runs" / "mine", [".png"]))
+    assert named == ["d.png", "figures/c.png"]  # a user may ask for it
+
+
+@pytest.mark.parametrize("closed", ["photos", "photos/closed"])
+def test_folders_that_may_not_be_read_get_a_sentence(tmp_path, monkeypatch, closed):
+    paint(tmp_path / "photos" / "a.png", 100)
+    paint(tmp_path / "photos" / "closed" / "b.png", 100)
+
+    def scandir(path, then=os.scandir):
+        if path == str(tmp_path / closed):  # as the system does, but for root as well
+            raise PermissionError(errno.EACCES, "Permission denied", path)
+        return then(path)
+
+    monkeypatch.setattr(os, "scandir", scandir)
+    expected = rf"{closed} must be a folder that can be read: Permission denied"
+    with pytest.raises(ValueError, match=expected):
+        ImageFolder(tmp_path / "photos")
+
+
 def test_bad_folders_get_a_sentence(tmp_path):
-    with pytest.raises(ValueError, match=r"nowhere must be a folder, got nothing"):
+    with pytest.raises(ValueError, match=r"nowhere must be a folder, but it does not exist"):
         ImageFolder(tmp_path / "nowhere")
     with pytest.raises(ValueError, match=r"must hold files that end in one of .*, found none"):
         ImageFolder(tmp_path)
     paint(tmp_path / "a.png", 3)
-    with pytest.raises(ValueError, match=r"must be a folder, got a file"):
+    with pytest.raises(ValueError, match=r"must be a folder, but it is a file"):
         ImageFolder(tmp_path / "a.png")
-    with pytest.raises(ValueError, match=r"no usable images for split 'test'.*Three usable"):
+    expected = (
+        r"no usable images for split 'test', 1 needed; files per split: \{'train': 1, 'val': 0, "
+        r"'test': 0\}; none skipped\. A folder needs 3 usable images at least; subfolders called "
+        r"train, val and test choose the splits by hand"
+    )
+    with pytest.raises(ValueError, match=expected):
         ImageFolder(tmp_path, size=32).images("test")
     with pytest.raises(ValueError, match=r"1 smaller than 64 pixels"):
         ImageFolder(tmp_path, size=128).images("train")

@@ -26,9 +26,16 @@ def test_data_of_one_name_but_other_contents_get_other_names(tmp_path):
         slugs.append(data_slug("x", Named(tmp_path / place / "x.npz")))
     assert slugs[0] == slugs[2] != slugs[1]
     folder = tmp_path / "a"
-    before = data_slug(str(folder), Named(folder))
-    (folder / "more.txt").write_text("new")
-    assert data_slug(str(folder), Named(folder)) != before
+    slugs = [data_slug(str(folder), Named(folder))]
+    for name in ("more.png", "more.mp4", "more.ply", "more.hdf5"):
+        (folder / name).write_text("new")
+        slugs.append(data_slug(str(folder), Named(folder)))
+    assert len(set(slugs)) == 5
+    for other in ("notes.txt", ".hidden.png", "runs/mine/study.json", "runs/mine/figures/1.png"):
+        (folder / other).parent.mkdir(parents=True, exist_ok=True)
+        (folder / other).write_text("no data")
+    (folder / "gone.png").symlink_to(folder / "nowhere.png")
+    assert data_slug(str(folder), Named(folder)) == slugs[-1]
     assert data_slug("places365", Named(folder)) == "my_photos"  # known by its name
 
 

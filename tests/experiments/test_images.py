@@ -13,9 +13,10 @@ from typer.testing import CliRunner
 import symsets
 from symsets.cli import app
 from symsets.cli import run as command
+from symsets.data import image_source
 from symsets.experiments import bursts, colors, frames, quality, study
 from symsets.experiments.describe import make_study
-from symsets.experiments.images import scaled
+from symsets.experiments.images import pictures, scaled
 from symsets.train.records import read_records
 
 Image = pytest.importorskip("PIL.Image", reason="needs Pillow")
@@ -394,12 +395,49 @@ def test_data_that_are_not_there_get_one_line(tmp_path, name, data):
 
 @pytest.mark.parametrize("name", ["colors", "quality", "bursts"])
 def test_a_folder_with_too_few_pictures_gets_one_line(tmp_path, name):
-    few = write_pictures(tmp_path / "few", 2, 2, 1)
-    assert_one_line(run(name, tmp_path / "a", few), "few has 1 picture for split 'test', 2 needed")
     none = write_pictures(tmp_path / "none", 2, 0, 2)
-    assert_one_line(run(name, tmp_path / "b", none), "no usable images for split 'val'")
-    for folder in ("a", "b"):
-        assert not list((tmp_path / folder / "runs").glob("*dss*"))
+    assert_one_line(run(name, tmp_path / "a", none), "no usable images for split 'val', ")
+    assert not list((tmp_path / "a" / "runs").glob("*dss*"))
+
+
+def test_pairs_of_pictures_need_two(tmp_path):
+    few = write_pictures(tmp_path / "few", 2, 2, 1)
+    (few / "test" / "torn.png").write_bytes(b"\x89PNG\r\n")
+    assert_one_line(
+        run("colors", tmp_path / "study", few),
+        "few has 1 usable image for split 'test', 2 needed; files per split: {'train': 2, 'val': "
+        "2, 'test': 2}; 1 skipped (1 not readable). A folder needs 6 usable images at least",
+        "subfolders called train, val and test choose the splits by hand",
+    )
+    assert not list((tmp_path / "study" / "runs").glob("*dss*"))
+
+
+@pytest.mark.usefixtures("no_report")
+@pytest.mark.parametrize(("name", "num"), [("colors", 6), ("quality", 3), ("bursts", 3)])
+def test_a_handful_of_pictures_is_enough(tmp_path, name, num):
+    photos = tmp_path / "photos"
+    photos.mkdir()
+    for i in range(num):
+        picture(i).save(photos / f"{i}.png")
+    result = run(name, tmp_path / "study", photos, "--epochs", "1", "--train-sizes", "1")
+    assert result.exit_code == 0, result.output
+
+
+@pytest.mark.parametrize("num", [1, 2])
+def test_pairs_are_read_however_few_sets_are_asked_for(data, num):
+    source = image_source(str(data["colors"]), size=32)
+    assert len(pictures(source, "train", num, "cpu", least=2)) == 2
+    assert len(pictures(source, "train", num, "cpu")) == num
+
+
+def test_a_study_in_the_folder_of_its_data_is_not_taken_for_data(tmp_path, monkeypatch):
+    photos = write_pictures(tmp_path / "photos", 2, 2, 2)
+    monkeypatch.chdir(photos)
+    words = ["run", "colors", "--preset", "smoke", "--epochs", "1", "--data", "."]
+    first = runner.invoke(app, words)
+    assert first.exit_code == 0, first.output
+    assert list(photos.glob("runs/*/figures/*.png"))
+    assert "all runs are finished" in runner.invoke(app, words).output
 
 
 def test_broken_pictures_are_left_out(tmp_path, no_report):

@@ -12,6 +12,7 @@ from rich.text import Text
 from symsets._version import __version__
 from symsets.cli import run
 from symsets.cli.common import console, show_report, user_errors
+from symsets.cli.pack import pack
 
 __all__ = ["app", "main"]
 
@@ -113,6 +114,9 @@ def data(
                     where = f" ({entry.where})" if entry.where else ""
                     console.print(f"  {mark}  [bold]{entry.name}[/]{where}")
                     console.print(Padding(Text(entry.note), (0, 0, 1, 11)))
+
+
+app.command()(pack)
 
 
 def main() -> None:

@@ -25,6 +25,7 @@ from symsets.data.made import MadeSets
 from symsets.data.motion_packs import MotionPack
 from symsets.data.motions import HeldOut, Motions, MotionSource
 from symsets.data.moving_things import MovingThings
+from symsets.data.packing import Packed, pack_folder
 from symsets.data.packs import ImagePack, VideoPack
 from symsets.data.photos import EmbeddedImages, PhotoCrops
 from symsets.data.published_images import celeba, imagenet, places365
@@ -74,6 +75,9 @@ __all__ = [
     "MovingThings",
     "Clips",
     "ucf101",
+    # both in one file
+    "Packed",
+    "pack_folder",
     # where motions come from
     "MotionSource",
     "MotionPack",

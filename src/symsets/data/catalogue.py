@@ -11,18 +11,20 @@ from typing import Any, NamedTuple
 from symsets.data import dfaust, published_images, videos
 from symsets.data.clips import VideoSource
 from symsets.data.dead_leaves import DeadLeaves
-from symsets.data.folders import MissingDataError
+from symsets.data.folders import MissingDataError, checked_folder
 from symsets.data.humans import MovingHumans
-from symsets.data.images import ImageFolder, ImageSource
+from symsets.data.images import IMAGE_SUFFIXES, ImageFolder, ImageSource
 from symsets.data.motion_packs import MotionPack, motion_pack_form
 from symsets.data.motions import MotionSource
 from symsets.data.moving_things import MovingThings
 from symsets.data.packs import ImagePack, VideoPack, pack_kind
 from symsets.data.photos import EmbeddedImages
 from symsets.data.views import GeneratedViews, MeshFolder, NoxFolder, ViewSource, has_nox
+from symsets.data.views._mesh_files import MESH_SUFFIXES
 from symsets.data.views.published import NOX_NEEDS
 
 __all__ = [
+    "DATA_SUFFIXES",
     "Entry",
     "available",
     "data_directories",
@@ -33,6 +35,7 @@ __all__ = [
 ]
 
 VARIABLE = "SYMSETS_DATA"
+DATA_SUFFIXES = IMAGE_SUFFIXES | videos.VIDEO_SUFFIXES | {*MESH_SUFFIXES, ".hdf5"}
 
 
 class _Dataset(NamedTuple):
@@ -120,10 +123,14 @@ class Entry:
 
 
 def data_directories(directories: Iterable[str | os.PathLike[str]] | None = None) -> list[Path]:
-    """Return where to look: the directories given, or those that SYMSETS_DATA names."""
+    """Return where to look: the directories given, or those that SYMSETS_DATA names.
+
+    Those given must be there; SYMSETS_DATA may name some that are not on every machine.
+    """
     if directories is None:
-        directories = filter(None, os.environ.get(VARIABLE, "").split(os.pathsep))
-    return [Path(directory) for directory in directories]
+        named = filter(None, os.environ.get(VARIABLE, "").split(os.pathsep))
+        return [Path(directory) for directory in named]
+    return [checked_folder(Path(directory)) for directory in directories]
 
 
 def available(directories: Iterable[str | os.PathLike[str]] | None = None) -> list[Entry]:

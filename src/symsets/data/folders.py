@@ -5,28 +5,56 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import NoReturn
 
 from symsets.data.splits import SPLITS, shuffled, split_by_hash
 
-__all__ = ["MissingDataError", "files_below", "first_existing", "listed", "split_folder"]
+__all__ = [
+    "STUDY",
+    "MissingDataError",
+    "checked_folder",
+    "files_below",
+    "first_existing",
+    "listed",
+    "split_folder",
+]
+
+STUDY = "study.json"  # a folder that holds it is a study: its pictures are figures, not data
 
 
 class MissingDataError(FileNotFoundError):
     """A dataset is not where it was looked for; the message says what was expected."""
 
 
-def files_below(root: Path, suffixes: Iterable[str]) -> Iterator[str]:
-    """Give the paths below ``root`` of all visible files with one of the suffixes."""
+def checked_folder(root: Path) -> Path:
+    """Return ``root``, or say that it is no folder."""
     if not root.is_dir():
-        raise ValueError(f"{root} must be a folder, got {'a file' if root.exists() else 'nothing'}")
+        found = "is a file" if root.exists() else "does not exist"
+        raise ValueError(f"{root} must be a folder, but it {found}")
+    return root
+
+
+def files_below(root: Path, suffixes: Iterable[str]) -> Iterator[str]:
+    """Give the paths below ``root`` of all visible files with one of the suffixes.
+
+    Studies below ``root`` are passed by. A folder that may not be read is an error, since what
+    lies in it would be missed without a word.
+    """
     wanted = tuple(suffixes)
-    for folder, below, names in os.walk(root):
+    for folder, below, names in os.walk(checked_folder(root), onerror=_unreadable):
+        if STUDY in names and Path(folder) != root:
+            below.clear()
+            continue
         below[:] = sorted(name for name in below if not name.startswith("."))
         above = Path(folder).relative_to(root).as_posix()
         prefix = "" if above == "." else f"{above}/"
         for name in sorted(names):
             if not name.startswith(".") and name.lower().endswith(wanted):
                 yield prefix + name
+
+
+def _unreadable(error: OSError) -> NoReturn:
+    raise ValueError(f"{error.filename} must be a folder that can be read: {error.strerror}")
 
 
 def split_folder(root: Path, suffixes: Iterable[str]) -> dict[str, list[str]]:

@@ -85,12 +85,21 @@ class ImageFiles:
         skipped = self._skipped[split] = Skipped()
         images = decode_images(files, self.size, num, skipped)
         if not len(images):
-            counts = {split: len(self.files[split]) for split in SPLITS}
-            raise ValueError(
-                f"{self.root} has no usable images for split {split!r}: {skipped}; files per "
-                f"split: {counts}. Three usable images are the least that can be divided"
-            )
+            raise self.too_few(split, 0)
         return images.to(device)
+
+    def too_few(self, split: str, num: int, least: int = 1) -> ValueError:
+        """Return what to raise where a split has only ``num`` usable pictures."""
+        counts = {split: len(self.files[split]) for split in SPLITS}
+        return ValueError(
+            f"{self.root} has {num or 'no'} usable image{'' if num == 1 else 's'} for split "
+            f"{split!r}, {least} needed; files per split: {counts}; {self.skipped}"
+            + self._advice(least)
+        )
+
+    def _advice(self, least: int) -> str:
+        """Say what helps a user whose splits are too small."""
+        return ""
 
     def __repr__(self) -> str:
         counts = ", ".join(f"{split}: {len(self.files[split])}" for split in SPLITS)
@@ -102,7 +111,8 @@ class ImageFolder(ImageFiles):
 
     If the folder has subfolders ``train``, ``val`` and ``test``, these are the splits. Otherwise
     a picture's path below the folder decides: 80 % are for training, 10 % for validation and
-    10 % for the test. Hidden files are ignored.
+    10 % for the test; at least two are for each, if there are six. Hidden files and the folders
+    of studies are ignored.
 
     Args:
         root: The folder.
@@ -114,3 +124,9 @@ class ImageFolder(ImageFiles):
         splits = split_folder(root, IMAGE_SUFFIXES)
         files = {split: [root / name for name in splits[split]] for split in SPLITS}
         super().__init__(root.resolve().name, files, size=size, root=root)
+
+    def _advice(self, least: int) -> str:
+        return (
+            f". A folder needs {len(SPLITS) * least} usable images at least; subfolders called "
+            "train, val and test choose the splits by hand"
+        )

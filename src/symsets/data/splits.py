@@ -42,8 +42,9 @@ def split_by_hash(
 ) -> dict[str, list[str]]:
     """Divide names into splits, each in the random but fixed order of their hashes.
 
-    A name keeps its split when others come or go. Only where that would leave a split empty,
-    as it may with a handful of names, the names are cut at their ranks instead.
+    A name keeps its split when others come or go. Only where that would leave a split with fewer
+    than two names, or with none where there are too few for two each, the names are cut at their
+    ranks instead.
 
     Args:
         names: What to divide, such as paths below a folder.
@@ -62,10 +63,11 @@ def split_by_hash(
     groups = shuffled(members)
     place = [fraction(key) for key in groups]
     splits = _cut(groups, place, val, test)
-    wanted = 2 + (test > 0)
-    if sum(map(bool, splits.values())) < wanted <= len(groups):
-        share = 1 / len(groups)
-        ranks = [(i + 0.5) * share for i in range(len(groups))]
+    wanted = SPLITS if test else SPLITS[:2]
+    least = min(2, len(groups) // len(wanted))
+    if any(sum(len(members[key]) for key in splits[split]) < least for split in wanted):
+        share = least / len(groups)
+        ranks = [(i + 0.5) / len(groups) for i in range(len(groups))]
         splits = _cut(groups, ranks, max(val, share), max(test, share) if test else 0)
     return {
         split: shuffled(name for key in keys for name in members[key])

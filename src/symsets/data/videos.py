@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
-from itertools import islice
+from collections.abc import Mapping, Sequence
+from itertools import chain, islice
 from pathlib import Path
 
 import torch
@@ -79,7 +79,8 @@ class VideoFiles:
         """Return the first ``num`` clips of a split, or all."""
         files = self.files[checked_split(split)]
         skipped = self._skipped[split] = Skipped()
-        found = list(islice(self._each(files, skipped), num))
+        each = chain.from_iterable(in_threads(self.read, files, skipped, block=16))
+        found = list(islice(each, num))
         if not found:
             raise ValueError(
                 f"{self.root} has no usable videos for split {split!r} (of at least "
@@ -87,18 +88,13 @@ class VideoFiles:
             )
         return Clips.join([clip for _, clip in found], [name for name, _ in found]).to(device)
 
-    def _each(
-        self, files: Sequence[tuple[str, Encoded]], skipped: Skipped
-    ) -> Iterator[tuple[str, Tensor]]:
-        def read(item: tuple[str, Encoded]) -> tuple[str, list[Tensor]]:
-            return item[0], self._read(item[1])
+    def read(self, video: tuple[str, Encoded]) -> list[tuple[str, Tensor]]:
+        """Return the clips of one of the files, each with its name.
 
-        for name, clips in in_threads(read, files, skipped, block=16):
-            for i, clip in enumerate(clips):
-                yield (name if self.clips_per_video == 1 else f"{name}#{i}"), clip
-
-    def _read(self, encoded: Encoded) -> list[Tensor]:
-        """Return the clips of one video."""
+        Raises:
+            UnusableError: The video cannot be read, breaks off, or is too short.
+        """
+        name, encoded = video
         wanted = self.max_frames * self.clips_per_video
         if isinstance(encoded, Path):
             frames = decode_video(encoded, size=self.size, fps=self.fps, num=wanted)
@@ -108,7 +104,8 @@ class VideoFiles:
         clips = [clip for clip in frames.split(self.max_frames) if len(clip) >= self.min_frames]
         if not clips:
             raise UnusableError(f"shorter than {self.min_frames} frames")
-        return clips
+        single = self.clips_per_video == 1
+        return [(name if single else f"{name}#{i}", clip) for i, clip in enumerate(clips)]
 
 
 class VideoFolder(VideoFiles):

@@ -69,8 +69,9 @@ def make_plan(recipe: str, epochs: int, setting: str) -> Plan:
 def make_sets(
     source: ImageSource, setting: str, split: str, num: int, device: str, seed: int
 ) -> ColorSets:
-    """Make the sets of a split."""
-    return ColorSets(pictures(source, split, num, device), num, size=SIZE, seed=seed)
+    """Make the sets of a split, of two photographs each."""
+    images = pictures(source, split, num, device, least=2)
+    return ColorSets(images, num, size=SIZE, seed=seed)
 
 
 def settings_of(source: Source) -> tuple[str, ...]:

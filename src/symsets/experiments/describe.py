@@ -7,6 +7,8 @@ import zipfile
 from dataclasses import replace
 from pathlib import Path
 
+from symsets.data.catalogue import DATA_SUFFIXES
+from symsets.data.folders import files_below
 from symsets.data.splits import fraction
 from symsets.experiments import words
 from symsets.experiments.experiment import RECIPES, Experiment, Settings, Source
@@ -102,9 +104,10 @@ def _path_of(data: str, source: Source) -> Path | None:
 
 
 def _contents(path: Path) -> str:
-    """Return names and sizes of all files, with checksums where a pack has them."""
+    """Return names and sizes of all files of data, with checksums where a pack has them."""
     if path.is_dir():
-        files = (file for file in sorted(path.rglob("*")) if file.is_file())
+        names = files_below(path, DATA_SUFFIXES)
+        files = sorted(file for name in names if (file := path / name).is_file())
         return "\n".join(f"{file.relative_to(path)} {file.stat().st_size}" for file in files)
     with zipfile.ZipFile(path) as pack:
         return "\n".join(f"{item.filename} {item.CRC}" for item in pack.infolist())

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import cross_entropy
 
-from symsets.data.images import ImageSource
+from symsets.data.images import ImageFiles, ImageSource
 from symsets.models._blocks import default_widths
 from symsets.models.selection import WIDTHS as SELECTION_WIDTHS
 from symsets.models.selection import SelectionNetwork
@@ -97,9 +97,9 @@ def selection_plan(recipe: str, epochs: int, setting: str) -> Plan:
 
 
 @lru_cache(maxsize=3)
-def pictures(source: ImageSource, split: str, num: int, device: str) -> Tensor:
-    """Return up to ``num`` pictures of a split, read once; one sentence if there are too few."""
-    images = source.images(split, num, device)
-    if len(images) < 2:
-        raise ValueError(f"{source.name} has {len(images)} picture for split {split!r}, 2 needed")
+def pictures(source: ImageSource, split: str, num: int, device: str, *, least: int = 1) -> Tensor:
+    """Return up to ``num`` pictures of a split, read once, and ``least`` of them in any case."""
+    images = source.images(split, max(num, least), device)
+    if isinstance(source, ImageFiles) and len(images) < least:
+        raise source.too_few(split, len(images), least)
     return images

@@ -12,6 +12,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from symsets.data.folders import STUDY
 from symsets.train.files import held, written_whole
 from symsets.train.records import Record, from_plain, to_plain, write_json
 
@@ -27,7 +28,7 @@ def claim_directory(out: Path, configuration: Mapping[str, Any]) -> None:
 
 
 def _claim_directory(out: Path, configuration: Mapping[str, Any]) -> None:
-    path = out / "study.json"
+    path = out / STUDY
     wanted = json.loads(json.dumps(dict(configuration)))
     if path.exists():
         try:

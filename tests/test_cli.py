@@ -68,6 +68,11 @@ def test_orbits_shows_what_siamese_cannot_see(tmp_path):
     assert (tmp_path / "orbits.png").stat().st_size > 10_000
 
 
+def test_orbits_concludes_nothing_from_a_training_too_short(tmp_path):
+    result = runner.invoke(app, ["run", "orbits", "--steps", "1", "--out", str(tmp_path)])
+    assert "Training was too short for DSS(powers) in one layer" in " ".join(result.output.split())
+
+
 def test_data_lists_what_is_there_and_how_to_get_the_rest(tmp_path):
     result = runner.invoke(app, ["data", str(tmp_path)])
     assert result.exit_code == 0

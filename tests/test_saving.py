@@ -24,10 +24,19 @@ def test_missing_files_are_named(tmp_path):
         load(tmp_path)
 
 
-@pytest.mark.parametrize("name", ["network.json", "model.safetensors"])
-def test_broken_files_get_a_sentence(saved, name):
-    (saved / name).write_bytes(b"torn")
-    with pytest.raises(ValueError, match="does not hold a readable network"):
+@pytest.mark.parametrize(
+    ("name", "content", "problem"),
+    [
+        ("network.json", b"torn", "Expecting value"),
+        ("network.json", b"\xff\xfe", "'utf-8' codec can't decode byte 0xff"),
+        ("network.json", b'{"network": "signals"}', "'arguments' is missing"),
+        ("network.json", b"[]", "list indices"),
+        ("model.safetensors", b"torn", ""),
+    ],
+)
+def test_broken_files_get_a_sentence(saved, name, content, problem):
+    (saved / name).write_bytes(content)
+    with pytest.raises(ValueError, match=f"{name} does not hold a readable network: {problem}"):
         load(saved)
 
 

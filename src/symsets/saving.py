@@ -39,16 +39,28 @@ def load(path: str | Path) -> nn.Module:
     from safetensors import SafetensorError
     from safetensors.torch import load_file
 
-    from symsets.models import build
-
     directory = Path(path)
     missing = [name for name in (DESCRIPTION, WEIGHTS) if not (directory / name).is_file()]
     if missing:
         raise FileNotFoundError(f"path must be a run's directory, but {directory} has no {missing}")
+    network = _make(directory / DESCRIPTION)
     try:
-        described = json.loads((directory / DESCRIPTION).read_text(encoding="utf-8"))
-        network = build(described["network"], described["arguments"])
         network.load_state_dict(load_file(directory / WEIGHTS))
-    except (SafetensorError, json.JSONDecodeError, KeyError, TypeError, RuntimeError) as error:
-        raise ValueError(f"{directory} does not hold a readable network: {error}") from error
+    except (SafetensorError, RuntimeError) as error:
+        raise ValueError(
+            f"{directory / WEIGHTS} does not hold a readable network: {error}"
+        ) from error
     return network.eval()
+
+
+def _make(path: Path) -> nn.Module:
+    """Make the network that a file describes, with weights that are still to be read."""
+    from symsets.models import build
+
+    try:
+        described = json.loads(path.read_text(encoding="utf-8"))
+        return build(described["network"], described["arguments"])
+    except KeyError as error:
+        raise ValueError(f"{path} does not hold a readable network: {error} is missing") from error
+    except (ValueError, TypeError, RuntimeError) as error:
+        raise ValueError(f"{path} does not hold a readable network: {error}") from error

@@ -8,8 +8,8 @@ import pytest
 
 from symsets.experiments import bursts, colors, signals, views
 from symsets.experiments.describe import data_slug, make_study
-from symsets.train.records import write_json
-from symsets.train.runs import claim_directory
+from symsets.train.records import write_json, write_records
+from symsets.train.runs import RunDirectory, claim_directory
 
 
 @dataclass
@@ -110,3 +110,38 @@ def test_a_directory_in_which_nothing_came_about_is_free(tmp_path):
     write_json(out / "runs" / "one" / "done.json", [])
     with pytest.raises(ValueError, match="another configuration"):
         claim_directory(out, {"recipe": "ours"})
+
+
+def test_a_directory_with_results_is_not_free(tmp_path):
+    claim_directory(tmp_path, {"experiment": "orbits"})
+    write_records(tmp_path / "results.json", [])
+    with pytest.raises(ValueError, match=r"another configuration \(experiment: orbits → colors\)"):
+        claim_directory(tmp_path, {"experiment": "colors"})
+
+
+@pytest.mark.parametrize(
+    ("content", "problem"),
+    [
+        (b"{", "Expecting property name"),
+        (b"\xff", "'utf-8' codec can't decode byte 0xff"),
+        (b"[]", r"it must map names to settings, got \[\]"),
+    ],
+)
+def test_a_damaged_description_is_one_sentence(tmp_path, content, problem):
+    (tmp_path / "study.json").write_bytes(content)
+    with pytest.raises(ValueError, match=rf"study\.json cannot be read \({problem}.*\): choose an"):
+        claim_directory(tmp_path, {"recipe": "ours"})
+
+
+@pytest.mark.parametrize(
+    ("content", "problem"),
+    [
+        (b"\xff", "'utf-8' codec can't decode byte 0xff"),
+        (b"[{}]", "'value' is missing"),
+        (b'[{"value": 1, "seed": "0"}]', "missing 3 required"),
+    ],
+)
+def test_a_damaged_mark_of_completion_is_one_sentence(tmp_path, content, problem):
+    (tmp_path / "done.json").write_bytes(content)
+    with pytest.raises(ValueError, match=rf"done\.json must be a list of records: .*{problem}"):
+        RunDirectory(tmp_path).records()

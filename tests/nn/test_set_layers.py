@@ -18,6 +18,7 @@ from symsets import (
     Siamese,
     Wreath,
     groups,
+    lift,
     register_scheme,
     schemes,
     set_layer,
@@ -289,6 +290,37 @@ class TestDifferentSizes:
     def test_the_others_say_why_not(self, layer):
         with pytest.raises(ValueError, match="their symmetry is the wreath product"):
             layer(Siamese(nn.Linear(3, 8)))(self.sets())
+
+    @pytest.mark.parametrize(
+        "layer", [Siamese, DSS, Wreath, ConcatPool, RemoveMean, SetAttention, Sequential, lift]
+    )
+    def test_the_map_of_an_element_must_take_sets(self, layer):
+        message = r"^element must itself be a set layer .*, as in Siamese\(Siamese\(Linear\(…\)\)\)"
+        for element in (nn.Linear(3, 8), nn.Sequential(nn.Linear(3, 8), nn.ReLU())):
+            with pytest.raises(ValueError, match=f"{message}, got the Linear in [A-Z]"):
+                layer(element)(self.sets())
+
+    @pytest.mark.parametrize("element", [nn.ReLU(), CircularConv1d(3, 8, 3), Exchangeable(3, 8)])
+    def test_so_must_all_maps_of_torch_and_ours(self, element):
+        name = type(element).__name__
+        with pytest.raises(ValueError, match=f"must itself be a set layer .* {name} in Siamese"):
+            Siamese(element)(self.sets())
+
+    def test_maps_that_keep_or_take_whatever_they_get_are_left_alone(self):
+        class Ends(nn.Module):
+            def forward(self, x):
+                return x.map(lambda rows: rows[:, :1])
+
+        for element in (nn.Identity(), nn.Sequential(), Ends()):
+            assert Siamese(element)(self.sets()).elements.sizes.tolist() == [4, 2, 5]
+
+    def test_merging_them_says_why_not(self):
+        with pytest.raises(ValueError, match="their symmetry is the wreath product"):
+            Merge(nn.Linear(3, 8))(self.sets())
+
+    def test_power_sums_of_them_say_why_not(self):
+        with pytest.raises(ValueError, match="their symmetry is the wreath product"):
+            DSS(Siamese(nn.Linear(3, 8)), pool="power2")(self.sets())
 
 
 class TestAttention:

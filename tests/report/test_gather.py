@@ -130,12 +130,22 @@ def test_a_broken_study_is_one_sentence(tmp_path, content, message):
         gather([tmp_path])
 
 
-def test_values_must_be_numbers(tmp_path):
-    record = Record(experiment="e", model="m", metric="accuracy", value=0.5)
-    write_records(tmp_path / "results.json", [record])
+@pytest.mark.parametrize(
+    ("old", "new", "problem"),
+    [
+        ("0.5", '"high"', "value must be a number, got 'high'"),
+        ("0.5", "true", "value must be a number, got True"),
+        ('"train_size": 128', '"train_size": "128"', "train_size must be an integer, got '128'"),
+        ('"train_size": 128', '"train_size": null', "train_size must be an integer, got None"),
+        ('"model": "m"', '"model": 3', "model must be text, got 3"),
+    ],
+)
+def test_fields_of_another_type_are_named(tmp_path, old, new, problem):
     path = tmp_path / "results.json"
-    path.write_text(path.read_text().replace("0.5", '"high"'))
-    with pytest.raises(ValueError, match="must hold values that are numbers or null, got 'high'"):
+    record = Record(experiment="e", model="m", metric="accuracy", value=0.5, train_size=128)
+    write_records(path, [record])
+    path.write_text(path.read_text().replace(old, new))
+    with pytest.raises(ValueError, match=rf"results\.json must be a results file .*: {problem}"):
         gather([tmp_path])
 
 

@@ -196,6 +196,11 @@ def test_softmax_of_large_scores_is_finite_and_differentiable():
             ValueError,
             "wreath product",
         ),
+        (
+            lambda: pool(RaggedSets.from_list([[torch.zeros(2, 1), torch.zeros(3, 1)]]), "power2"),
+            ValueError,
+            "wreath product",
+        ),
     ],
 )
 def test_bad_input_gets_a_sentence(call, error, message):

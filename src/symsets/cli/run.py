@@ -52,7 +52,6 @@ def orbits(
         TimeRemainingColumn(),
     )
     with user_errors():
-        out.mkdir(parents=True, exist_ok=True)
         with Progress(*columns, console=console) as progress:
             task = progress.add_task("", total=runs * steps, loss=float("nan"))
             outcomes = experiment.run(
@@ -68,12 +67,8 @@ def orbits(
 
         console.print(report.table(outcomes))
         report.figure(outcomes, out / "orbits.png")
-    console.print(
-        "\nSiamese answers alike, to rounding, for a set X and for X with elements moved:\n"
-        "no training can change that. The plain sum goes blind where all entries of the\n"
-        "set's sum are equal; power sums, or a second DSS layer, see again.\n"
-        f"\nResults: {out / 'results.json'}   Figure: {out / 'orbits.png'}"
-    )
+    console.print("", *report.conclusions(outcomes), sep="\n")
+    console.print(f"\nResults: {out / 'results.json'}   Figure: {out / 'orbits.png'}")
 
 
 Models = Annotated[str | None, typer.Option(help="Models to compare, joined by commas.")]

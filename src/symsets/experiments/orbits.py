@@ -20,8 +20,10 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
+from symsets.data.folders import STUDY
 from symsets.nn import CircularConv1d, Classify, Sequential, set_layer
-from symsets.train.records import Record, device_name, write_records
+from symsets.train.records import Record, device_name, read_records, write_json, write_records
+from symsets.train.runs import claim_directory
 
 __all__ = ["HEIGHTS", "MODELS", "Outcome", "make_sets", "network", "run"]
 
@@ -94,12 +96,13 @@ def run(
     """Train every network in both settings and write ``results.json``.
 
     Args:
-        out: Directory for the results.
+        out: Directory for the results; empty, or with earlier results of this experiment.
         steps: Training steps of each network.
         seeds: Number of initialisations.
         device: Where to train.
         advance: Called after every step with the name of the run and the loss.
     """
+    _claim(out)
     threads = torch.get_num_threads()
     torch.set_num_threads(1)  # networks this small only lose time between threads
     try:
@@ -108,6 +111,18 @@ def run(
         torch.set_num_threads(threads)
     write_records(out / "results.json", [outcome.record for outcome in outcomes])
     return outcomes
+
+
+def _claim(out: Path) -> None:
+    """Make ``out`` the directory of this experiment; refuse one that holds other results."""
+    configuration = {"experiment": "orbits"}
+    if not (out / STUDY).exists() and _holds_only_orbits(out / "results.json"):
+        write_json(out / STUDY, configuration)  # older versions wrote none
+    claim_directory(out, configuration)
+
+
+def _holds_only_orbits(results: Path) -> bool:
+    return results.exists() and all(r.experiment == "orbits" for r in read_records(results))
 
 
 def _all_runs(steps: int, seeds: int, device: str, advance: Advance) -> Iterator[Outcome]:

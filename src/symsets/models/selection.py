@@ -7,6 +7,7 @@ from typing import Any
 
 from torch import nn
 
+from symsets.groups._arrays import positive
 from symsets.models._blocks import (
     MODELS,
     RECIPES,
@@ -96,15 +97,16 @@ class SelectionNetwork(nn.Module):
         super().__init__()
         check_choice("model", model, MODELS)
         check_choice("recipe", recipe, RECIPES)
-        widths = widths or default_widths(WIDTHS, model, recipe)
+        if widths is None:
+            widths = default_widths(WIDTHS, model, recipe)
         if len(widths) != len(POOLS) or not all(isinstance(b, Sequence) and b for b in widths):
             raise ValueError(f"widths must hold the channels of three blocks, got {widths!r}")
         self.arguments: dict[str, Any] = {
             "model": model,
             "recipe": recipe,
-            "widths": [list(block) for block in widths],
-            "num_elements": num_elements,
-            "in_channels": in_channels,
+            "widths": [[positive("widths", width) for width in block] for block in widths],
+            "num_elements": positive("num_elements", num_elements),
+            "in_channels": positive("in_channels", in_channels),
             "dropout": dropout,
         }
         layers = Layers(

@@ -9,6 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from symsets.groups._arrays import positive
 from symsets.models._blocks import MODELS, RECIPES, Layers, check_choice, default_widths
 from symsets.models._shape_maps import EdgeTensors, MaxOverPoints, Normed, PerPoint, Points
 from symsets.models.registry import register_network
@@ -127,15 +128,15 @@ class ShapeNetwork(nn.Module):
         if widths is None:
             table = {"published": {}, "ours": ADJACENCY_WIDTHS} if kind == "adjacency" else WIDTHS
             widths = default_widths(table, model, recipe)
-        if len(widths) != 3 or not all(isinstance(width, int) and width > 0 for width in widths):
+        if len(widths) != 3:
             raise ValueError(f"widths must hold the channels of three layers, got {widths!r}")
         self.arguments: dict[str, Any] = {
             "model": model,
             "kind": kind,
             "recipe": recipe,
-            "widths": list(widths),
-            "num_elements": num_elements,
-            "in_channels": in_channels,
+            "widths": [positive("widths", width) for width in widths],
+            "num_elements": positive("num_elements", num_elements),
+            "in_channels": positive("in_channels", in_channels),
         }
         self.needs_graph = kind in GRAPH_KINDS
         self.graph: Graph | None = None

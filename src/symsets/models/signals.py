@@ -8,6 +8,7 @@ from typing import Any
 
 from torch import Tensor, nn
 
+from symsets.groups._arrays import positive
 from symsets.models.registry import register_network
 from symsets.models.standardise import Standardise
 from symsets.nn import (
@@ -91,13 +92,15 @@ class SignalNetwork(nn.Module):
             raise ValueError(f"model must be one of {list(MODELS)}, got {model!r}")
         if recipe not in RECIPES:
             raise ValueError(f"recipe must be one of {list(RECIPES)}, got {recipe!r}")
-        widths = tuple(widths or MODELS[model])
+        widths = MODELS[model] if widths is None else tuple(widths)
+        if len(widths) != 3:
+            raise ValueError(f"widths must hold the channels of three layers, got {list(widths)}")
         self.arguments = {
             "model": model,
             "recipe": recipe,
-            "widths": list(widths),
-            "num_elements": num_elements,
-            "length": length,
+            "widths": [positive("widths", width) for width in widths],
+            "num_elements": positive("num_elements", num_elements),
+            "length": positive("length", length),
         }
         convolves = model != "mlp" and not model.startswith("deepsets")
         self._entries_first = recipe == "ours" and convolves

@@ -8,6 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from symsets.groups._arrays import positive
 from symsets.models._blocks import (
     MODELS,
     RECIPES,
@@ -136,7 +137,7 @@ class UNet(nn.Module):
         check_choice("size", size, tuple(WIDTHS))
         check_choice("task", task, TASKS)
         defaults = default_widths(WIDTHS[size], model, recipe)
-        widths = widths or defaults
+        widths = defaults if widths is None else widths
         if len(widths) != len(defaults):
             raise ValueError(
                 f"widths must hold {len(defaults)} numbers of channels for size {size}, "
@@ -146,11 +147,11 @@ class UNet(nn.Module):
             "model": model,
             "size": size,
             "recipe": recipe,
-            "widths": list(widths),
+            "widths": [positive("widths", width) for width in widths],
             "task": task,
-            "num_elements": num_elements,
-            "in_channels": in_channels,
-            "out_channels": out_channels,
+            "num_elements": positive("num_elements", num_elements),
+            "in_channels": positive("in_channels", in_channels),
+            "out_channels": positive("out_channels", out_channels),
             "dropout": dropout,
         }
         self.stride = size

@@ -8,6 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from symsets.groups._arrays import positive
 from symsets.models._blocks import MODELS, RECIPES, Layers, check_choice, image_size
 from symsets.models.registry import register_network
 from symsets.nn import DSS, ConcatPool, RemoveMean, Sequential, SetAttention, Siamese, Wreath
@@ -96,19 +97,19 @@ class ViewsNetwork(nn.Module):
         check_choice("model", model, MODELS)
         check_choice("recipe", recipe, RECIPES)
         check_choice("aggregate", aggregate, AGGREGATES)
-        widths = tuple(widths or WIDTHS[recipe])
+        widths = WIDTHS[recipe] if widths is None else tuple(widths)
         depths = DEPTHS[recipe]
-        if not 2 <= len(widths) <= len(depths) or any(width < 1 for width in widths):
+        if not 2 <= len(widths) <= len(depths):
             raise ValueError(
                 f"widths must hold 2 to {len(depths)} numbers of channels, got {list(widths)}"
             )
         self.arguments: dict[str, Any] = {
             "model": model,
             "recipe": recipe,
-            "widths": list(widths),
-            "num_elements": num_elements,
+            "widths": [positive("widths", width) for width in widths],
+            "num_elements": positive("num_elements", num_elements),
             "aggregate": aggregate,
-            "in_channels": in_channels,
+            "in_channels": positive("in_channels", in_channels),
         }
         self.stride = 2 ** len(widths)
         in_blocks = model if aggregate == "layer" else "siamese"

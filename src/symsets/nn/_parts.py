@@ -38,6 +38,7 @@ AXES: dict[Callable[..., Any], tuple[str, ...]] = {
     nn.ConvTranspose2d.forward: ("H", "W"),
     nn.ConvTranspose3d.forward: ("D", "H", "W"),
 }
+TENSOR_MAPS = ("torch.nn.modules.", "symsets.nn.")  # what is no set module there takes tensors
 
 
 def as_element(module: nn.Module, name: str = "element") -> nn.Module:
@@ -153,7 +154,8 @@ def check_elements(x: Sets, element: nn.Module, owner: nn.Module) -> None:
 
     Args:
         x: What ``owner`` was given.
-        element: The map; if it is none of torch's, it is left to check what it gets.
+        element: The map; if it is none of torch's, it is left to check what it gets. Elements
+            that are themselves sets need a set layer.
         owner: The layer to name.
 
     Example:
@@ -167,6 +169,7 @@ def check_elements(x: Sets, element: nn.Module, owner: nn.Module) -> None:
     check_sets(x)
     rows = x.elements if isinstance(x, RaggedSets) else x
     if not isinstance(rows, Tensor):
+        _check_takes_sets(element, owner)
         return
     first = _first_map(element)
     if first is None:
@@ -178,6 +181,21 @@ def check_elements(x: Sets, element: nn.Module, owner: nn.Module) -> None:
             f"{type(owner).__name__}, got {got}"
         )
     check_type(rows, first, owner)
+
+
+def _check_takes_sets(element: nn.Module, owner: nn.Module) -> None:
+    """Raise one sentence if ``element`` is a map of tensors, where elements are themselves sets."""
+    first = _first_part(element)
+    if first is None or hasattr(first, "returns_sets"):
+        return
+    kind = kind_of(first)
+    keeps = kind in (nn.Identity, nn.Sequential)  # an empty chain keeps what it gets, too
+    if not keeps and kind.forward.__module__.startswith(TENSOR_MAPS):
+        raise ValueError(
+            "element must itself be a set layer where the elements of x are sets, "
+            f"as in Siamese(Siamese({kind.__name__}(…))), got the {kind.__name__} in "
+            f"{type(owner).__name__}"
+        )
 
 
 def check_context(summary: Tensor, context: nn.Module) -> None:
@@ -211,12 +229,16 @@ def _wanted(first: nn.Module, shape: Sequence[int]) -> str:
 
 def _first_map(module: nn.Module) -> nn.Module | None:
     """Return the map that sees the input of ``module``, if it is one of torch's own as it is."""
+    first = _first_part(module)
+    return first if first is not None and kind_of(first).forward in AXES else None
+
+
+def _first_part(module: nn.Module) -> nn.Module | None:
+    """Return the part that sees the input of ``module``, if it sees it as it is."""
     while type(module) is nn.Sequential and len(module):
         module = module[0]
     # A hook may change what comes in, and that of a lazy map still decides what it takes.
-    if module._forward_pre_hooks or "forward" in vars(module):
-        return None
-    return module if kind_of(module).forward in AXES else None
+    return None if module._forward_pre_hooks or "forward" in vars(module) else module
 
 
 def channels(module: nn.Module, which: str) -> int | None:

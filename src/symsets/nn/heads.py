@@ -214,9 +214,10 @@ class Merge(SetModule):
 
     def forward(self, x: Sets, *args: Any) -> Tensor:
         """Return one element per set."""
+        summary = pool(x, self.pool, size=self.size)
         if power_degree(self.pool) is None:  # power sums have more channels than x
             check_elements(x, self.element, self)
-        return self.element(pool(x, self.pool, size=self.size), *context_args(x, args))
+        return self.element(summary, *context_args(x, args))
 
 
 def _widths(hidden: Any) -> list[int]:

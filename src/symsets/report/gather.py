@@ -8,7 +8,7 @@ import re
 import statistics
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -240,16 +240,12 @@ def _records(folder: Path) -> list[Record]:
     path = folder / "results.json"
     if not path.is_file():
         raise ValueError(f"{folder} must hold a results.json, as `symsets run` leaves it")
-    return [_checked(record, path) for record in read_records(path)]
+    return [_finite(record) for record in read_records(path)]
 
 
-def _checked(record: Record, path: Path) -> Record:
-    """Return the record with a value that is a number: none at all means that the run failed."""
-    value: Any = record.value
-    if value is not None and not isinstance(value, int | float):
-        raise ValueError(f"{path} must hold values that are numbers or null, got {value!r}")
-    plain = math.nan if value is None or not math.isfinite(value) else float(value)
-    return Record(**{**record.__dict__, "value": plain})
+def _finite(record: Record) -> Record:
+    """Return the record of a run that failed with one value for that: not-a-number."""
+    return replace(record, value=float(record.value) if math.isfinite(record.value) else math.nan)
 
 
 def _numbers(folders: Iterable[Path], name: str) -> dict[Path, Numbers]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Sequence
 from pathlib import Path
@@ -11,10 +12,10 @@ from typing import Any
 import torch
 from rich.table import Table
 
-from symsets.experiments.orbits import HEIGHTS, MODELS, Outcome, make_sets
+from symsets.experiments.orbits import HEIGHTS, MODELS, TEST_PAIRS, Outcome, make_sets
 from symsets.extras import require
 
-__all__ = ["figure", "table"]
+__all__ = ["conclusions", "figure", "table"]
 
 LABELS = {
     "siamese": "Siamese",
@@ -22,6 +23,9 @@ LABELS = {
     "dss-power2": "DSS(powers), one layer",
     "dss-sum-twice": "DSS(sum), two layers",
 }
+BLIND = {"any-sum": ("siamese",), "equal-sums": ("siamese", "dss-sum")}  # whatever the weights
+# Four standard errors of a guess above chance.
+CLEARLY_ABOVE_CHANCE = 0.5 + 4 * math.sqrt(0.25 / (2 * TEST_PAIRS))
 COLOURS = {"any-sum": "#2a6f97", "equal-sums": "#e07a3f"}
 
 
@@ -49,6 +53,38 @@ def table(outcomes: Sequence[Outcome]) -> Table:
         differences = "   ".join(f"{seen[model, s]:.0e}" for s in HEIGHTS)
         made.add_row(LABELS[model], *cells, differences)
     return made
+
+
+def conclusions(outcomes: Sequence[Outcome]) -> list[str]:
+    """Say which networks were found to tell the sets apart, and which would need more training."""
+    accuracy = _accuracies(outcomes)
+    differences = [
+        o.largest_difference for o in outcomes if o.record.model in BLIND[o.record.setting]
+    ]
+    sentences = [
+        "Siamese answers alike for a set X and for X with elements moved, and so does DSS(sum) in "
+        "one layer where all entries of the set's sum are equal: answers differ by rounding "
+        f"({max(differences):.0e}), and no training can change that."
+    ]
+    for setting in HEIGHTS:
+        seeing = [m for m in MODELS if accuracy[m, setting] > CLEARLY_ABOVE_CHANCE]
+        late = [m for m in MODELS if m not in seeing and m not in BLIND[setting]]
+        sentences.append(f"{setting.replace('-', ' ').capitalize()}: {_told_apart(seeing, late)}")
+    return sentences
+
+
+def _told_apart(seeing: Sequence[str], late: Sequence[str]) -> str:
+    found = "no network does better than chance."
+    if seeing:
+        found = f"{_listed(seeing)} {'tells' if len(seeing) == 1 else 'tell'} the sets apart."
+    return (
+        f"{found} Training was too short for {_listed(late)}: try more --steps." if late else found
+    )
+
+
+def _listed(models: Sequence[str]) -> str:
+    *others, last = (LABELS[model].replace(",", " in") for model in models)
+    return f"{', '.join(others)} and {last}" if others else last
 
 
 def figure(outcomes: Sequence[Outcome], path: Path) -> None:

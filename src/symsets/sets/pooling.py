@@ -89,7 +89,7 @@ def power_sums(x: Sets, degree: int, *, size: float = 1.0) -> Tensor:
         x = x.to(torch.int64)  # powers of small integers do not fit into their own type
     powers = []
     for k in range(1, degree + 1):
-        raised = x.map(torch.pow, k) if isinstance(x, RaggedSets) else x**k
+        raised = x.with_elements(common_rows(x) ** k) if isinstance(x, RaggedSets) else x**k
         powers.append(pool(raised, "sum", size=size))
     return torch.cat(powers, dim=1)
 

@@ -86,7 +86,8 @@ class RaggedSets:
 
     Nothing is padded, so nothing can leak from padding, and no work is spent on it. Empty sets
     are allowed. Elements may themselves be a ragged batch (sets of clouds with different numbers
-    of points); there only schemes without a common index set exist (``siamese``, ``wreath``).
+    of points); there only schemes without a common index set exist (``siamese``, ``wreath``), and
+    the map of an element must itself be a set layer, as in ``Siamese(DSS(…))``.
 
     It is a pytree node, moves with ``.to`` and ``.pin_memory``, and survives a ``DataLoader``.
 

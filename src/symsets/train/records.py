@@ -7,8 +7,9 @@ import math
 import os
 import subprocess
 import sys
-from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, field
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field, fields
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,11 @@ from symsets.train.files import written_whole
 __all__ = ["Record", "read_records", "write_json", "write_records"]
 
 SCHEMA = 1
+TYPES: dict[Any, tuple[tuple[type, ...], str]] = {  # of the fields, as they are written in a record
+    "str": ((str,), "text"),
+    "int": ((int,), "an integer"),
+    "float": ((int, float), "a number"),
+}
 
 
 @cache
@@ -110,7 +116,13 @@ def to_plain(record: Record) -> dict[str, Any]:
 
 def from_plain(plain: Mapping[str, Any]) -> Record:
     """Return a record read from JSON; the value of a failed run is NaN."""
-    return Record(**{**plain, "value": math.nan if plain["value"] is None else plain["value"]})
+    record = Record(**{**plain, "value": math.nan if plain["value"] is None else plain["value"]})
+    for entry in fields(record):
+        types, words = TYPES[entry.type]
+        value = getattr(record, entry.name)
+        if not isinstance(value, types) or isinstance(value, bool):
+            raise ValueError(f"{entry.name} must be {words}, got {value!r}")
+    return record
 
 
 def write_records(path: Path, records: Iterable[Record]) -> None:
@@ -120,14 +132,19 @@ def write_records(path: Path, records: Iterable[Record]) -> None:
 
 def read_records(path: Path) -> list[Record]:
     """Read ``results.json``; one sentence if it is none."""
-    try:
+    with reading(path, f"a results file of schema {SCHEMA}"):
         content = json.loads(path.read_text(encoding="utf-8"))
         if content["schema"] != SCHEMA:
             raise ValueError(f"schema {content['schema']} is not {SCHEMA}")
         return [from_plain(record) for record in content["records"]]
+
+
+@contextmanager
+def reading(path: Path, what: str) -> Iterator[None]:
+    """Turn whatever is wrong with a file into one sentence that names it, and what it must be."""
+    try:
+        yield
     except KeyError as error:
-        raise ValueError(
-            f"{path} must be a results file of schema {SCHEMA}: {error} is missing"
-        ) from error
+        raise ValueError(f"{path} must be {what}: {error} is missing") from error
     except (OSError, ValueError, TypeError) as error:
-        raise ValueError(f"{path} must be a results file of schema {SCHEMA}: {error}") from error
+        raise ValueError(f"{path} must be {what}: {error}") from error

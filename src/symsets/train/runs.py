@@ -14,11 +14,12 @@ from torch import Tensor
 
 from symsets.data.folders import STUDY
 from symsets.train.files import held, written_whole
-from symsets.train.records import Record, from_plain, to_plain, write_json
+from symsets.train.records import Record, from_plain, reading, to_plain, write_json
 
 __all__ = ["RunDirectory", "claim_directory", "write_arrays"]
 
 LOCK = ".lock"
+RESULTS = ("runs", "unfinished", "results.json")  # what must not be lost
 
 
 def claim_directory(out: Path, configuration: Mapping[str, Any]) -> None:
@@ -31,11 +32,8 @@ def _claim_directory(out: Path, configuration: Mapping[str, Any]) -> None:
     path = out / STUDY
     wanted = json.loads(json.dumps(dict(configuration)))
     if path.exists():
-        try:
-            found = json.loads(path.read_text(encoding="utf-8"))
-        except json.JSONDecodeError as error:
-            raise ValueError(f"{path} cannot be read ({error}): choose another --out") from error
-        if found != wanted and not any((out / name).exists() for name in ("runs", "unfinished")):
+        found = _read_configuration(path)
+        if found != wanted and not any((out / name).exists() for name in RESULTS):
             write_json(path, wanted)  # nothing came of the other one
         elif found != wanted:
             differing = sorted(k for k in found | wanted if found.get(k) != wanted.get(k))
@@ -47,6 +45,16 @@ def _claim_directory(out: Path, configuration: Mapping[str, Any]) -> None:
     if any(other.name != LOCK for other in out.iterdir()):
         raise ValueError(f"{out} must be empty or hold runs of this study: choose another --out")
     write_json(path, wanted)
+
+
+def _read_configuration(path: Path) -> dict[str, Any]:
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+        if not isinstance(found, dict):
+            raise ValueError(f"it must map names to settings, got {found!r}")
+    except ValueError as error:
+        raise ValueError(f"{path} cannot be read ({error}): choose another --out") from error
+    return found
 
 
 class RunDirectory:
@@ -66,8 +74,9 @@ class RunDirectory:
 
     def records(self) -> list[Record]:
         """Return what the finished run measured."""
-        content = json.loads((self.path / "done.json").read_text(encoding="utf-8"))
-        return [from_plain(record) for record in content]
+        path = self.path / "done.json"
+        with reading(path, "a list of records"):
+            return [from_plain(plain) for plain in json.loads(path.read_text(encoding="utf-8"))]
 
     def write(
         self,

@@ -1,0 +1,35 @@
+"""What all registered networks have in common."""
+
+import inspect
+
+import pytest
+
+from symsets.models import build
+from symsets.models.registry import _NETWORKS
+
+COUNTS = ("num_elements", "in_channels", "out_channels", "length")
+WIDTHS = {"selection": [[4, 0, 4], [4], [4]], "shapes": [4, 0, 4], "signals": [4, 0, 4]}
+
+
+@pytest.mark.parametrize("recipe", ["ours", "published"])
+@pytest.mark.parametrize(
+    ("name", "count"),
+    [(n, c) for n in _NETWORKS for c in COUNTS if c in inspect.signature(_NETWORKS[n]).parameters],
+)
+def test_counts_are_positive_integers(name, count, recipe):
+    with pytest.raises(ValueError, match=f"^{count} must be at least 1, got 0$"):
+        build(name, {"model": "dss-sum", "recipe": recipe, count: 0})
+    with pytest.raises(TypeError, match=f"^{count} must be an integer, got 2.5$"):
+        build(name, {"model": "dss-sum", "recipe": recipe, count: 2.5})
+
+
+@pytest.mark.parametrize("name", _NETWORKS)
+def test_no_layer_is_without_channels(name):
+    with pytest.raises(ValueError, match=r"^widths must be at least 1, got 0$"):
+        build(name, {"model": "dss-sum", "widths": WIDTHS.get(name, [8, 0, 8, 8])})
+
+
+@pytest.mark.parametrize("name", _NETWORKS)
+def test_no_widths_are_not_those_of_the_recipe(name):
+    with pytest.raises(ValueError, match=r"^widths must hold .*, got \[\]$"):
+        build(name, {"model": "dss-sum", "widths": []})

@@ -33,13 +33,13 @@ PRESETS = {
     ),
     "quick": Preset(
         models=("dss-max", "siamese-ds"),
-        train_sizes=(160,),
+        train_sizes=(320,),
         seeds=1,
         epochs=(4,),
         width=0.17,
         test_size=16,
         batch_size=4,
-        duration="about two minutes on two cores",
+        duration="about three minutes on two cores",
     ),
     "paper": Preset(
         models=PUBLISHED_MODELS,

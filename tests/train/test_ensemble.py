@@ -161,3 +161,68 @@ def test_fitting_leaves_frozen_weights_alone():
     assert torch.equal(after["frozen.weight"], net.frozen.weight)
     assert not torch.equal(after["first.weight"], net.first.weight)
     assert torch.equal(after["first.weight"], after["second.weight"])
+
+
+class Twice(nn.Module):
+    """A network that uses one part twice."""
+
+    def __init__(self):
+        super().__init__()
+        self.parts = nn.ModuleList([nn.Linear(3, 3)] * 2)
+        self.norm = nn.BatchNorm1d(3)
+        self.again = self.norm
+
+    def forward(self, x):
+        for part in self.parts:
+            x = part(x).tanh()
+        return self.again(self.norm(x))
+
+
+@pytest.mark.parametrize("num", [1, 2])
+@pytest.mark.parametrize("batched", [True, False])
+def test_parts_may_be_used_twice(batched, num):
+    nets, x = [Twice() for _ in range(num)], torch.randn(num, 5, 3)
+    ensemble = Ensemble(nets, batched=batched)
+    out = ensemble(x)
+    torch.testing.assert_close(out, torch.stack([net(x[k]) for k, net in enumerate(nets)]))
+    out.square().sum().backward()
+    nets[0](x[0]).square().sum().backward()
+    ours = ensemble.stacked.parts[1].weight.grad[0]
+    torch.testing.assert_close(ours, nets[0].parts[0].weight.grad)
+    assert ensemble.stacked.norm.num_batches_tracked.tolist() == [2] * num
+
+
+def test_networks_must_be_alike():
+    def network(*rest):
+        return nn.Sequential(nn.Linear(3, 4), *rest)
+
+    message = r"the first has \(1\): Dropout\(p=0\.1.* where network 1 has \(1\): Dropout\(p=0\.9"
+    with pytest.raises(ValueError, match=message):
+        Ensemble([network(nn.Dropout(0.1)), network(nn.Dropout(0.9))])
+    with pytest.raises(ValueError, match=r"where network 1 has \(1\): ReLU\(\)"):
+        Ensemble([network(), network(nn.ReLU())])
+    other = network()
+    other[0].register_parameter("extra", nn.Parameter(torch.zeros(2)))
+    with pytest.raises(ValueError, match=r"the first and network 1 differ in '0\.extra'"):
+        Ensemble([network(), other])
+    with pytest.raises(ValueError, match=r"networks must hold at least one network, got none"):
+        Ensemble([])
+
+
+class Reassigning(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.map = nn.Linear(3, 3)
+        self.register_buffer("mean", torch.zeros(3))
+
+    def forward(self, x):
+        self.mean = 0.5 * self.mean + 0.5 * x.mean(0).detach()
+        return self.map(x - self.mean)
+
+
+@pytest.mark.parametrize("num", [1, 2])
+@pytest.mark.parametrize("batched", [True, False])
+def test_buffers_must_be_changed_in_place(batched, num):
+    ensemble = Ensemble([Reassigning() for _ in range(num)], batched=batched)
+    with pytest.raises(ValueError, match=r"buffer 'mean' must be changed in place"):
+        ensemble(torch.randn(num, 5, 3))

@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 import torch
+from torch import nn
 from torch.nn.functional import cross_entropy
 
-from symsets.data import Signals
+from symsets.data import LabelledSets, Signals
 from symsets.data.colors import ColorSets
 from symsets.models.signals import SignalNetwork
 from symsets.train.ensemble import Ensemble
@@ -358,3 +359,89 @@ def test_a_checkpoint_of_another_plan_is_refused_by_name(sets, tmp_path):
         train(sets, [1], plan, checkpoint=checkpoint)
     with pytest.raises(ValueError, match="training sets 200 → 100"):
         train([sets[0].first(100), sets[1]], [0], plan, checkpoint=checkpoint)
+
+
+def test_random_numbers_are_left_alone(sets):
+    net = network(0)
+    torch.manual_seed(7)
+    expected = torch.rand(1)
+    torch.manual_seed(7)
+    fit([net], [0], Plan(epochs=1, precision="float64"), *sets, CLASSIFY)
+    assert torch.equal(torch.rand(1), expected)
+
+
+class Shifted(nn.Module):
+    """A network with a buffer that is not of batch normalisation."""
+
+    def __init__(self):
+        super().__init__()
+        self.norm = nn.InstanceNorm1d(1, track_running_stats=True)
+        self.map = nn.Linear(16, 3)
+        self.count = nn.Parameter(torch.tensor([3]), requires_grad=False)
+
+    def forward(self, x):
+        return self.map(self.norm(x.flatten(0, 1)).unflatten(0, x.shape[:2]).mean((1, 2)))
+
+
+def test_averages_have_the_buffers_of_what_they_average(sets):
+    far = [LabelledSets(part.x.float() + 5, part.y) for part in sets]
+    plan = Plan(epochs=1, batch_size=5, average=0.5)
+    (fitted,) = fit([Shifted()], [0], plan, *far, CLASSIFY)
+    assert abs(fitted.best["norm.running_mean"].item() - 5) < 1
+    assert fitted.best["count"].tolist() == [3]
+
+
+def interrupted(sets, path, **options):
+    """Leave the checkpoint of a run that was stopped after its first epoch."""
+
+    def stop(epoch, values):
+        if epoch == 1:
+            raise InterruptedError
+
+    with pytest.raises(InterruptedError):
+        train(sets, [0], Plan(**EXACT), checkpoint=path, progress=stop, **options)
+    assert path.exists()
+
+
+def test_a_checkpoint_goes_on_only_under_the_same_conditions(sets, tmp_path):
+    path = tmp_path / "run.ckpt"
+    interrupted(sets, path)
+    plan, other = Plan(**EXACT), network(0)
+    other.extra = nn.Identity()
+    smaller = Task(cross_entropy, (Metric("error", ACCURACY.function, larger_is_better=False),))
+    with pytest.raises(ValueError, match=r"metric accuracy ↑ → error ↓"):
+        fit([network(0)], [0], plan, *sets, smaller, checkpoint=path)
+    with pytest.raises(ValueError, match=r"network SignalNetwork \w+ → SignalNetwork \w+"):
+        fit([other], [0], plan, *sets, CLASSIFY, checkpoint=path)
+    with pytest.raises(ValueError, match=r"validation sets 200 → 100"):
+        fit([network(0)], [0], plan, sets[0], sets[1].first(100), CLASSIFY, checkpoint=path)
+    (fitted,) = train(sets, [0], replace(plan, evaluation_batch=7), checkpoint=str(path))
+    assert fitted.epochs == EXACT["epochs"]
+
+
+def test_a_file_of_something_else_is_no_checkpoint(sets, tmp_path):
+    path = tmp_path / "run.ckpt"
+    torch.save({"weights": torch.zeros(3)}, path)
+    with pytest.raises(ValueError, match=r"run\.ckpt cannot be read .*delete it to start this run"):
+        train(sets, [0], Plan(**EXACT), checkpoint=path)
+
+
+def test_bad_input_gets_a_sentence(sets):
+    nothing = LabelledSets(sets[1].x[:0], sets[1].y[:0])
+    with pytest.raises(ValueError, match=r"val must hold at least one set, got none"):
+        fit([network(0)], [0], Plan(**EXACT), sets[0], nothing, CLASSIFY)
+    with pytest.raises(ValueError, match=r"seeds must be 1, one per network, got 2"):
+        fit([network(0)], [0, 1], Plan(**EXACT), *sets, CLASSIFY)
+    scalar = Task(cross_entropy, (Metric("mean", lambda output, y: output.mean()),))
+    with pytest.raises(ValueError, match=r"metric 'mean' must give one value for each of 200 sets"):
+        fit([network(0)], [0], Plan(**EXACT), *sets, scalar)
+
+
+def test_evaluation_does_not_change_a_network(sets):
+    net = nn.Sequential(nn.Flatten(), nn.Linear(80, 3), nn.BatchNorm1d(3), nn.Dropout(0.5)).double()
+    net[2].eval()
+    net[2].running_mean.fill_(0.1)
+    results = [evaluate(net, sets[1], CLASSIFY)[0].loss for _ in range(2)]
+    assert results[0] == results[1]
+    assert net[2].running_mean.eq(0.1).all()
+    assert [part.training for part in net] == [True, True, False, True]

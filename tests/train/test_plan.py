@@ -95,6 +95,7 @@ def test_validations_are_some_steps_apart_and_divide_the_epochs(epochs, train_si
         ({"validate_every": 3}, "validate_every must divide the 10 epochs, got 3"),
         ({"average": 1.0}, r"average must be at least 0 and below 1, got 1\.0"),
         ({"average": -0.1}, r"average must be at least 0 and below 1, got -0\.1"),
+        ({"decay": -2.0}, r"decay must be positive, got -2\.0"),
         ({"learning_rate": 0.0}, r"learning_rate must be positive, got 0\.0"),
         ({"learning_rate": math.nan}, "learning_rate must be positive, got nan"),
     ],

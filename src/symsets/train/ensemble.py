@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import copy
+from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import cache
+from itertools import zip_longest
 from typing import Any
 
 import torch
@@ -41,6 +43,7 @@ class Ensemble(nn.Module):
 
     def __init__(self, networks: Sequence[nn.Module], *, batched: bool = False) -> None:
         super().__init__()
+        _check_alike(networks)
         self.size = len(networks)
         self.batched = batched
         self.stacked = copy.deepcopy(networks[0])
@@ -78,9 +81,15 @@ class Ensemble(nn.Module):
             inputs: The first goes to the networks, the others to ``then``.
             then: A function of a member's output and its other inputs, such as a loss.
         """
+        state = _tensors(self.stacked)
+        once = {id(value): value for value in state.values()}  # what has two names goes in once
+        names = Counter(map(id, state.values()))
+        single = [name for name, value in state.items() if names[id(value)] == 1]
 
-        def member(state: dict[str, Tensor], x: Tensor, *rest: Tensor) -> Any:
-            out = functional_call(self.template, state, (x,))
+        def member(tensors: dict[int, Tensor], x: Tensor, *rest: Tensor) -> Any:
+            named = {name: tensors[id(value)] for name, value in state.items()}
+            out = functional_call(self.template, given := dict(named), (x,))
+            _check_kept({name: named[name] for name in single}, given)
             return then(out, *rest) if then else out
 
         for value in inputs:
@@ -90,15 +99,14 @@ class Ensemble(nn.Module):
                     f"got {len(value)}"
                 )
         self.template.train(self.training)
-        state = _tensors(self.stacked)
         if self.size == 1:
             # Not value[0]: the gradient of a selection is a copy into zeros.
-            alone = {name: value.squeeze(0) for name, value in state.items()}
+            alone = {key: value.squeeze(0) for key, value in once.items()}
             return member(alone, *(value[0] for value in inputs))[None]
         if self.batched:
-            return torch.vmap(member, randomness="different")(state, *inputs)
-        apart = {name: value.unbind() for name, value in state.items()}
-        states = [{name: v[k] for name, v in apart.items()} for k in range(self.size)]
+            return torch.vmap(member, randomness="different")(once, *inputs)
+        apart = {key: value.unbind() for key, value in once.items()}
+        states = [{key: v[k] for key, v in apart.items()} for k in range(self.size)]
         return torch.stack(_side_by_side(lambda k, *own: member(states[k], *own), inputs))
 
     def synchronise_statistics(self) -> None:
@@ -108,6 +116,40 @@ class Ensemble(nn.Module):
     def member_state(self, k: int) -> dict[str, Tensor]:
         """Return a copy of the state of member ``k``, as the network names it."""
         return {name: v[k].detach().clone() for name, v in self.stacked.state_dict().items()}
+
+
+def _check_alike(networks: Sequence[nn.Module]) -> None:
+    """Raise one sentence unless all networks are the first one with other weights."""
+    if not networks:
+        raise ValueError("networks must hold at least one network, got none")
+    lines = [str(network).splitlines() for network in networks]
+    for k, (network, shown) in enumerate(zip(networks[1:], lines[1:], strict=True), start=1):
+        if shown != lines[0]:
+            pairs = zip_longest(lines[0], shown, fillvalue="nothing")
+            first, other = next((a.strip(), b.strip()) for a, b in pairs if a != b)
+            raise ValueError(
+                f"networks must be alike but for their weights; the first has {first} where "
+                f"network {k} has {other}"
+            )
+        shapes, others = (
+            {n: t.shape for n, t in _tensors(m).items()} for m in (networks[0], network)
+        )
+        if shapes != others:
+            differing = sorted(n for n in shapes | others if shapes.get(n) != others.get(n))
+            raise ValueError(
+                f"networks must be alike but for their weights; the first and network {k} differ "
+                f"in {differing[0]!r}"
+            )
+
+
+def _check_kept(named: dict[str, Tensor], given: dict[str, Tensor]) -> None:
+    """Raise one sentence if a network has put another tensor into the place of a buffer."""
+    for name, value in named.items():
+        if given[name] is not value:
+            raise ValueError(
+                f"buffer {name!r} must be changed in place (copy_, mul_, …), got another tensor: "
+                "networks in training run through one module without weights of its own"
+            )
 
 
 def _tensors(network: nn.Module) -> dict[str, Tensor]:

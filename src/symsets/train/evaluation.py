@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from symsets.data.labelled import Supply
 from symsets.train.ensemble import Ensemble
 from symsets.train.metrics import Task
 from symsets.train.step import autocast, matmul_precision
 
-__all__ = ["Evaluation", "Network", "evaluate", "outputs_of"]
+__all__ = ["Evaluation", "Network", "evaluate", "evaluating", "outputs_of"]
 
 Network = Ensemble | Callable[[Tensor], Tensor]
 """An ensemble, or any function of sets, such as a baseline."""
@@ -75,23 +76,37 @@ def evaluate(
 
 def outputs_of(network: Network) -> Callable[[Tensor], Tensor]:
     """Return what gives the outputs ``(K, B, …)`` of all members, as in evaluation."""
-    if not isinstance(network, Ensemble):
-        return lambda x: network(x)[None]
 
     def outputs(x: Tensor) -> Tensor:
-        was_training = network.training
-        network.eval()
-        try:
-            return network(x.expand(network.size, *x.shape))
-        finally:
-            network.train(was_training)
+        with evaluating(network) if isinstance(network, nn.Module) else nullcontext():
+            if isinstance(network, Ensemble):
+                return network(x.expand(network.size, *x.shape))
+            return network(x)[None]
 
     return outputs
+
+
+@contextmanager
+def evaluating(network: nn.Module) -> Iterator[None]:
+    """Switch a network to evaluation for a while, and all its parts back to what they were."""
+    modes = {module: module.training for module in network.modules()}
+    network.eval()
+    try:
+        yield
+    finally:
+        for module, training in modes.items():
+            module.training = training
 
 
 def _measure(output: Tensor, y: Any, num: int, task: Task) -> tuple[Tensor, ...]:
     loss = task.loss(output, y) * num
     values = [metric.function(output, y) for metric in task.metrics]
+    for metric, found in zip(task.metrics, values, strict=True):
+        if found.shape != (num,):
+            raise ValueError(
+                f"metric {metric.name!r} must give one value for each of {num} sets, got shape "
+                f"{tuple(found.shape)}"
+            )
     return (loss[None], *values, *([output] if task.keep_outputs else []))
 
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 import copy
 import logging
 import math
+import os
 import time
 import warnings
+import zlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
@@ -185,7 +187,9 @@ class _Fit(L.LightningModule):
             self.progress(self.current_epoch, [f.curves[-1][key] for f in self.fitted])
 
     def _refresh(self, average: Ensemble) -> None:
-        """Give the averaged weights the batch statistics that belong to them."""
+        """Give the averaged weights the buffers that belong to them, batch statistics above all."""
+        for mean, value in zip(average.buffers(), self.ensemble.buffers(), strict=True):
+            mean.copy_(value)
         train, size = self.sets["train"], self.sets["train"].num_sets
         orders = [self.plan.order(size, self.current_epoch, seed) for seed in self.seeds]
         which = torch.stack(orders, dim=1)[:STATISTICS_BATCHES].to(self.device)
@@ -227,10 +231,16 @@ class _Fit(L.LightningModule):
 
     def _settings(self) -> dict[str, Any]:
         """Return all that must be the same when a run goes on."""
+        plan = asdict(self.plan)
+        del plan["evaluation_batch"]  # decides no number
+        metric, network = self.task.metric, self.ensemble.template
         return {
-            **asdict(self.plan),
+            **plan,
             "seeds": self.seeds,
             "training sets": self.sets["train"].num_sets,
+            "validation sets": self.sets["val"].num_sets,
+            "metric": f"{metric.name} {'↑' if metric.larger_is_better else '↓'}",
+            "network": f"{type(network).__name__} {zlib.crc32(str(network).encode()):08x}",
         }
 
     def on_load_checkpoint(self, checkpoint: dict[str, Any]) -> None:
@@ -238,7 +248,7 @@ class _Fit(L.LightningModule):
         changed = [f"{k} {before.get(k)} → {v}" for k, v in now.items() if before.get(k) != v]
         if changed:
             raise ValueError(
-                "checkpoint must be of the same plan, seeds and sets, got one of others "
+                "checkpoint must be of the same plan, seeds, sets and network, got one of others "
                 f"({', '.join(changed)}): delete it to start this run anew"
             )
         self.fitted = [Fitted(**state) for state in checkpoint["fitted"]]
@@ -280,7 +290,10 @@ class _AtomicIO(CheckpointIO):
         self, path: Any, map_location: Any = None, weights_only: bool | None = None
     ) -> Any:
         try:
-            return torch.load(path, map_location=map_location, weights_only=True)
+            found = torch.load(path, map_location=map_location, weights_only=True)
+            if "fitted" not in found:
+                raise ValueError("it is of something else")
+            return found
         except Exception as error:
             raise ValueError(
                 f"checkpoint {path} cannot be read ({type(error).__name__}): delete it to start "
@@ -300,14 +313,16 @@ def fit(
     task: Task,
     *,
     device: str = "cpu",
-    checkpoint: Path | None = None,
+    checkpoint: str | os.PathLike[str] | None = None,
     progress: Progress | None = None,
     **options: Any,
 ) -> list[Fitted]:
     """Train networks together, each with its own seed, and return what each became.
 
+    The networks given, and torch's random numbers, are left as they were.
+
     Args:
-        networks: One per seed, freshly initialised.
+        networks: One per seed, of one architecture, freshly initialised.
         seeds: Decide the order of the training sets.
         plan: How to train.
         train: Training sets.
@@ -319,6 +334,12 @@ def fit(
         options: For Lightning's ``Trainer``: ``strategy``, ``devices``, ``num_nodes``, …; under
             ``torchrun`` or SLURM they are found by themselves.
     """
+    for name, sets in (("train", train), ("val", val)):
+        if not sets.num_sets:
+            raise ValueError(f"{name} must hold at least one set, got none")
+    if len(networks) != len(seeds):
+        raise ValueError(f"seeds must be {len(networks)}, one per network, got {len(seeds)}")
+    path = Path(checkpoint) if checkpoint else None
     module = _Fit(Ensemble(networks), plan, seeds, train, val, task, progress)
     if plan.precision == "float64":
         module.double()
@@ -329,7 +350,7 @@ def fit(
             accelerator="gpu" if target.type == "cuda" else target.type,
             devices=options.pop("devices", [target.index or 0] if target.type == "cuda" else 1),
             max_epochs=plan.epochs,
-            callbacks=[_Checkpoint(checkpoint, plan.validate_every)] if checkpoint else [],
+            callbacks=[_Checkpoint(path, plan.validate_every)] if path else [],
             check_val_every_n_epoch=plan.validate_every,
             plugins=[_AtomicIO()],
             logger=False,
@@ -341,9 +362,12 @@ def fit(
             use_distributed_sampler=False,
             **options,
         )
-        resume = checkpoint if checkpoint and checkpoint.exists() else None
+        resume = path if path and path.exists() else None
+        alone = target.type == "cuda" and trainer.world_size == 1
+        gpus = [target.index or 0] if alone else []  # processes have GPUs of their own
         try:
-            trainer.fit(module, ckpt_path=resume)
+            with torch.random.fork_rng(gpus):
+                trainer.fit(module, ckpt_path=resume)
         except SystemExit as error:
             # Lightning leaves the program when somebody interrupts it; that is for the caller.
             raise KeyboardInterrupt from error

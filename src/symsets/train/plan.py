@@ -88,8 +88,9 @@ class Plan:
             raise ValueError(f"average must be at least 0 and below 1, got {self.average}")
         if not self.clip >= 0:
             raise ValueError(f"clip must be 0 or positive, got {self.clip}")
-        if not self.learning_rate > 0:
-            raise ValueError(f"learning_rate must be positive, got {self.learning_rate}")
+        for name in ("learning_rate", "decay"):
+            if not getattr(self, name) > 0:
+                raise ValueError(f"{name} must be positive, got {getattr(self, name)}")
 
     def steps_per_epoch(self, train_size: int) -> int:
         """Return the number of steps in an epoch."""

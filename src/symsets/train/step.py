@@ -148,7 +148,9 @@ class EagerSteps:
         if self.average is not None:
             averages: list[Tensor] = list(self.average.parameters())
             values: list[Tensor] = list(self.ensemble.parameters())
-            torch._foreach_lerp_(averages, values, 1 - self.keep)
+            moving = [k for k, value in enumerate(values) if value.requires_grad]
+            to = [values[k] for k in moving]
+            torch._foreach_lerp_([averages[k] for k in moving], to, 1 - self.keep)
 
     def run(self, order: Tensor, rates: Tensor) -> Tensor:
         """Take the steps ``order (S, K, B)`` at learning rates ``(S,)``; return summed losses."""

@@ -84,7 +84,7 @@ def main() -> None:
     parser.add_argument("--experiment", default="colors")
     parser.add_argument("--setting", default="")
     parser.add_argument("--model", default="dss-sum")
-    parser.add_argument("--data", default="leaves")
+    parser.add_argument("--data", help="that of the experiment if left out")
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--precisions", help="separated by commas; all of a device if left out")
     parser.add_argument("--steps", type=int, default=20)
@@ -95,7 +95,7 @@ def main() -> None:
     on_gpu = options.device.startswith("cuda")
     batch = experiment.make_plan("ours", 1, options.setting).batch_size if on_gpu else 4
     torch.manual_seed(0)
-    source = experiment.open_source(options.data, 0)
+    source = experiment.open_source(options.data or experiment.default_data, 0)
     sets = experiment.make_sets(source, options.setting, "train", 512, options.device, 0)
     x, y = sets.batch(torch.arange(batch, device=options.device))
     fixed = LabelledSets(x, y)

@@ -132,6 +132,15 @@ def test_forms_are_told_apart_without_reading(tmp_path):
         ),
         (skinned(parent=np.array([-1, 2, 0])), r"p\.npz is inconsistent: quat, parent, driver"),
         (skinned(subject=np.array([0, 0, 1, 3])), r"inconsistent: .*rest6 and weights6 must agree"),
+        (
+            baked(name=np.arange(4)),
+            r"name of .*p\.npz must be a row of words, got int64 of shape \(4",
+        ),
+        (
+            baked(offsets=np.cumsum([0.0, *LENGTHS])),
+            r"offsets of .*p\.npz must be a row of integers, got float64 of shape \(5,\)",
+        ),
+        (skinned(fps=np.full(4, 30.0)), r"fps of .*p\.npz must be one number, got float64 of sh"),
         (baked(name=np.array([{}] * 4, dtype=object)), r"p\.npz cannot be read: .*allow_pickle"),
     ],
 )

@@ -252,8 +252,10 @@ def test_points_alone_have_no_faces_to_keep_and_make_no_graphs(tmp_path, data):
     out = tmp_path / "study"
     assert run("shapes", out, data["points"], "--epochs", "1").exit_code == 0
     assert set(examples_of(out)) == {"x", "target"}
-    result = run("shapes", tmp_path / "other", data["points"], "--settings", "graphs")
-    assert_one_line(result, "motions must have faces to make a graph of")
+    other = tmp_path / "other"
+    result = run("shapes", other, data["points"], "--settings", "points,graphs")
+    assert_one_line(result, "shapes of points have no faces", "--settings points runs without")
+    assert not other.exists()  # nothing was trained on points before
 
 
 @pytest.mark.usefixtures("no_report")
@@ -277,6 +279,19 @@ def test_views_of_meshes_have_no_categories(tmp_path, data):
     assert np.linalg.norm(extent, axis=1) == pytest.approx(np.ones(TEST), abs=0.05)
     wrong = run("views", tmp_path / "other", data["meshes"], "--settings", "cars")
     assert_one_line(wrong, "views has no settings on these data, got 'cars'")
+
+
+def test_more_sets_than_meshes_are_refused_before_any_is_seen(tmp_path, data, monkeypatch):
+    monkeypatch.delattr("symsets.data.views.meshes.render_meshes")
+    out = tmp_path / "study"
+    wrong = run("views", out, data["meshes"], "--preset", "quick")
+    assert_one_line(wrong, "meshes has 4 meshes for training", "240", "--train-sizes 4 or less")
+    (tmp_path / "published" / "val" / "03001627" / "a").mkdir(parents=True)
+    for name in "abcdef":
+        (tmp_path / "published" / "train" / "03001627" / name).mkdir(parents=True)
+    wrong = run("views", out, tmp_path / "published", "--train-sizes", "9")
+    assert_one_line(wrong, "published has 4 chairs for training", "--train-sizes 4 or less")
+    assert not out.exists()
 
 
 @pytest.mark.parametrize(

@@ -76,6 +76,17 @@ def test_a_thousandfold_error_does_not_hide_all_others():
     assert far.figure.axes[0].get_yscale() == "log"
 
 
+def test_bars_are_sample_standard_deviations_and_markers_have_room():
+    picture = errors_figure({"dss-mean": {1: [2.0, 2.2], 3: [2.1]}})
+    axis = picture.figure.axes[0]
+    ((first, alone),) = [bars.get_segments() for bars in axis.containers[0].lines[2]]
+    assert np.ptp(first[:, 1]) / 2 == pytest.approx(np.std([2.0, 2.2], ddof=1))
+    assert np.ptp(alone[:, 1]) == 0
+    bottom, top = axis.get_ylim()
+    assert bottom == 0
+    assert top > 1.03 * first[:, 1].max()
+
+
 def test_errors_are_drawn_over_the_number_of_views(tmp_path):
     errors = {"dss-mean": {1: [2.0, 2.2], 3: [1.0, 1.1]}, "siamese": {1: [2.5], 3: [2.0]}}
     picture = errors_figure(errors, title="chairs")

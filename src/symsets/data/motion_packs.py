@@ -22,7 +22,7 @@ subject_id   str (S,)             what subjects are called (optional)
 *Baked*: ``verts (T, V, 3)`` (times ``scale``, if there is one), ``offsets``, ``faces`` (optional)
 and ``split`` as above; ``subject (M,)`` numbers or names.
 
-Both may have ``name (M,)``, ``activity (M,)`` and ``fps ()``.
+Both may have ``name (M,)``, which are words, ``activity (M,)`` and ``fps ()``.
 
 *Apart*: ``<name>_verts (L, V, 3)`` and ``<name>_faces (F, 3)`` for every sequence. They have no
 splits, so all are for the test, and no common faces unless one is chosen.
@@ -50,6 +50,11 @@ __all__ = ["MotionPack", "motion_pack_form"]
 SKINNED = ("quat", "offsets", "parent", "heads", "subject", "split")
 BAKED = ("verts", "offsets", "split")
 FPS = 24.0
+KINDS = {  # letters of numpy, number of axes, in words
+    "offsets": ("iu", 1, "a row of integers"),
+    "name": ("U", 1, "a row of words"),
+    "fps": ("iuf", 0, "one number"),
+}
 Content = dict[str, np.ndarray[Any, np.dtype[Any]]]
 
 
@@ -119,8 +124,17 @@ class MotionPack:
                 content = {key: archive[key] for key in archive.files}
         except (ValueError, OSError, EOFError, zipfile.BadZipFile) as error:
             raise ValueError(f"{self.path} cannot be read: {error}") from error
+        self._check_kinds(content)
         self._read(content, num_vertices, only)
         self.num_vertices = num_vertices
+
+    def _check_kinds(self, content: Content) -> None:
+        for key, (letters, ndim, what) in KINDS.items():
+            found = content.get(key)
+            if found is not None and (found.dtype.kind not in letters or found.ndim != ndim):
+                raise ValueError(
+                    f"{key} of {self.path} must be {what}, got {found.dtype} of shape {found.shape}"
+                )
 
     def _read(self, content: Content, num_vertices: int | None, only: str | None) -> None:
         keys = set(content)

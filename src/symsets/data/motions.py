@@ -91,8 +91,8 @@ class Motions(NamedTuple):
         """The edges of the mesh, with the normalisation of the paper, where the shapes are."""
         if self.faces is None:
             raise ValueError(
-                "motions must have faces to make a graph of, got points alone: "
-                "open them with all their vertices"
+                "motions must have faces to make a graph of, got points alone: their source has no "
+                "faces, or was opened with some of its vertices only"
             )
         return Graph.from_faces(self.faces.long(), self.num_vertices).to(self.shapes.device)
 

@@ -66,6 +66,7 @@ def make_study(
         chosen = replace(chosen, settings=words.names("settings", settings, allowed))
     known = tuple(setting for setting in chosen.settings if setting in allowed)
     chosen = replace(chosen, settings=known or allowed)
+    experiment.check_source(source, chosen)
     where = data_slug(data, source) if data else ""
     _refuse_namesakes(out, where, source.name)
     return Study(experiment, out, chosen, how, source, device, data=where, together=together)

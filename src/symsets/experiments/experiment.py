@@ -100,6 +100,8 @@ class Experiment:
         make_sets: Makes the sets of a source, a setting and a split, so many, on a device; a seed
             fixes those of evaluation.
         settings_of: The settings that a source allows.
+        check_source: Says in one sentence, before anything is made, why a preset cannot run on a
+            source.
         learning_rates: The default of each recipe.
         baselines: Functions of sets that give what a network would.
         keep_more: Gives further arrays of a source that its example sets need to be seen.
@@ -124,6 +126,7 @@ class Experiment:
     open_source: Callable[[str, int], Source]
     make_sets: Callable[[Any, str, str, int, str, int], Supply]
     settings_of: Callable[[Source], tuple[str, ...]] = lambda source: ("",)
+    check_source: Callable[[Any, Preset], None] = lambda source, preset: None
     learning_rates: Mapping[str, float] = field(
         default_factory=lambda: dict.fromkeys(RECIPES, 1e-3)
     )

@@ -102,6 +102,15 @@ def settings_of(source: Source) -> tuple[str, ...]:
     return ("points", "graphs", "full-points")
 
 
+def check_source(source: MotionSource, preset: Preset) -> None:
+    """Raise one sentence if a preset asks for graphs of shapes that have no faces."""
+    if "graphs" in preset.settings and source.motions("val", 1).faces is None:
+        raise ValueError(
+            f"the shapes of {source.name} have no faces to make graphs of: "
+            "--settings points runs without"
+        )
+
+
 def faces_of(source: MotionSource) -> dict[str, Tensor]:
     """Return the triangles that all shapes share; nothing where shapes are points alone."""
     faces = source.motions("test", 1).faces
@@ -142,6 +151,7 @@ EXPERIMENT = Experiment(
     make_sets=make_sets,
     learning_rates={"ours": 3e-3, "published": 1e-4},  # 3e-4 and 1e-3 learned more slowly
     settings_of=settings_of,
+    check_source=check_source,
     baselines={"mean-shape": nearest_to_mean},
     keep_more=faces_of,
     measure_source={"skips": by_skip},

@@ -149,6 +149,17 @@ def settings_of(source: Any) -> tuple[str, ...]:
     return tuple(found)
 
 
+def check_source(source: Objects, preset: Preset) -> None:
+    """Raise one sentence if there are fewer objects for training than sets are asked for."""
+    asked = max(preset.train_sizes)
+    most, setting = min((source.open(word).most("train"), word) for word in preset.settings)
+    if asked > most:
+        raise ValueError(
+            f"{source.data} has {most} {setting or 'meshes'} for training, one for each set, but "
+            f"{asked} sets are asked for: choose --train-sizes {most} or less"
+        )
+
+
 def make_network(
     model: str, recipe: str, width: float, setting: str, source: object
 ) -> torch.nn.Module:
@@ -256,6 +267,7 @@ EXPERIMENT = Experiment(
     make_sets=make_sets,
     learning_rates={"ours": 3e-3, "published": 1e-3},  # 1e-3 was worse in the first epochs
     settings_of=settings_of,
+    check_source=check_source,
     measure_more=by_number_of_views,
     default_data="embedded",
 )

@@ -11,6 +11,7 @@ from torch import Tensor
 from symsets.geometry import agreement, union_of_views
 from symsets.report._drawing import INK, Picture, canvas, far_apart, label_ends, style
 from symsets.report._sheets import GAP, LINE, Sets, Sheet, named, side_of
+from symsets.report.gather import Score
 from symsets.report.metrics import metric
 from symsets.report.models import look
 
@@ -188,6 +189,8 @@ def errors_figure(
         ):
             axis.set_yscale("log")
         else:
+            axis.update_datalim([(counts[0], 0.0)])  # the margin is a share of all above 0
+            axis.autoscale_view()
             axis.set_ylim(bottom=0)
         axis.margins(x=0.02)
         label_ends(axis, ends)
@@ -205,12 +208,13 @@ def _draw_errors(
 ) -> tuple[float, str, str]:
     """Draw a line, and return its end."""
     seen = look(model)
-    values = {n: torch.tensor(found[n], dtype=torch.float64) for n in sorted(found)}
-    means = [v.mean().item() for v in values.values()]
+    counts = sorted(found)
+    scores = [Score(tuple(found[count])) for count in counts]
+    means = [score.mean for score in scores]
     axis.errorbar(
-        list(values),
+        counts,
         means,
-        yerr=[v.std(correction=0).item() for v in values.values()],
+        yerr=[score.std or 0.0 for score in scores],
         color=seen.colour,
         marker=seen.marker,
         linestyle=seen.line,

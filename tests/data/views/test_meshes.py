@@ -102,6 +102,14 @@ def test_faces_may_count_from_the_end(tmp_path):
     assert read_mesh(path)[1].tolist() == [[0, 1, 2]]
 
 
+def test_a_line_may_go_on_after_a_backslash(tmp_path):
+    path = tmp_path / "one.obj"
+    path.write_bytes(b"# C:\\\\\nv 0 0 0\nv 1 0 \\\n0\nv 0 1 0\r\nf 1 \\\r\n 2\\\r\n3\\")
+    vertices, faces = read_mesh(path)
+    assert vertices.tolist() == [[0, 0, 0], [1, 0, 0], [0, 1, 0]]
+    assert faces.tolist() == [[0, 1, 2]]
+
+
 def test_a_mesh_is_seen_as_the_same_box_made_of_parts():
     builder = Builder(torch.zeros(2, dtype=F64))
     builder.add("box", 0, (0, 0, 0), (0.5, 1, 1.5))
@@ -176,6 +184,13 @@ def test_meshes_of_a_folder_come_in_splits(tmp_path):
     assert not torch.equal(views.mask, source.views("val", num_views=2).mask)
 
 
+def test_a_mesh_that_no_view_shows_is_named(tmp_path):
+    for name in ("a", "b", "c"):
+        (tmp_path / f"{name}.obj").write_text("v 0 0 0\nv 1 1 1\nv 1 1 1.00001\nf 1 2 3")
+    with pytest.raises(ValueError, match=r"\.obj must be seen, but none of its 3 views of 16 px"):
+        MeshFolder(tmp_path, size=16).views("train")
+
+
 def test_bad_meshes_get_a_sentence_with_their_name(tmp_path):
     def bad(name, content):
         (tmp_path / name).write_text(content)
@@ -189,6 +204,18 @@ def test_bad_meshes_get_a_sentence_with_their_name(tmp_path):
         ),
         (bad("empty.obj", ""), r"empty\.obj must have faces, found 0 vertices and no face"),
         (bad("dot.obj", 3 * "v 1 1 1\n" + "f 1 2 3"), r"dot\.obj must have an extent, but all its"),
+        (
+            bad("line.obj", "v 0 0 0\nv 0.1 0.2 0.3\nv 0.7 1.4 2.1\nf 1 2 3"),
+            r"line\.obj must have an area, but all its faces are as thin as a line",
+        ),
+        (
+            bad("needle.obj", one.replace("0 1 0", "0 1e-9 0") + "f 1 2 3"),
+            r"le\.obj must have an a",
+        ),
+        (
+            bad("vast.obj", one.replace("1", "1e200") + "f 1 2 3"),
+            r"vast\.obj must have a finite ext",
+        ),
         (bad("nan.obj", one.replace("1 0 0", "nan 0 0") + "f 1 2 3"), r"nan\.obj must have finite"),
         (bad("far.obj", one + "f 1 2 9"), r"far\.obj must have faces of its 3 vertices only"),
         (bad("words.obj", "v a b c"), r"words\.obj cannot be read as a mesh: could not convert"),
@@ -200,6 +227,13 @@ def test_bad_meshes_get_a_sentence_with_their_name(tmp_path):
             write_glb(tmp_path / "packed.glb", extensionsRequired=["KHR_draco_mesh_compression"]),
             r"packed\.glb cannot be read as a mesh: it needs the extensions \['KHR_draco",
         ),
+    ]
+    headless = tmp_path / "headless.glb"
+    headless.write_bytes(write_glb(tmp_path / "a.glb").read_bytes().replace(b"JSON", b"NOPE", 1))
+    bare = write_glb(tmp_path / "bare.glb", accessors=[{"bufferView": 0, "componentType": 9}])
+    cases += [
+        (headless, r"must have a chunk of JSON, found chunks of the kinds \['0x45504f4e', '0x00"),
+        (bare, r"bare\.glb cannot be read as a mesh: missing or unknown 9"),
     ]
     short = write_ply(tmp_path / "short.ply", "binary_little_endian")
     short.write_bytes(short.read_bytes()[:-5])

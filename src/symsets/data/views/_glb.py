@@ -47,6 +47,9 @@ def _chunks(content: bytes) -> tuple[dict[str, Any], bytes]:
         length, kind = struct.unpack_from("<II", content, at)
         found[kind] = content[at + 8 : at + 8 + length]
         at += 8 + length
+    if JSON not in found:
+        kinds = [f"{kind:#010x}" for kind in found]
+        raise ValueError(f"it must have a chunk of JSON, found chunks of the kinds {kinds}")
     return json.loads(found[JSON]), found.get(BINARY, b"")
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -45,7 +45,9 @@ def read_mesh(path: Path) -> Mesh:
         raise ValueError(f"{path} must be a mesh file, found no such file")
     try:
         vertices, faces = reader(path)
-    except (ValueError, IndexError, KeyError, TypeError, OSError, EOFError) as error:
+    except KeyError as error:
+        raise ValueError(f"{path} cannot be read as a mesh: missing or unknown {error}") from error
+    except (ValueError, IndexError, TypeError, OSError, EOFError) as error:
         raise ValueError(f"{path} cannot be read as a mesh: {error}") from error
     if len(faces) and not (faces.min() >= 0 and faces.max() < len(vertices)):
         raise ValueError(f"{path} must have faces of its {len(vertices)} vertices only")
@@ -63,7 +65,7 @@ def _read_obj(path: Path) -> Mesh:
     vertices: list[list[float]] = []
     polygons: list[list[int]] = []
     with path.open(encoding="utf-8", errors="replace") as lines:
-        for line in lines:
+        for line in _continued(lines):
             words = line.split()
             if not words:
                 continue
@@ -73,6 +75,19 @@ def _read_obj(path: Path) -> Mesh:
                 numbers = [int(word.partition("/")[0]) for word in words[1:]]
                 polygons.append([n - 1 if n > 0 else n + len(vertices) for n in numbers])
     return np.array(vertices, dtype=np.float64).reshape(-1, 3), _fans(polygons)
+
+
+def _continued(lines: Iterable[str]) -> Iterator[str]:
+    """Join lines that end in a backslash with the next; a comment ends with its line."""
+    begun = ""
+    for line in lines:
+        begun += line.rstrip("\n")
+        if begun.endswith("\\") and not begun.startswith("#"):
+            begun = begun[:-1] + " "
+        else:
+            yield begun
+            begun = ""
+    yield begun
 
 
 def _read_ply(path: Path) -> Mesh:

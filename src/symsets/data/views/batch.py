@@ -125,6 +125,10 @@ class ViewSource(Protocol):
         """
         ...
 
+    def most(self, split: str) -> float:
+        """Return how many objects a split has; infinity if there is no end of them."""
+        ...
+
 
 def checked_views(size: int, num_views: int, num_points: int) -> None:
     """Raise one sentence unless the numbers make sense."""

@@ -20,6 +20,7 @@ from symsets.data.views.triangles import cast_triangles
 __all__ = ["MeshFolder", "load_mesh", "render_meshes"]
 
 POINTS = 1 << 21  # stream of the random numbers of surface points
+LEAST_AREA = 1e-7  # of a mesh of diagonal 1; thinner ones are lost in float32
 ANY_COLOUR = ((0.5, 0.6, 0.65), (0.5, 0.3, 0.25))
 
 
@@ -40,7 +41,12 @@ def load_mesh(path: str | os.PathLike[str]) -> Tensor:
     diagonal = (high - low).norm()
     if not diagonal > 0:
         raise ValueError(f"{path} must have an extent, but all its vertices are at one point")
-    return (corners - (low + high) / 2) / diagonal + 0.5
+    if not diagonal.isfinite():
+        raise ValueError(f"{path} must have a finite extent, but its coordinates are too large")
+    mesh = (corners - (low + high) / 2) / diagonal + 0.5
+    if _doubled_areas(mesh).sum() < 2 * LEAST_AREA:
+        raise ValueError(f"{path} must have an area, but all its faces are as thin as a line")
+    return mesh
 
 
 def render_meshes(
@@ -94,6 +100,11 @@ def _box(mesh: Tensor) -> Tensor:
     return torch.cartesian_prod(*torch.stack([low, high], dim=1))
 
 
+def _doubled_areas(mesh: Tensor) -> Tensor:
+    a, b, c = mesh.unbind(1)
+    return torch.linalg.cross(b - a, c - a).norm(dim=-1)
+
+
 def _facing(corners: Tensor, face: Tensor, direction: Tensor) -> Tensor:
     """Return the unit normals of faces on the side that is seen, ``(B, N, R, 3)``."""
     a, b, c = corners.unbind(1)
@@ -109,7 +120,7 @@ def _sample(meshes: list[Tensor], keys: Tensor, num: int) -> Tensor:
     numbers = uniform(keys, 3 * num, stream=POINTS).cpu().double().unflatten(1, (3, num))
     for mesh, (pick, s, t) in zip(meshes, numbers, strict=True):
         a, b, c = mesh.double().unbind(1)
-        edges = torch.linalg.cross(b - a, c - a).norm(dim=-1).cumsum(0)
+        edges = _doubled_areas(mesh.double()).cumsum(0)
         which = torch.searchsorted(edges, pick * edges[-1], right=True).clamp_max(len(mesh) - 1)
         s, t = torch.where(s + t > 1, 1 - s, s)[:, None], torch.where(s + t > 1, 1 - t, t)[:, None]
         found.append(a[which] + s * (b - a)[which] + t * (c - a)[which])
@@ -144,14 +155,8 @@ class MeshFolder:
         device: torch.device | str = "cpu",
     ) -> Views:
         """Return the first ``num`` meshes of a split, or all."""
-        names = self.files[checked_split(split)][:num]
-        if not names:
-            counts = {split: len(files) for split, files in self.files.items()}
-            raise ValueError(
-                f"{self.root} has no meshes for split {split!r}; files per split: {counts}"
-            )
         done = []
-        for name in names:  # one at a time: meshes may be large
+        for name in self._names(split)[:num]:  # one at a time: meshes may be large
             mesh = load_mesh(self.root / name)
             done.append(
                 render_meshes(
@@ -163,4 +168,22 @@ class MeshFolder:
                     device=device,
                 )
             )
+            if not done[-1].mask.any():
+                raise ValueError(
+                    f"{self.root / name} must be seen, but none of its {num_views} views of "
+                    f"{self.size} px shows any of it: its faces are too thin"
+                )
         return Views.join(done)
+
+    def most(self, split: str) -> float:
+        """Return how many meshes a split has, at least one."""
+        return len(self._names(split))
+
+    def _names(self, split: str) -> list[str]:
+        names = self.files[checked_split(split)]
+        if not names:
+            counts = {split: len(files) for split, files in self.files.items()}
+            raise ValueError(
+                f"{self.root} has no meshes for split {split!r}; files per split: {counts}"
+            )
+        return names

@@ -93,14 +93,22 @@ class NoxFolder:
     ) -> Views:
         """Return the first ``num`` objects of a split, or all, each with its first views."""
         checked_views(self.size, num_views, num_points)
-        names = self.objects[checked_split(split)][:num]
+        names = self._names(split)[:num]
+        done = [self._object(name, num_views, num_points) for name in names]
+        return Views.join(done).to(device)
+
+    def most(self, split: str) -> float:
+        """Return how many objects a split has, at least one."""
+        return len(self._names(split))
+
+    def _names(self, split: str) -> list[str]:
+        names = self.objects[checked_split(split)]
         if not names:
             counts = {split: len(self.objects[split]) for split in SPLITS}
             raise ValueError(
                 f"{self.root} has no {self.category} for split {split!r}; objects: {counts}"
             )
-        done = [self._object(name, num_views, num_points) for name in names]
-        return Views.join(done).to(device)
+        return names
 
     def _object(self, name: str, num_views: int, num_points: int) -> Views:
         folder = self.root / name

@@ -1,6 +1,7 @@
 import copy
 import math
 
+import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
@@ -87,17 +88,53 @@ def test_rounding_noise_of_an_output_that_is_nearly_zero_passes():
     assert_equivariant(noise, dense())
 
 
-def test_errors_are_relative_to_the_larger_of_output_and_input():
-    def small(x):
-        return 1e-6 * x.cumsum(1)
-
-    def large(x):
-        return 1e6 * x.cumsum(1)
+@pytest.mark.parametrize("scale", [1e-6, 1.0, 1e6])
+def test_errors_are_relative_to_the_output(scale):
+    def fn(x):
+        return scale * x.cumsum(1)
 
     x = dense()
-    assert 1e-7 < equivariance_error(small, x) < 1e-5
-    assert equivariance_error(small, 1e6 * x) == pytest.approx(equivariance_error(small, x))
-    assert 0.1 < equivariance_error(large, x) < 10
+    assert 0.1 < equivariance_error(fn, x) <= 2
+    assert equivariance_error(fn, 1e6 * x) == pytest.approx(equivariance_error(fn, x))
+
+
+def far(offset, spread=1.0):
+    """Return sets far from zero, as of times of measurement."""
+    return offset + spread * torch.randn(2, 5, 3, dtype=torch.float64)
+
+
+@pytest.mark.parametrize(
+    ("x", "fn"),
+    [
+        (far(1.7e9), lambda x: torch.softmax((x - 1.7e9).cumsum(1), 1)),
+        (1e9 * far(0.0), lambda x: torch.softmax((x / 1e9).cumsum(1), 1)),
+        (far(1.7e9, 1e-3), lambda x: ((x - x.mean(1, keepdim=True)) / x.std()).cumsum(1)),
+    ],
+)
+def test_large_inputs_do_not_hide_errors(x, fn):
+    fails(fn, x, ORDER)
+    net = nn.Sequential(nn.Identity(), Fn(fn))
+    fails(net, x, rf"{ORDER}; it first breaks in '1' \(Fn\)")
+
+
+@pytest.mark.parametrize("gain", [1.0, 1e6])
+@pytest.mark.parametrize("spread", [0.0, 1e-3, 1.0])
+def test_what_rounding_leaves_of_large_inputs_passes(gain, spread):
+    x = far(1.7e9, spread)
+    assert_equivariant(lambda x: gain * (x - x.mean(1, keepdim=True)), x)
+    assert_equivariant(lambda x: torch.tanh(gain * (x - 1.7e9).mean((1, 2))), x, task="classify")
+
+
+def test_models_that_never_repeat_themselves_are_no_rounding():
+    draws = np.random.default_rng(0)
+    with pytest.raises(AssertionError, match="does not repeat itself"):
+        assert_equivariant(lambda x: x + draws.normal(), dense())
+
+
+def test_infinite_inputs_hide_no_errors():
+    x = dense()
+    x[0, 0, 0, 0] = math.inf
+    fails(lambda x: x.sigmoid().cumsum(1), x, ORDER)
 
 
 @pytest.mark.parametrize("name", ["C8", "S8", "D8"])
@@ -212,6 +249,38 @@ def test_breaking_the_symmetry_of_the_elements_alone_fails(task, model):
 
 def test_breaking_both_fails():
     fails(lambda x: x.cumsum(1).cumsum(-1), dense(), "neither the order", symmetry=roll(3))
+
+
+def test_outputs_may_be_booleans_or_integers():
+    x = dense()
+    assert_equivariant(lambda x: x > 0, x, symmetry=roll(3))
+    assert_equivariant(lambda x: (x > 0).byte(), x, symmetry=roll(3))
+    assert_equivariant(lambda x: x & True, x > 0)
+    fails(lambda x: x.cumsum(1) > 0, x, ORDER)
+    fails(lambda x: (x.cumsum(1) > 0).byte(), x, ORDER)
+
+
+@pytest.mark.parametrize("x", [dense(), ragged()], ids=["dense", "ragged"])
+def test_each_of_several_outputs_is_measured(x):
+    def cumulated(x):
+        return mapped(x, lambda t: 1e-12 * t.cumsum(0 if isinstance(x, RaggedSets) else 1))
+
+    for put in (lambda *y: y, lambda *y: list(y), lambda a, b: {"a": a, "b": (b,)}):
+        assert_equivariant(lambda x, put=put: put(x, mapped(x, torch.abs)), x, symmetry=roll(3))
+        fails(lambda x, put=put: put(x, cumulated(mapped(x, torch.abs))), x, ORDER)
+
+
+def test_the_first_of_several_outputs_that_breaks_is_named():
+    net = nn.Sequential(Siamese(circular(3, 4)), Fn(lambda x: (x.relu(), x.cumsum(1))))
+    fails(net, dense(), rf"{ORDER}; it first breaks in '1' \(Fn\)", symmetry=roll(3))
+
+
+def test_outputs_put_together_otherwise_fail():
+    x = dense().double()
+    first = x[:, 0].clone()
+    assert math.inf == equivariance_error(
+        lambda x: (x,) if torch.equal(x[:, 0], first) else x, x, trials=5
+    )
 
 
 def test_breaking_for_ragged_batches_alone_fails():
@@ -373,10 +442,29 @@ def test_wrong_arguments_are_told():
         assert_equivariant(F.relu, torch.zeros(3))
     with pytest.raises(TypeError, match="x must be a tensor or RaggedSets, got list"):
         assert_equivariant(F.relu, [1])
-    with pytest.raises(TypeError, match="model must return a tensor or RaggedSets, got tuple"):
-        assert_equivariant(lambda x: (x, x), dense(), task="classify")
+    for out, found in (("x", "str"), ((dense(), 1.0), "float"), ((), r"\(\)"), (None, "NoneType")):
+        with pytest.raises(
+            TypeError, match=rf"model must return a tensor, .* of them, got {found}$"
+        ):
+            assert_equivariant(lambda x, out=out: out, dense(), task="classify")
     with pytest.raises(ValueError, match="one row per element, 10, for task 'transform', got 18"):
         assert_equivariant(lambda x: torch.zeros(2, 9), dense())
+
+
+@pytest.mark.parametrize("net", [DSS(circular(3, 4)), Siamese(nn.Linear(8, 2)), nn.Linear(8, 2)])
+def test_functions_around_single_precision_get_advice_that_works(net):
+    with pytest.raises(
+        TypeError, match=r"^model must take x in float64.* x, net\), and it is conv"
+    ):
+        assert_equivariant(lambda x: net(x), dense())
+    assert_equivariant(lambda x, net: net(x), dense(), net)
+    assert_equivariant(net, dense())
+    assert {p.dtype for p in net.parameters()} == {torch.float32}
+
+
+def test_other_errors_of_a_model_are_its_own():
+    with pytest.raises(ValueError, match="my own"):
+        assert_equivariant(Fn(lambda x: (_ for _ in ()).throw(ValueError("my own"))), dense())
 
 
 def test_tolerances_are_heeded():

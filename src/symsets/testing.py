@@ -11,8 +11,10 @@ Example:
 from __future__ import annotations
 
 import copy
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import torch
@@ -26,6 +28,8 @@ __all__ = ["assert_equivariant", "equivariance_error", "roll"]
 
 Action = Callable[[Tensor], Tensor]
 TASKS = ("transform", "select", "merge", "classify")
+EPS = torch.finfo(torch.float64).eps
+ROUNDINGS = 2**8  # how many roundings of the input may add up in an output
 
 
 def roll(*shifts: int) -> Action:
@@ -52,23 +56,26 @@ def equivariance_error(
 ) -> float:
     r"""Measure by how much a model misses the symmetry :math:`S_N \times H`.
 
-    .. math:: \frac{\max |f(g X) - g f(X)|}{\max(|f(X)|, |X|)}
+    .. math:: \frac{\max |f(g X) - g f(X)|}{\max(|f(X)|, |f(g X)|)}
 
     The order of every set is drawn at random, and :math:`h` is applied to all elements alike. A
     copy of the model runs in float64; put models with dropout in evaluation mode first. An output
-    that is not finite counts as an infinite error.
+    that is not finite counts as an infinite error. Where outputs are the small rest of large
+    inputs, as after removing a mean, they differ by rounding: what a few hundred roundings of the
+    input explain counts as no error. Of several outputs, each is measured on its own.
 
     Args:
-        model: What to test.
+        model: What to test. It returns a tensor, sets, or a tuple, list or dictionary of them.
         x: A batch of sets.
-        args: Further arguments of the model that all elements share, such as a graph.
+        args: Further arguments of the model that all elements share, such as a graph. Networks
+            among them run in float64 as the model does.
         symmetry: How :math:`h` acts on a batch of elements ``(T, C, *E)``: a function such as
             :func:`roll`, or a permutation group acting on the last axes, of which elements are
             drawn. None tests the order alone.
         output_symmetry: How :math:`h` acts on the output, if not as on the input.
         moved_args: What ``args`` become under :math:`h`, if they change.
-        task: What the output is: ``"transform"`` (every element), ``"select"`` (a score for every
-            element), ``"merge"`` (one element per set), ``"classify"`` (a vector per set).
+        task: What every output is: ``"transform"`` (every element), ``"select"`` (a score for
+            every element), ``"merge"`` (one element per set), ``"classify"`` (a vector per set).
         trials: How many draws to take the maximum over.
         seed: Of the draws.
 
@@ -224,8 +231,9 @@ def _permute(group: PermutationGroup, generator: torch.Generator) -> Action:
 
 @dataclass(frozen=True)
 class _Probe:
-    """A model in float64 with its input, ready to be moved."""
+    """A model in float64 with its input, ready to be moved; and both as they were given."""
 
+    given: tuple[Callable[..., Any], Sets, tuple[Any, ...]]
     model: Callable[..., Any]
     x: Sets
     args: tuple[Any, ...]
@@ -244,17 +252,60 @@ class _Probe:
         if task not in TASKS:
             raise ValueError(f"task must be one of {list(TASKS)}, got {task!r}")
         fold(x)  # one sentence if x is no batch of sets
+        given = (model, x, tuple(args))
         if isinstance(model, nn.Module):
             model = copy.deepcopy(model).double()
         moved = args if moved_args is None else moved_args
         x, args, moved = pytree.tree_map(_to_double, (x, tuple(args), tuple(moved)))
-        return cls(model, x, args, moved, task)
+        return cls(given, model, x, args, moved, task)
 
     def error(self, move: _Move) -> float:
         with torch.no_grad(), _kept_randomness(self.x):
-            plain = self.model(self.x, *self.args)
+            plain = self._plain()
             moved = self.model(self._moved(move), *self._args_for(move))
-        return _distance(moved, self._act(plain, move), self.x)
+        parts, spec = _parts(plain)
+        moved_parts, moved_spec = _parts(moved)
+        if moved_spec != spec:
+            return math.inf
+        images = [self._act(part, move) for part in parts]
+        return max(map(_distance, moved_parts, images, self._rounding))
+
+    def _plain(self) -> Any:
+        """Run the model on the input where it is, and tell if float64 is what it cannot take."""
+        try:
+            return self.model(self.x, *self.args)
+        except (RuntimeError, TypeError, ValueError) as error:
+            if not self._runs_as_given():
+                raise
+            raise TypeError(
+                "model must take x in float64, in which symmetries are tested, and not only the "
+                "type of x: pass a network itself, or a function with the network as a further "
+                "argument, as in (lambda x, net: net(x), x, net), and it is converted"
+            ) from error
+
+    def _runs_as_given(self) -> bool:
+        """Whether the model takes its input as it was, before all became float64."""
+        try:
+            model, x, args = copy.deepcopy(self.given)
+            model(x, *args)
+        except (RuntimeError, TypeError, ValueError):
+            return False
+        return True
+
+    @cached_property
+    def _rounding(self) -> list[float]:
+        """By how much each part of the output may change where the input is rounded otherwise."""
+        with torch.no_grad(), _kept_randomness(self.x):
+            plain, _ = _parts(self._plain())
+        with torch.no_grad(), _kept_randomness(self.x):
+            nudged, _ = _parts(self.model(self._nudged(), *self.args))
+        if len(nudged) != len(plain):
+            return [_rounding(self.x, 0.0)] * len(plain)
+        return [_rounding(self.x, change) for change in map(_difference, nudged, plain)]
+
+    def _nudged(self) -> Any:
+        """Change every entry of the input by one rounding; equal entries stay equal."""
+        return pytree.tree_map(lambda x: x * (1 + EPS) if _is_inexact(x) else x, self.x)
 
     def _moved(self, move: _Move) -> Any:
         rows, unfold = fold(self.x)
@@ -284,12 +335,18 @@ class _Probe:
         with torch.no_grad(), _kept_randomness(self.x):
             plain = self._record(self.x, self.args)
             moved = self._record(self._moved(move), self._args_for(move))
-        known = {(), self._axes(_tensor(self.x)), self._axes(plain[-1][2])}
-        for (name, kind, before), (_, _, after) in zip(plain, moved, strict=False):
+        with torch.no_grad(), _kept_randomness(self.x):
+            nudged = self._record(self._nudged(), self.args)
+        outputs = {self._axes(out) for name, _, out in plain if not name}
+        known = {(), self._axes(_tensor(self.x)), *outputs}
+        for (name, kind, before), (_, _, after), (*_, near) in zip(
+            plain, moved, nudged, strict=False
+        ):
             if move.act is not _stay and self._axes(before) not in known:
                 continue
+            rounding = _rounding(self.x, _difference(near, before))
             images = self._images(before, move)
-            if not any(_distance(after, image, self.x) <= tolerance for image in images):
+            if not any(_distance(after, image, rounding) <= tolerance for image in images):
                 return f"{name!r} ({kind})" if name else kind
         return None
 
@@ -305,8 +362,9 @@ class _Probe:
 
         def hook(name: str) -> Callable[..., None]:
             def keep(module: nn.Module, inputs: Any, output: Any) -> None:
-                if isinstance(output, Tensor | RaggedSets):
-                    seen.append((name, type(module).__name__, _tensor(output)))
+                for part in pytree.tree_leaves(output):
+                    if isinstance(part, Tensor):
+                        seen.append((name, type(module).__name__, part))
 
             return keep
 
@@ -344,9 +402,13 @@ def _kept_randomness(x: Sets) -> Any:
 def _to_double(value: Any) -> Any:
     if isinstance(value, nn.Module):
         return copy.deepcopy(value).double()
-    if isinstance(value, Tensor) and (value.is_floating_point() or value.is_complex()):
+    if _is_inexact(value):
         return value.to(torch.promote_types(value.dtype, torch.float64))
     return value
+
+
+def _is_inexact(value: Any) -> bool:
+    return isinstance(value, Tensor) and (value.is_floating_point() or value.is_complex())
 
 
 def _reorder(rows: Any, order: Tensor) -> Any:
@@ -355,23 +417,53 @@ def _reorder(rows: Any, order: Tensor) -> Any:
     return rows[order.to(rows.device)]
 
 
+def _parts(out: Any) -> tuple[list[Sets], Any]:
+    """Return the tensors and sets that a model returned, and how they were put together."""
+    parts, spec = pytree.tree_flatten(out, is_leaf=lambda part: isinstance(part, RaggedSets))
+    wrong = [type(part).__name__ for part in parts if not isinstance(part, Tensor | RaggedSets)]
+    if wrong or not parts:
+        raise TypeError(
+            "model must return a tensor, RaggedSets, or a tuple, list or dictionary of them, "
+            f"got {wrong[0] if parts else repr(out)}"
+        )
+    return parts, spec
+
+
 def _tensor(out: Any) -> Tensor:
+    """Return all numbers of a tensor or of sets, as floats if they are integers or booleans."""
     if isinstance(out, RaggedSets):
         return _tensor(out.elements)
-    if not isinstance(out, Tensor):
-        raise TypeError(f"model must return a tensor or RaggedSets, got {type(out).__name__}")
-    return out
+    return out if _is_inexact(out) else out.double()
 
 
-def _largest(x: Any) -> float:
-    values = _tensor(x)
+def _largest(values: Tensor) -> float:
     return float(values.abs().max()) if values.numel() else 0.0
 
 
-def _distance(a: Any, b: Any, x: Sets) -> float:
-    """Return the largest difference, relative to the larger of ``b`` and the input ``x``."""
+def _rounding(x: Sets, change: float) -> float:
+    """Return the difference that roundings explain, where one of them changes an output so much.
+
+    It is at most a billionth of the input: models that never repeat themselves are not excused.
+    """
+    values = _tensor(x)
+    size = _largest(values.where(values.isfinite(), 0))
+    return min(ROUNDINGS * max(EPS * size, 0.0 if change == math.inf else change), 1e-9 * size)
+
+
+def _difference(a: Any, b: Any) -> float:
+    """Return the largest difference, infinite for outputs of different shapes or not finite."""
     first, second = _tensor(a), _tensor(b)
     if first.shape != second.shape:
-        return float("inf")
-    distance = _largest(first - second) / max(_largest(second), _largest(x), 1e-300)
-    return distance if distance == distance else float("inf")
+        return math.inf
+    difference = _largest(first - second)
+    return difference if math.isfinite(difference) else math.inf
+
+
+def _distance(a: Any, b: Any, rounding: float) -> float:
+    """Return the largest difference relative to the larger of both, unless rounding explains it."""
+    difference = _difference(a, b)
+    if difference <= rounding:
+        return 0.0
+    if difference == math.inf:
+        return math.inf
+    return difference / max(_largest(_tensor(a)), _largest(_tensor(b)))

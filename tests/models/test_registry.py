@@ -4,11 +4,21 @@ import inspect
 
 import pytest
 
-from symsets.models import build
+from symsets.models import SignalNetwork, build, register_network
 from symsets.models.registry import _NETWORKS
 
 COUNTS = ("num_elements", "in_channels", "out_channels", "length")
 WIDTHS = {"selection": [[4, 0, 4], [4], [4]], "shapes": [4, 0, 4], "signals": [4, 0, 4]}
+
+
+def test_no_network_takes_the_name_of_another(monkeypatch):
+    monkeypatch.setattr("symsets.models.registry._NETWORKS", dict(_NETWORKS))
+    register_network("mine")(SignalNetwork)
+    for name in ("mine", "signals"):
+        with pytest.raises(
+            ValueError, match=f"^name must be new, but there is a network '{name}' already$"
+        ):
+            register_network(name)
 
 
 @pytest.mark.parametrize("recipe", ["ours", "published"])

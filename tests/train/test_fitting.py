@@ -433,7 +433,7 @@ def test_bad_input_gets_a_sentence(sets):
     with pytest.raises(ValueError, match=r"seeds must be 1, one per network, got 2"):
         fit([network(0)], [0, 1], Plan(**EXACT), *sets, CLASSIFY)
     scalar = Task(cross_entropy, (Metric("mean", lambda output, y: output.mean()),))
-    with pytest.raises(ValueError, match=r"metric 'mean' must give one value for each of 200 sets"):
+    with pytest.raises(ValueError, match=r"'mean' must return one value for each of 200 sets"):
         fit([network(0)], [0], Plan(**EXACT), *sets, scalar)
 
 

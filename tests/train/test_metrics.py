@@ -5,6 +5,7 @@ import torch
 from skimage.metrics import peak_signal_noise_ratio, structural_similarity
 
 from symsets.data.labelled import LabelledSets
+from symsets.sets import RaggedSets
 from symsets.train.metrics import ACCURACY, Metric, Task, accuracy, mean_absolute_error, psnr, ssim
 
 
@@ -88,6 +89,49 @@ def test_better_is_up_or_down_and_never_nan():
 def test_the_first_metric_decides():
     other = Metric("other", accuracy)
     assert Task(torch.nn.functional.l1_loss, (other, ACCURACY)).metric is other
+
+
+def test_metrics_that_would_be_mixed_up_are_refused():
+    loss = torch.nn.functional.cross_entropy
+    with pytest.raises(ValueError, match=r"^name must not be 'loss', under which the loss itself"):
+        Metric("loss", accuracy)
+    with pytest.raises(ValueError, match=r"different names, got \['accuracy', 'accuracy'\]$"):
+        Task(loss, (ACCURACY, Metric("accuracy", accuracy, larger_is_better=False)))
+    with pytest.raises(ValueError, match=r"^metrics must hold one that chooses .*, got none$"):
+        Task(loss, ())
+    for wrong in (ACCURACY, (accuracy,), "accuracy", None):
+        with pytest.raises(TypeError, match=r"^metrics must be .* \(ACCURACY,\) with its comma"):
+            Task(loss, wrong)
+    assert Task(loss, [ACCURACY]).metric is ACCURACY
+
+
+@pytest.mark.parametrize(
+    ("function", "found"),
+    [
+        (lambda out, y: out.mean(), r"\(\)"),
+        (lambda out, y: out, r"\(4, 3\)"),
+        (lambda out, y: 0.5, "float"),
+    ],
+)
+def test_metrics_have_one_value_per_set(function, found):
+    with pytest.raises(ValueError, match=rf"metric 'mine' must return one .* 4 sets, got {found}$"):
+        Metric("mine", function)(torch.randn(4, 3), torch.zeros(4))
+
+
+def test_stored_sets_have_one_size_and_a_label_each():
+    x, y = torch.randn(7, 3, 2), torch.arange(7)
+    ragged = RaggedSets(torch.randn(7, 2), [3, 4])
+    with pytest.raises(TypeError, match=r"fit trains on sets of one size, got Ragged.* examples/"):
+        LabelledSets(ragged, y[:2])
+    with pytest.raises(TypeError, match=r"^x must be a tensor \(M, N, C, …\), got list$"):
+        LabelledSets([x], y)
+    with pytest.raises(TypeError, match=r"^y must be a tensor \(M, …\), got list$"):
+        LabelledSets(x, y.tolist())
+    for labels, shape in ((y[:6], r"\(6,\)"), (torch.arange(8), r"\(8,\)"), (y.sum(), r"\(\)")):
+        with pytest.raises(
+            ValueError, match=rf"one label for each set of x, got shapes {shape} and \(7, 3, 2\)$"
+        ):
+            LabelledSets(x, labels)
 
 
 def test_stored_sets_are_a_supply():

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import torch
 from torch import Tensor
+
+from symsets.sets import RaggedSets
 
 __all__ = ["LabelledSets", "Supply"]
 
@@ -44,11 +46,20 @@ class Supply(Protocol):
         ...
 
 
-class LabelledSets(NamedTuple):
-    """Sets ``x (M, N, C, *E)`` and their labels ``y (M,)``, the simplest :class:`Supply`."""
-
+class _Stored(NamedTuple):
     x: Tensor
     y: Tensor
+
+
+class LabelledSets(_Stored):
+    """Sets ``x (M, N, C, *E)`` and their labels ``y (M,)``, the simplest :class:`Supply`."""
+
+    __slots__ = ()
+
+    def __new__(cls, x: Tensor, y: Tensor) -> LabelledSets:
+        """Check that there is a label for each set, and that all sets have one size."""
+        _check(x, y)
+        return super().__new__(cls, x, y)
 
     @property
     def num_sets(self) -> int:
@@ -77,3 +88,20 @@ class LabelledSets(NamedTuple):
     def to(self, device: torch.device | str, dtype: torch.dtype | None = None) -> LabelledSets:
         """Move the sets, and cast their entries if a type is given."""
         return LabelledSets(self.x.to(device, dtype), self.y.to(device))
+
+
+def _check(x: Any, y: Any) -> None:
+    if isinstance(x, RaggedSets):
+        raise TypeError(
+            f"x must be a tensor (M, N, C, …), since fit trains on sets of one size, got {x}: "
+            "examples/classify_measurements.py has a loop for sets of different sizes"
+        )
+    if not isinstance(x, Tensor):
+        raise TypeError(f"x must be a tensor (M, N, C, …), got {type(x).__name__}")
+    if not isinstance(y, Tensor):
+        raise TypeError(f"y must be a tensor (M, …), got {type(y).__name__}")
+    if x.shape[:1] != y.shape[:1]:
+        raise ValueError(
+            "y must hold one label for each set of x, "
+            f"got shapes {tuple(y.shape)} and {tuple(x.shape)}"
+        )

@@ -16,6 +16,8 @@ def register_network(
     name: str,
 ) -> Callable[[Callable[..., nn.Module]], Callable[..., nn.Module]]:
     """Make a network known by name to :func:`build` and :func:`symsets.load`."""
+    if name in _NETWORKS:
+        raise ValueError(f"name must be new, but there is a network {name!r} already")
 
     def register(network: Callable[..., nn.Module]) -> Callable[..., nn.Module]:
         _NETWORKS[name] = network

@@ -100,13 +100,7 @@ def evaluating(network: nn.Module) -> Iterator[None]:
 
 def _measure(output: Tensor, y: Any, num: int, task: Task) -> tuple[Tensor, ...]:
     loss = task.loss(output, y) * num
-    values = [metric.function(output, y) for metric in task.metrics]
-    for metric, found in zip(task.metrics, values, strict=True):
-        if found.shape != (num,):
-            raise ValueError(
-                f"metric {metric.name!r} must give one value for each of {num} sets, got shape "
-                f"{tuple(found.shape)}"
-            )
+    values = [metric.values(output, y) for metric in task.metrics]
     return (loss[None], *values, *([output] if task.keep_outputs else []))
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -19,7 +20,7 @@ class Metric:
     """A number that tells how good outputs are: the mean of one value per set.
 
     Args:
-        name: As in ``results.json``.
+        name: As in ``results.json``; ``"loss"`` is taken by the loss.
         function: Gives the values ``(B,)`` of a network's outputs and their targets.
         larger_is_better: Which way is up.
 
@@ -35,9 +36,24 @@ class Metric:
     function: Callable[[Tensor, Tensor], Tensor]
     larger_is_better: bool = True
 
+    def __post_init__(self) -> None:
+        if self.name == "loss":
+            raise ValueError("name must not be 'loss', under which the loss itself is recorded")
+
     def __call__(self, output: Tensor, target: Tensor) -> float:
         """Return the metric."""
-        return self.function(output, target).double().mean().item()
+        return self.values(output, target).double().mean().item()
+
+    def values(self, output: Tensor, target: Any) -> Tensor:
+        """Return the metric of each set, ``(B,)``."""
+        values = self.function(output, target)
+        if not isinstance(values, Tensor) or values.shape != (len(output),):
+            found = tuple(values.shape) if isinstance(values, Tensor) else type(values).__name__
+            raise ValueError(
+                f"function of the metric {self.name!r} must return one value for each of "
+                f"{len(output)} sets, got {found}"
+            )
+        return values
 
     def is_better(self, value: float, than: float | None) -> bool:
         """Whether a value beats another one; any value beats none."""
@@ -59,6 +75,20 @@ class Task:
     loss: Loss
     metrics: tuple[Metric, ...]
     keep_outputs: bool = True
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.metrics, Sequence) or not all(
+            isinstance(metric, Metric) for metric in self.metrics
+        ):
+            raise TypeError(
+                "metrics must be a tuple of metrics, as in (ACCURACY,) with its comma, "
+                f"got {self.metrics!r}"
+            )
+        if not self.metrics:
+            raise ValueError("metrics must hold one that chooses the epoch to keep, got none")
+        names = [metric.name for metric in self.metrics]
+        if len(set(names)) < len(names):
+            raise ValueError(f"metrics must have different names, got {names}")
 
     @property
     def metric(self) -> Metric:

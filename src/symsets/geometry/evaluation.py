@@ -8,6 +8,7 @@ from statistics import mean
 import torch
 from torch import Tensor, nn
 
+from symsets._modes import evaluating
 from symsets.data.views.batch import Views
 from symsets.geometry.clouds import union_of_views
 from symsets.geometry.distances import agreement
@@ -27,14 +28,8 @@ def predict(network: nn.Module, image: Tensor, *, batch_size: int = 16) -> Tenso
         batch_size: Sets at once.
     """
     like = next(network.parameters())
-    training = network.training
-    network.eval()
-    try:
-        with torch.no_grad():
-            parts = [network(some.to(like)) for some in image.split(batch_size)]
-    finally:
-        network.train(training)
-    return torch.cat(parts)
+    with evaluating(network), torch.no_grad():
+        return torch.cat([network(some.to(like)) for some in image.split(batch_size)])
 
 
 def reconstruction_errors(

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
+from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
+from symsets._modes import evaluating
 from symsets.data.labelled import Supply
 from symsets.train.ensemble import Ensemble
 from symsets.train.metrics import Task
 from symsets.train.step import autocast, matmul_precision
 
-__all__ = ["Evaluation", "Network", "evaluate", "evaluating", "outputs_of"]
+__all__ = ["Evaluation", "Network", "evaluate", "outputs_of"]
 
 Network = Ensemble | Callable[[Tensor], Tensor]
 """An ensemble, or any function of sets, such as a baseline."""
@@ -84,18 +85,6 @@ def outputs_of(network: Network) -> Callable[[Tensor], Tensor]:
             return network(x)[None]
 
     return outputs
-
-
-@contextmanager
-def evaluating(network: nn.Module) -> Iterator[None]:
-    """Switch a network to evaluation for a while, and all its parts back to what they were."""
-    modes = {module: module.training for module in network.modules()}
-    network.eval()
-    try:
-        yield
-    finally:
-        for module, training in modes.items():
-            module.training = training
 
 
 def _measure(output: Tensor, y: Any, num: int, task: Task) -> tuple[Tensor, ...]:

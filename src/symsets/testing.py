@@ -21,6 +21,15 @@ import torch
 from torch import Tensor, nn
 from torch.utils import _pytree as pytree
 
+from symsets._distances import (
+    EPS,
+    difference,
+    distance,
+    explained_by_rounding,
+    is_inexact,
+    numbers_of,
+    parts_of,
+)
 from symsets.groups import PermutationGroup
 from symsets.sets import RaggedSets, Sets, fold
 
@@ -28,8 +37,6 @@ __all__ = ["assert_equivariant", "equivariance_error", "roll"]
 
 Action = Callable[[Tensor], Tensor]
 TASKS = ("transform", "select", "merge", "classify")
-EPS = torch.finfo(torch.float64).eps
-ROUNDINGS = 2**8  # how many roundings of the input may add up in an output
 
 
 def roll(*shifts: int) -> Action:
@@ -263,12 +270,12 @@ class _Probe:
         with torch.no_grad(), _kept_randomness(self.x):
             plain = self._plain()
             moved = self.model(self._moved(move), *self._args_for(move))
-        parts, spec = _parts(plain)
-        moved_parts, moved_spec = _parts(moved)
+        parts, spec = parts_of(plain)
+        moved_parts, moved_spec = parts_of(moved)
         if moved_spec != spec:
             return math.inf
         images = [self._act(part, move) for part in parts]
-        return max(map(_distance, moved_parts, images, self._rounding))
+        return max(map(distance, moved_parts, images, self._rounding))
 
     def _plain(self) -> Any:
         """Run the model on the input where it is, and tell if float64 is what it cannot take."""
@@ -296,16 +303,16 @@ class _Probe:
     def _rounding(self) -> list[float]:
         """By how much each part of the output may change where the input is rounded otherwise."""
         with torch.no_grad(), _kept_randomness(self.x):
-            plain, _ = _parts(self._plain())
+            plain, _ = parts_of(self._plain())
         with torch.no_grad(), _kept_randomness(self.x):
-            nudged, _ = _parts(self.model(self._nudged(), *self.args))
+            nudged, _ = parts_of(self.model(self._nudged(), *self.args))
         if len(nudged) != len(plain):
-            return [_rounding(self.x, 0.0)] * len(plain)
-        return [_rounding(self.x, change) for change in map(_difference, nudged, plain)]
+            return [explained_by_rounding(self.x, 0.0)] * len(plain)
+        return [explained_by_rounding(self.x, change) for change in map(difference, nudged, plain)]
 
     def _nudged(self) -> Any:
         """Change every entry of the input by one rounding; equal entries stay equal."""
-        return pytree.tree_map(lambda x: x * (1 + EPS) if _is_inexact(x) else x, self.x)
+        return pytree.tree_map(lambda x: x * (1 + EPS) if is_inexact(x) else x, self.x)
 
     def _moved(self, move: _Move) -> Any:
         rows, unfold = fold(self.x)
@@ -338,15 +345,15 @@ class _Probe:
         with torch.no_grad(), _kept_randomness(self.x):
             nudged = self._record(self._nudged(), self.args)
         outputs = {self._axes(out) for name, _, out in plain if not name}
-        known = {(), self._axes(_tensor(self.x)), *outputs}
+        known = {(), self._axes(numbers_of(self.x)), *outputs}
         for (name, kind, before), (_, _, after), (*_, near) in zip(
             plain, moved, nudged, strict=False
         ):
             if move.act is not _stay and self._axes(before) not in known:
                 continue
-            rounding = _rounding(self.x, _difference(near, before))
+            rounding = explained_by_rounding(self.x, difference(near, before))
             images = self._images(before, move)
-            if not any(_distance(after, image, rounding) <= tolerance for image in images):
+            if not any(distance(after, image, rounding) <= tolerance for image in images):
                 return f"{name!r} ({kind})" if name else kind
         return None
 
@@ -402,68 +409,12 @@ def _kept_randomness(x: Sets) -> Any:
 def _to_double(value: Any) -> Any:
     if isinstance(value, nn.Module):
         return copy.deepcopy(value).double()
-    if _is_inexact(value):
+    if is_inexact(value):
         return value.to(torch.promote_types(value.dtype, torch.float64))
     return value
-
-
-def _is_inexact(value: Any) -> bool:
-    return isinstance(value, Tensor) and (value.is_floating_point() or value.is_complex())
 
 
 def _reorder(rows: Any, order: Tensor) -> Any:
     if isinstance(rows, RaggedSets):
         return RaggedSets.from_list([rows[i] for i in order.tolist()])
     return rows[order.to(rows.device)]
-
-
-def _parts(out: Any) -> tuple[list[Sets], Any]:
-    """Return the tensors and sets that a model returned, and how they were put together."""
-    parts, spec = pytree.tree_flatten(out, is_leaf=lambda part: isinstance(part, RaggedSets))
-    wrong = [type(part).__name__ for part in parts if not isinstance(part, Tensor | RaggedSets)]
-    if wrong or not parts:
-        raise TypeError(
-            "model must return a tensor, RaggedSets, or a tuple, list or dictionary of them, "
-            f"got {wrong[0] if parts else repr(out)}"
-        )
-    return parts, spec
-
-
-def _tensor(out: Any) -> Tensor:
-    """Return all numbers of a tensor or of sets, as floats if they are integers or booleans."""
-    if isinstance(out, RaggedSets):
-        return _tensor(out.elements)
-    return out if _is_inexact(out) else out.double()
-
-
-def _largest(values: Tensor) -> float:
-    return float(values.abs().max()) if values.numel() else 0.0
-
-
-def _rounding(x: Sets, change: float) -> float:
-    """Return the difference that roundings explain, where one of them changes an output so much.
-
-    It is at most a billionth of the input: models that never repeat themselves are not excused.
-    """
-    values = _tensor(x)
-    size = _largest(values.where(values.isfinite(), 0))
-    return min(ROUNDINGS * max(EPS * size, 0.0 if change == math.inf else change), 1e-9 * size)
-
-
-def _difference(a: Any, b: Any) -> float:
-    """Return the largest difference, infinite for outputs of different shapes or not finite."""
-    first, second = _tensor(a), _tensor(b)
-    if first.shape != second.shape:
-        return math.inf
-    difference = _largest(first - second)
-    return difference if math.isfinite(difference) else math.inf
-
-
-def _distance(a: Any, b: Any, rounding: float) -> float:
-    """Return the largest difference relative to the larger of both, unless rounding explains it."""
-    difference = _difference(a, b)
-    if difference <= rounding:
-        return 0.0
-    if difference == math.inf:
-        return math.inf
-    return difference / max(_largest(_tensor(a)), _largest(_tensor(b)))

@@ -33,7 +33,7 @@ def main() -> None:
     source = image_source(options.data, size=128, seed=0)
     photos = source.images("train", 20_000, "cpu")
     train = BurstSets(photos, len(photos), size=64)
-    x, y = BurstSets(source.images("test", TESTED, "cpu"), TESTED, size=64).part(0, TESTED)
+    x, y = BurstSets(source.images("val", TESTED, "cpu"), TESTED, size=64).part(0, TESTED)
 
     def grey_levels(output: torch.Tensor) -> float:
         return round(127.5 * (output - y).abs().mean().item(), 2)

@@ -46,6 +46,29 @@ def test_evaluation_neither_hears_nor_moves_the_global_generator():
     assert torch.equal(numbers().part(0, 150)[0], x)
 
 
+def test_sets_are_made_exactly_whatever_training_rounds():
+    seen = []
+
+    class Products(Numbers):
+        def make(self, which, generator, *, augment):
+            x, y = super().make(which, generator, augment=augment)
+            seen.append(((x @ x.mT).dtype, rounding()))
+            return x, y
+
+    rounding = torch.get_float32_matmul_precision
+    before = rounding()
+    sets = Products(torch.arange(8.0), 8)
+    torch.set_float32_matmul_precision("high")
+    try:
+        with torch.autocast("cpu", torch.bfloat16):
+            sets.batch(torch.arange(4))
+            sets.part(0, 4)
+        assert rounding() == "high"
+    finally:
+        torch.set_float32_matmul_precision(before)
+    assert seen == [(torch.float32, "highest")] * 2
+
+
 def test_the_end_of_the_sets_is_the_end():
     x, y = numbers().part(128, 1000)
     assert len(x) == len(y) == 22

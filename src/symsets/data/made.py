@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import torch
@@ -59,7 +61,8 @@ class MadeSets(Supply):
 
     def batch(self, which: Tensor) -> tuple[Tensor, Tensor]:
         """Return fresh sets and their targets."""
-        x, y = self.make(which.flatten().to(self.device), None, augment=True)
+        with _exactly(self.device):
+            x, y = self.make(which.flatten().to(self.device), None, augment=True)
         shape = tuple(which.shape)
         return self._cast(x).unflatten(0, shape), self._cast(y).unflatten(0, shape)
 
@@ -75,7 +78,8 @@ class MadeSets(Supply):
         first = number * self.BLOCK
         which = torch.arange(first, min(first + self.BLOCK, self.num_sets), device=self.device)
         generator = torch.Generator(self.device).manual_seed(1_000_003 * self.seed + number)
-        return self.make(which, generator, augment=False)
+        with _exactly(self.device):
+            return self.make(which, generator, augment=False)
 
     def first(self, num: int) -> Any:
         """Return a supply of so many sets, made of the first pieces of material alone."""
@@ -94,6 +98,18 @@ class MadeSets(Supply):
         moved.material = self.material.to(device)
         moved.dtype = dtype or self.dtype
         return moved
+
+
+@contextmanager
+def _exactly(device: torch.device) -> Iterator[None]:
+    """Compute in the precision of the numbers, whatever the training around it may round."""
+    before = torch.get_float32_matmul_precision()
+    torch.set_float32_matmul_precision("highest")
+    try:
+        with torch.autocast(device.type, enabled=False):
+            yield
+    finally:
+        torch.set_float32_matmul_precision(before)
 
 
 def random_orders(

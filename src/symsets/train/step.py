@@ -30,14 +30,14 @@ def autocast(precision: str, device: torch.device) -> AbstractContextManager[Any
 
 @contextmanager
 def matmul_precision(precision: str) -> Iterator[None]:
-    """Let matrix products and convolutions round their factors where the precision allows it.
+    """Let products and convolutions round their factors where the precision allows it.
 
-    What half precision leaves in float32, such as the last layer of a U-Net, is computed as in
-    tf32.
+    What half precision leaves in float32 needs its digits: products such as those that end in
+    scores are exact there. Convolutions, such as the last one of a U-Net, are computed as in tf32.
     """
     rounded = precision == "tf32" or precision in HALVES
     before = torch.get_float32_matmul_precision(), torch.backends.cudnn.allow_tf32
-    torch.set_float32_matmul_precision("high" if rounded else "highest")
+    torch.set_float32_matmul_precision("high" if precision == "tf32" else "highest")
     torch.backends.cudnn.allow_tf32 = rounded
     try:
         yield

@@ -88,6 +88,10 @@ Data = Annotated[
     str | None,
     typer.Option(help="A folder, a packed .npz, or a name that `symsets data` lists."),
 ]
+Import = Annotated[
+    Path | None,
+    typer.Option("--import", help="A Python file to run first; it may register a scheme."),
+]
 SettingNames = Annotated[
     str | None,
     typer.Option("--settings", "--as", help="Settings of the experiment, joined by commas."),
@@ -107,6 +111,7 @@ def signals(
     lr: LearningRate = None,
     epochs: Epochs = None,
     data_seed: DataSeed = 0,
+    import_: Import = None,
     together: Annotated[
         bool, typer.Option("--together", help="Train all seeds of a model as one computation.")
     ] = False,
@@ -129,6 +134,7 @@ def signals(
         learning_rate=lr,
         epochs=epochs,
         data_seed=data_seed,
+        import_=import_,
         together=together,
     )
 
@@ -150,6 +156,7 @@ def _add_command(name: str, summary: str) -> None:
         lr: LearningRate = None,
         epochs: Epochs = None,
         data_seed: DataSeed = 0,
+        import_: Import = None,
     ) -> None:
         _run(
             name,
@@ -166,6 +173,7 @@ def _add_command(name: str, summary: str) -> None:
             learning_rate=lr,
             epochs=epochs,
             data_seed=data_seed,
+            import_=import_,
         )
 
     command.__doc__ = (
@@ -184,15 +192,28 @@ _add_command("shapes", "Select the central of seven shuffled shapes of a moving 
 _add_command("views", "Reconstruct an object from three views of it.")
 
 
-def _run(name: str, out: Path | None, *, preset: str, device: str, **described: Any) -> None:
+def _run(
+    name: str,
+    out: Path | None,
+    *,
+    preset: str,
+    device: str,
+    import_: Path | None,
+    **described: Any,
+) -> None:
     from symsets import report
     from symsets.experiments.describe import announcement, make_study
+    from symsets.experiments.imported import import_file, keep_file
 
     with user_errors(interrupted="interrupted; the same command continues where it was"):
         checked_device(device)
         experiment = import_module(f"symsets.experiments.{name}").EXPERIMENT
         out = out or Path("runs") / f"{name}-{preset}"
+        if import_:
+            import_file(import_)
         study = make_study(experiment, out, preset=preset, device=device, **described)
+        if import_ and is_first():
+            keep_file(import_, out)
         console.quiet = not is_first()
         console.print(announcement(study))
         study.keep_inputs()

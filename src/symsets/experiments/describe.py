@@ -13,6 +13,7 @@ from symsets.data.splits import fraction
 from symsets.experiments import words
 from symsets.experiments.experiment import RECIPES, Experiment, Settings, Source
 from symsets.experiments.study import Study
+from symsets.nn.registry import is_scheme, schemes
 from symsets.train.plan import Plan
 
 __all__ = ["announcement", "make_study"]
@@ -41,7 +42,8 @@ def make_study(
     presets = experiment.presets
     chosen = presets[words.chosen_word("preset", preset, presets)]
     if models is not None:
-        chosen = replace(chosen, models=words.names("models", models, experiment.models))
+        choices = list(dict.fromkeys([*experiment.models, *schemes()]))
+        chosen = replace(chosen, models=words.names("models", models, choices, also=is_scheme))
     if recipe == "published" and chosen.published_epochs is not None:
         chosen = replace(chosen, epochs=(chosen.published_epochs,) * len(chosen.train_sizes))
     if train_sizes is not None:

@@ -7,7 +7,7 @@ from torch.nn.functional import cross_entropy
 
 from symsets.data import LabelledSets, Signals
 from symsets.experiments.experiment import Experiment, Preset
-from symsets.models.signals import MODELS, SignalNetwork
+from symsets.models.signals import MODELS, SignalNetwork, default_widths
 from symsets.train.metrics import ACCURACY, Task
 from symsets.train.plan import Plan, epochs_between_validations
 
@@ -58,7 +58,7 @@ PRESETS = {
 
 def make_network(model: str, recipe: str, width: float, setting: str, source: Signals) -> nn.Module:
     """Return a freshly initialised network."""
-    widths = [max(2, round(width * w)) for w in MODELS[model]]
+    widths = [max(2, round(width * w)) for w in default_widths(model)]
     return SignalNetwork(model, recipe=recipe, widths=widths)
 
 

@@ -20,6 +20,7 @@ from symsets.models._blocks import MODELS
 from symsets.models.views import WIDTHS, ViewsNetwork
 from symsets.models.views_loss import views_loss
 from symsets.nn import for_any_size
+from symsets.sets import power_degree
 from symsets.train.metrics import Metric, Task
 from symsets.train.plan import Plan, epochs_between_validations
 
@@ -228,8 +229,11 @@ def by_number_of_views(
 ) -> dict[str, Tensor]:
     """Measure what more views are worth to a network: ``chamfer@1``, ``chamfer@2`` and so on.
 
-    Sums over views are means here, which at the number of views in training is the same.
+    Sums over views are means here, which at the number of views in training is the same. Power
+    sums have no mean, and networks with them are not measured.
     """
+    if any(power_degree(getattr(part, "pool", "")) for part in network.modules()):
+        return {}
     views = _seen_from_many_sides(source, setting, num, device)
     network = for_any_size(network)
     found = {}

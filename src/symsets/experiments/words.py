@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 
 __all__ = ["chosen_word", "learning_rate", "names", "sizes"]
 
@@ -14,15 +14,20 @@ def chosen_word(what: str, text: str, choices: Collection[str]) -> str:
     return text
 
 
-def names(what: str, text: str, choices: Collection[str]) -> tuple[str, ...]:
-    """Return names joined by commas.
+def names(
+    what: str,
+    text: str,
+    choices: Collection[str],
+    also: Callable[[str], bool] = lambda name: False,
+) -> tuple[str, ...]:
+    """Return names joined by commas: some of the choices, or what ``also`` says yes to.
 
     Example:
         >>> names("models", "mlp, dss-sum", ["mlp", "dss-sum", "siamese"])
         ('mlp', 'dss-sum')
     """
     found = tuple(dict.fromkeys(name.strip() for name in text.split(",") if name.strip()))
-    if not found or any(name not in choices for name in found):
+    if not found or not all(name in choices or also(name) for name in found):
         raise ValueError(f"{what} must be some of {list(choices)}, got {text!r}")
     return found
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from functools import partial
 from itertools import pairwise
 from typing import Any, TypeVar
@@ -12,14 +12,15 @@ from torch import Tensor, nn
 
 from symsets.models._convolution import Conv2d
 from symsets.nn import DSS, Sequential, set_layer
-from symsets.nn.registry import Make
-from symsets.sets import Sets, fold, map_elements
+from symsets.nn.registry import Make, is_scheme, schemes
+from symsets.sets import Sets, fold, map_elements, power_degree
 
 __all__ = [
     "MODELS",
     "RECIPES",
     "Layers",
     "check_choice",
+    "check_model",
     "default_widths",
     "image_size",
     "in_full_precision",
@@ -47,12 +48,16 @@ def check_choice(name: str, value: Any, choices: Sequence[Any]) -> None:
         raise ValueError(f"{name} must be one of {list(choices)}, got {value!r}")
 
 
+def check_model(model: Any, known: Collection[str] = MODELS) -> None:
+    """Raise one sentence unless ``model`` is a word for a network, or the name of a scheme."""
+    if model not in known and not is_scheme(model):
+        check_choice("model", model, [*known, *(name for name in schemes() if name not in known)])
+
+
 def default_widths(table: dict[str, dict[str, Widths]], model: str, recipe: str) -> Widths:
-    """Look up the widths of a model; models that were never published have ours."""
-    if model.startswith("dss-"):
-        family = "dss"
-    else:
-        family = "siamese" if model in ("siamese-ds", "sridhar") else model
+    """Look up the widths of a model; what was never published has ours, or those of DSS."""
+    family = "siamese" if model in ("siamese-ds", "sridhar") else model
+    family = family if family in table["ours"] else "dss"
     return table[recipe].get(family) or table["ours"][family]
 
 
@@ -84,7 +89,7 @@ class Layers:
     of training.
 
     Args:
-        model: A word from :data:`MODELS`.
+        model: A word from :data:`MODELS`, or a scheme.
         recipe: A word from :data:`RECIPES`.
         num_elements: Set size of training.
         activation: Makes the nonlinearity.
@@ -163,13 +168,13 @@ class Layers:
         *,
         norm: Callable[[int], nn.Module] | None = None,
     ) -> list[nn.Module]:
-        def branch() -> nn.Module:
+        def branch(i: int) -> nn.Module:
             return nn.Sequential(make(i, o), norm(o)) if norm else make(i, o)
 
         if self.published and scheme.startswith("dss-"):
-            layers: list[nn.Module] = [
-                DSS(branch(), branch(), pool=scheme.removeprefix("dss-"))  # both have biases
-            ]
+            pool = scheme.removeprefix("dss-")
+            context = branch((power_degree(pool) or 1) * i)
+            layers: list[nn.Module] = [DSS(branch(i), context, pool=pool)]  # both have biases
         else:
             layers = [set_layer(scheme, make, i, o, size=self.size), *([norm(o)] if norm else [])]
         if self.published:

@@ -9,10 +9,10 @@ from torch import nn
 
 from symsets.groups._arrays import positive
 from symsets.models._blocks import (
-    MODELS,
     RECIPES,
     Layers,
     check_choice,
+    check_model,
     default_widths,
     image_size,
 )
@@ -57,7 +57,8 @@ class SelectionNetwork(nn.Module):
 
     Args:
         model: ``"siamese"``, ``"siamese-ds"``, ``"dss-sum"``, ``"dss-mean"``, ``"dss-max"``,
-            ``"dss-median"``, ``"aittala"``, ``"sridhar"``, ``"attention"`` or ``"wreath"``.
+            ``"dss-median"``, ``"aittala"``, ``"sridhar"``, ``"attention"``, ``"wreath"``, or
+            another scheme (see :func:`symsets.schemes`).
         recipe: ``"published"`` follows the released code: batch normalisation on each branch of
             DSS, the context after it is pooled, and plain sums. ``"ours"`` divides sums by the
             set size and normalises once, after the branches are added.
@@ -95,7 +96,7 @@ class SelectionNetwork(nn.Module):
         dropout: float = 0.0,
     ) -> None:
         super().__init__()
-        check_choice("model", model, MODELS)
+        check_model(model)
         check_choice("recipe", recipe, RECIPES)
         if widths is None:
             widths = default_widths(WIDTHS, model, recipe)

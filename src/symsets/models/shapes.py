@@ -10,13 +10,13 @@ import torch
 from torch import Tensor, nn
 
 from symsets.groups._arrays import positive
-from symsets.models._blocks import MODELS, RECIPES, Layers, check_choice, default_widths
+from symsets.models._blocks import RECIPES, Layers, check_choice, check_model, default_widths
 from symsets.models._shape_maps import EdgeTensors, MaxOverPoints, Normed, PerPoint, Points
 from symsets.models.registry import register_network
 from symsets.nn import DSS, AdjacencyLinear, Exchangeable, Graph, GraphConv, Sequential, set_layer
 from symsets.nn._layout import suit_device
 from symsets.nn.registry import Make
-from symsets.sets import RaggedSets, Sets, fold, map_elements
+from symsets.sets import RaggedSets, Sets, fold, map_elements, power_degree
 
 __all__ = ["KINDS", "ShapeNetwork"]
 
@@ -122,7 +122,7 @@ class ShapeNetwork(nn.Module):
         in_channels: int = 3,
     ) -> None:
         super().__init__()
-        check_choice("model", model, MODELS)
+        check_model(model)
         check_choice("kind", kind, list(KINDS))
         check_choice("recipe", recipe, RECIPES)
         if widths is None:
@@ -210,8 +210,10 @@ def _layer(maker: Layers, kind: str, i: int, o: int) -> list[nn.Module]:
         layer: Any = set_layer(maker.scheme, make, i, o, size=maker.size)
         parts = [layer, PerPoint(norm(o))]
     else:
-        branches = (Normed(make(i, o), norm(o)) for _ in range(2))
-        layer = DSS(*branches, pool=maker.scheme.removeprefix("dss-"))
+        pool = maker.scheme.removeprefix("dss-")
+        heard = (power_degree(pool) or 1) * i
+        branches = (Normed(make(channels, o), norm(o)) for channels in (i, heard))
+        layer = DSS(*branches, pool=pool)
         parts = [layer]
     if maker.published:
         _xavier(layer)

@@ -9,6 +9,7 @@ from typing import Any
 from torch import Tensor, nn
 
 from symsets.groups._arrays import positive
+from symsets.models._blocks import RECIPES, check_choice, check_model
 from symsets.models.registry import register_network
 from symsets.models.standardise import Standardise
 from symsets.nn import (
@@ -23,14 +24,13 @@ from symsets.nn import (
 )
 from symsets.nn._layout import suit_device
 from symsets.nn.base import SetModule
-from symsets.sets import Sets
+from symsets.sets import Sets, power_degree
 
-__all__ = ["MODELS", "RECIPES", "SignalNetwork"]
+__all__ = ["MODELS", "RECIPES", "SignalNetwork", "default_widths"]
 
 NUM_CLASSES = 3
-RECIPES = ("ours", "published")
 DSS_WIDTHS = (160, 160, 80)
-MODELS = {  # the published widths; further schemes take those of DSS
+MODELS = {  # the published widths
     "mlp": (840, 840, 420),
     "deepsets": (1000, 1000, 500),
     "deepsets-max": (1000, 1000, 500),
@@ -45,6 +45,16 @@ MODELS = {  # the published widths; further schemes take those of DSS
 }
 
 
+def default_widths(model: str) -> tuple[int, ...]:
+    """Return the channels of the three layers; schemes that were never published take those of DSS.
+
+    Example:
+        >>> default_widths("siamese"), default_widths("dss-power2")
+        ((220, 220, 110), (160, 160, 80))
+    """
+    return MODELS.get(model, DSS_WIDTHS)
+
+
 @register_network("signals")
 class SignalNetwork(nn.Module):
     r"""Classify sets of periodic signals: three layers, sum over set and time, one linear map.
@@ -54,7 +64,7 @@ class SignalNetwork(nn.Module):
     talk in the last layer only.
 
     Args:
-        model: A word from :data:`MODELS`.
+        model: A word from :data:`MODELS`, or any other scheme (see :func:`symsets.schemes`).
         recipe: ``"published"`` follows the released code: batch normalisation on each branch, for
             every element's context before it is summed, and sums over set and time. ``"ours"``
             standardises every set (amplitude and offset say nothing), divides sums by the set
@@ -88,11 +98,9 @@ class SignalNetwork(nn.Module):
         length: int = 100,
     ) -> None:
         super().__init__()
-        if model not in MODELS:
-            raise ValueError(f"model must be one of {list(MODELS)}, got {model!r}")
-        if recipe not in RECIPES:
-            raise ValueError(f"recipe must be one of {list(RECIPES)}, got {recipe!r}")
-        widths = MODELS[model] if widths is None else tuple(widths)
+        check_model(model, MODELS)
+        check_choice("recipe", recipe, RECIPES)
+        widths = default_widths(model) if widths is None else tuple(widths)
         if len(widths) != 3:
             raise ValueError(f"widths must hold the channels of three layers, got {list(widths)}")
         self.arguments = {
@@ -194,7 +202,7 @@ def _published_layer(scheme: str, normed: Any, i: int, o: int) -> SetModule:
         return RemoveMean(normed(i, o))
     if scheme == "aittala":
         return ConcatPool(normed(i, o))
-    if scheme == "attention":
-        return set_layer(scheme, normed, i, o)
     pool = scheme.removeprefix("dss-")
+    if pool == scheme or power_degree(pool):  # of which there is no released code
+        return set_layer(scheme, normed, i, o)
     return DSS(normed(i, o), normed(i, o), pool=pool, pool_last=True)

@@ -10,10 +10,10 @@ from torch import Tensor, nn
 
 from symsets.groups._arrays import positive
 from symsets.models._blocks import (
-    MODELS,
     RECIPES,
     Layers,
     check_choice,
+    check_model,
     default_widths,
     image_size,
     in_full_precision,
@@ -82,7 +82,8 @@ class UNet(nn.Module):
 
     Args:
         model: ``"siamese"``, ``"siamese-ds"``, ``"dss-sum"``, ``"dss-mean"``, ``"dss-max"``,
-            ``"dss-median"``, ``"aittala"``, ``"sridhar"``, ``"attention"`` or ``"wreath"``.
+            ``"dss-median"``, ``"aittala"``, ``"sridhar"``, ``"attention"``, ``"wreath"``, or
+            another scheme (see :func:`symsets.schemes`).
         size: Pixels of an image in training, 64 (four resolutions) or 128 (five).
         recipe: ``"published"`` follows the released code: batch normalisation on each branch of
             DSS (the context after it is pooled), plain sums, a last pooling that sees the 2×2
@@ -132,7 +133,7 @@ class UNet(nn.Module):
         dropout: float = 0.0,
     ) -> None:
         super().__init__()
-        check_choice("model", model, MODELS)
+        check_model(model)
         check_choice("recipe", recipe, RECIPES)
         check_choice("size", size, tuple(WIDTHS))
         check_choice("task", task, TASKS)

@@ -3,17 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from symsets.groups._arrays import positive
-from symsets.models._blocks import MODELS, RECIPES, Layers, check_choice, image_size
+from symsets.models._blocks import RECIPES, Layers, check_choice, check_model, image_size
 from symsets.models.registry import register_network
-from symsets.nn import DSS, ConcatPool, RemoveMean, Sequential, SetAttention, Siamese, Wreath
+from symsets.nn import (
+    DSS,
+    ConcatPool,
+    RemoveMean,
+    Sequential,
+    SetAttention,
+    Siamese,
+    Wreath,
+    set_layer,
+)
 from symsets.nn.base import SetModule
-from symsets.sets import Sets, fold
+from symsets.sets import Sets, fold, power_degree
 
 __all__ = ["OUT_CHANNELS", "ViewsNetwork"]
 
@@ -53,7 +63,8 @@ class ViewsNetwork(nn.Module):
 
     Args:
         model: ``"siamese"``, ``"siamese-ds"``, ``"dss-sum"``, ``"dss-mean"``, ``"dss-max"``,
-            ``"dss-median"``, ``"aittala"``, ``"sridhar"``, ``"attention"`` or ``"wreath"``.
+            ``"dss-median"``, ``"aittala"``, ``"sridhar"``, ``"attention"``, ``"wreath"``, or
+            another scheme (see :func:`symsets.schemes`).
         recipe: ``"published"`` has VGG16's blocks of 2, 2, 3, 3 and 3 convolutions, goes back up
             by putting maxima where they were, and sums as they are. ``"ours"`` has two
             convolutions in every block, enlarges bilinearly, and divides sums by the set size.
@@ -94,7 +105,7 @@ class ViewsNetwork(nn.Module):
         in_channels: int = 3,
     ) -> None:
         super().__init__()
-        check_choice("model", model, MODELS)
+        check_model(model)
         check_choice("recipe", recipe, RECIPES)
         check_choice("aggregate", aggregate, AGGREGATES)
         widths = WIDTHS[recipe] if widths is None else tuple(widths)
@@ -194,8 +205,8 @@ def _meeting(model: str, layers: Layers, num_elements: int) -> _Meet:
     """Return what makes the layers in which views meet, and says how many channels they give."""
     size = 1.0 if layers.published else float(num_elements)
 
-    def block(width: int) -> nn.Module:
-        conv = nn.Conv2d(width, width, 3, padding=1, bias=False)
+    def block(width: int, parts: int = 1) -> nn.Module:
+        conv = nn.Conv2d(parts * width, width, 3, padding=1, bias=False)
         return nn.Sequential(conv, nn.BatchNorm2d(width), nn.ReLU())
 
     def meet(width: int, is_coarsest: bool) -> tuple[SetModule, int]:
@@ -204,7 +215,7 @@ def _meeting(model: str, layers: Layers, num_elements: int) -> _Meet:
             return RemoveMean(stay), width
         if model.startswith("dss-"):
             pool = model.removeprefix("dss-")
-            return DSS(stay, block(width), pool=pool, size=size), width
+            return DSS(stay, block(width, power_degree(pool) or 1), pool=pool, size=size), width
         if model == "aittala":
             return ConcatPool(stay), 2 * width
         if model == "attention":
@@ -215,7 +226,10 @@ def _meeting(model: str, layers: Layers, num_elements: int) -> _Meet:
             return Wreath(stay, in_channels=width, out_channels=width, size=size), width
         if model == "siamese-ds" and is_coarsest:
             return DSS(stay, block(width), pool="max"), width
-        return Siamese(stay), width
+        if model in ("siamese", "siamese-ds"):
+            return Siamese(stay), width
+        conv = partial(nn.Conv2d, kernel_size=3, padding=1)
+        return set_layer(model, conv, width, width, size=size), width
 
     return meet
 

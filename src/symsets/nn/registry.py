@@ -16,7 +16,7 @@ from symsets.nn.dss import DSS, Siamese
 from symsets.nn.wreath import Wreath
 from symsets.sets import check_size, power_degree
 
-__all__ = ["Make", "SchemeBuilder", "register_scheme", "schemes", "set_layer"]
+__all__ = ["Make", "SchemeBuilder", "is_scheme", "register_scheme", "schemes", "set_layer"]
 
 Make = Callable[[int, int], nn.Module]
 """Makes a map for one element, given its numbers of input and output channels."""
@@ -53,7 +53,7 @@ def set_layer(
         >>> sorted(schemes())[:3]
         ['aittala', 'attention', 'dss-max']
     """
-    builder = _SCHEMES.get(scheme) or _power_scheme(scheme) if isinstance(scheme, str) else None
+    builder = _builder(scheme)
     if builder is None:
         raise ValueError(f"scheme must be one of {schemes()}, got {scheme!r}")
     if isinstance(make, nn.Module) or not callable(make):
@@ -66,7 +66,9 @@ def set_layer(
 
 
 def register_scheme(name: str) -> Callable[[SchemeBuilder], SchemeBuilder]:
-    """Make a scheme of your own known to :func:`set_layer` and to every model.
+    """Make a scheme of your own known to :func:`set_layer` and to every network of the paper.
+
+    ``symsets run EXPERIMENT --import FILE --models NAME`` compares it with the others.
 
     Args:
         name: What users will type.
@@ -81,7 +83,7 @@ def register_scheme(name: str) -> Callable[[SchemeBuilder], SchemeBuilder]:
     """
     if not isinstance(name, str) or not re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", name):
         raise ValueError(f"name must be lower-case words joined by '-', got {name!r}")
-    if name in _SCHEMES or _power_scheme(name):
+    if is_scheme(name):
         raise ValueError(f"name must be new, but there is a scheme {name!r} already")
 
     def register(builder: SchemeBuilder) -> SchemeBuilder:
@@ -100,6 +102,20 @@ def unregister_scheme(name: str) -> None:
 def schemes() -> list[str]:
     """Return the names of all registered schemes."""
     return sorted(_SCHEMES)
+
+
+def is_scheme(name: str) -> bool:
+    """Whether there is a scheme of this name, power sums included.
+
+    Example:
+        >>> is_scheme("dss-sum"), is_scheme("dss-power3"), is_scheme("dss")
+        (True, True, False)
+    """
+    return _builder(name) is not None
+
+
+def _builder(name: str) -> SchemeBuilder | None:
+    return _SCHEMES.get(name) or _power_scheme(name) if isinstance(name, str) else None
 
 
 def _dss(pool: str) -> SchemeBuilder:

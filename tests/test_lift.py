@@ -520,7 +520,7 @@ def test_two_threads_work_on_different_sets():
 
 def test_an_error_leaves_no_binding_behind():
     net = lifted(Net())
-    with pytest.raises(RuntimeError):
+    with pytest.raises(ValueError, match="context must take pooled sets"):
         net(dense(2, 3, 5, 8))
     with pytest.raises(RuntimeError, match="layer 'stem' belongs to a lifted network: call the"):
         net.model(dense(6, 2, 8))
@@ -902,3 +902,91 @@ def test_sets_of_another_shape_or_type_get_a_sentence(scheme):
         net(torch.zeros(2, 3, 8, 8))  # pictures instead of sets of pictures
     with pytest.raises(TypeError, match=r"torch.float32 like the Conv2d in Lifted, got torch.uint"):
         net(torch.zeros(2, 5, 3, 8, 8, dtype=torch.uint8))
+
+
+# Layers that are not what they seem
+
+
+class Standardised(nn.Conv1d):
+    """A convolution that standardises its weights and scales them by learned numbers."""
+
+    def __init__(self, i, o, k):
+        super().__init__(i, o, k, padding=k // 2)
+        self.gain = nn.Parameter(torch.ones(o))
+
+    def reset_parameters(self):
+        super().reset_parameters()
+        if hasattr(self, "gain"):
+            nn.init.ones_(self.gain)
+
+    def forward(self, x):
+        flat = self.weight.flatten(1).T
+        flat = F.batch_norm(flat, None, None, self.gain, training=True, eps=1e-6)
+        return F.conv1d(x, flat.T.view_as(self.weight), self.bias, padding=self.padding)
+
+
+@pytest.mark.parametrize("scheme", ["dss-sum", "dss-power2", "attention", "wreath"])
+def test_messages_of_derived_layers_grow_from_nothing(scheme):
+    net = nn.Sequential(Standardised(2, 4, 3), nn.ELU()).double()
+    x, new = dense(2, 3, 2, 8), lift(net, scheme)
+    before = new(x)
+    torch.testing.assert_close(before[1], net(x[1]))
+    messages = [p for name, p in new.named_parameters() if "message" in name]
+    before.square().sum().backward()
+    torch.optim.SGD(messages, lr=1e-7).step()
+    assert 0 < (new(x) - before).abs().max() < 1e-2
+
+
+def test_a_layer_with_a_forward_of_its_own_is_named():
+    net = nn.Sequential(nn.Linear(2, 3))
+    net[0].forward = F.relu
+    with pytest.raises(ValueError, match="layer '0' cannot be lifted: it has a forward of its own"):
+        lift(net)
+
+
+class Affine(nn.Module):
+    def __init__(self, inplace=False):
+        super().__init__()
+        self.activation, self.map = nn.SiLU(inplace), nn.Linear(2, 2).double()
+
+    def forward(self, x, shift=0.0, scale=1.0, *, root=False):
+        y = self.map(self.activation(x)) * scale + shift
+        return y.sqrt() if root else y
+
+
+def loud(net):
+    """Let the message of a lifted block be heard."""
+    nn.init.ones_(net.model.block.message.context.scale)
+    return net
+
+
+def test_names_of_arguments_reach_the_message():
+    net = loud(lift(Apply(lambda m, x, **k: m.block(x, **k), block=Affine()), where=["block"]))
+    x = dense(2, 3, 2)
+    torch.testing.assert_close(net(x, scale=3.0), 3 * net(x))
+    with pytest.raises(TypeError, match=r"layer 'block' must be able .* got \['root'\] by name"):
+        net(x, root=True)
+
+
+@pytest.mark.parametrize("scheme", ["dss-sum", "dss-max"])
+def test_a_block_that_works_in_place_says_the_same(scheme):
+    net = Apply(lambda m, x: m.block(x.clone()), block=Affine())
+    new, x = loud(lift(net, scheme, where=["block"])), dense(2, 3, 2)
+    expected = new(x)
+    new.model.block.activation.inplace = True
+    torch.testing.assert_close(new(x), expected)
+
+
+@pytest.mark.parametrize("names", [["block", "block.map"], ["block.map", "block"]])
+def test_a_block_and_a_layer_inside_may_both_be_lifted(names):
+    net = Apply(lambda m, x: m.block(x), block=Affine())
+    new, x = lift(net, where=names), dense(2, 3, 2)
+    torch.testing.assert_close(new(x)[1], net(x[1]))
+
+
+def test_further_arguments_are_rows():
+    net, x = lifted(Apply(lambda m, x, y: m.a(x) + y, a=nn.Linear(2, 3))), dense(2, 3, 2)
+    rows = dense(6, 3)
+    torch.testing.assert_close(net(x, rows) - net(x, 0 * rows), rows.unflatten(0, (2, 3)))
+    with pytest.raises(TypeError, match="must be rows, one per element, got RaggedSets"):
+        net(x, RaggedSets(rows, [3, 3]))

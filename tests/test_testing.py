@@ -480,3 +480,19 @@ def test_roll_moves_the_last_axes():
     x = torch.arange(6).reshape(1, 2, 3)
     assert torch.equal(roll(1)(x), x.roll(1, -1))
     assert torch.equal(roll(1, 2)(x), x.roll((1, 2), (-2, -1)))
+
+
+def test_an_output_symmetry_must_be_a_function():
+    with pytest.raises(TypeError, match="output_symmetry must be a function, got C8"):
+        equivariance_error(
+            nn.Identity(), dense(), symmetry=roll(1), output_symmetry=groups.Cyclic(8)
+        )
+
+
+def test_draws_do_not_depend_on_the_default_device():
+    layer, x = Siamese(circular(3, 4)), dense()
+    with torch.device("meta"):
+        assert_equivariant(layer, x, symmetry=roll(3))
+        assert_equivariant(layer, x, symmetry=groups.Cyclic(8))
+        with pytest.raises(AssertionError, match=ORDER):
+            assert_equivariant(lambda x: x.cumsum(1), x)

@@ -7,6 +7,7 @@ which rows form a set from the binding that it shares with the network it belong
 
 from __future__ import annotations
 
+import inspect
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -107,25 +108,39 @@ class _Hearing(_Layer):
     message: AdditiveSetLayer
     _binding: Binding
     _name: str
+    _takes: list[tuple[str, Any]]
 
     def forward(self, *args: Any, **kwargs: Any) -> Tensor:
         """Apply the layer to all rows and add what their sets have to say."""
-        own = super().forward(*args, **kwargs)
         bound = self._binding.current
         if bound is None:
             raise RuntimeError(
                 f"layer {self._name!r} belongs to a lifted network: call the network, not the layer"
             )
-        # Layers that can be lifted take at most one argument beside x, so names can go.
-        x, *extra = *args, *kwargs.values()
+        x, *extra = self._in_order(args, kwargs)
         if x.shape[0] != bound.total:
             raise ValueError(
                 f"layer {self._name!r} must get one row per element, {bound.total}, got "
                 f"{x.shape[0]} (windows or tokens folded into the batch?): leave it out with where="
             )
+        # The message first: a layer may change what it gets in place.
         message = self.message.message(bound.unfold(x), *extra)
+        own = super().forward(*args, **kwargs)
         heard = add_message(bound.unfold(own), message, self.message.channel_axis)
         return heard.elements if isinstance(heard, RaggedSets) else heard.flatten(0, 1)
+
+    def _in_order(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
+        """Return all arguments in the order of the layer's signature: messages know no names."""
+        if not kwargs:
+            return args
+        named = dict(kwargs)
+        rest = [named.pop(name, default) for name, default in self._takes[len(args) :]]
+        if named:
+            raise TypeError(
+                f"layer {self._name!r} must be able to take its arguments by position, got "
+                f"{sorted(named)} by name only: leave it out with where="
+            )
+        return *args, *rest
 
     def extra_repr(self) -> str:
         """Show the formula."""
@@ -136,16 +151,24 @@ class _Hearing(_Layer):
         return _restore, (type(self).__mro__[2],), self.__dict__
 
 
-_CLASSES: dict[type, type[nn.Module]] = {}
+_CLASSES: dict[type[nn.Module], type[nn.Module]] = {}
 
 
-def _hearing_class(base: type) -> type[nn.Module]:
+def _hearing_class(base: type[nn.Module]) -> type[nn.Module]:
     if base not in _CLASSES:
-        _CLASSES[base] = type(f"Lifted{base.__name__}", (_Hearing, base), {"lifted": base})
+        own = {"lifted": base, "_takes": _positional(base.forward)}
+        _CLASSES[base] = type(f"Lifted{base.__name__}", (_Hearing, base), own)
     return _CLASSES[base]
 
 
-def _restore(base: type) -> nn.Module:
+def _positional(forward: Callable[..., Any]) -> list[tuple[str, Any]]:
+    """Return the arguments beside ``self`` that have a place, and what they are if left out."""
+    kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    parameters = list(inspect.signature(forward).parameters.values())[1:]
+    return [(p.name, p.default) for p in parameters if p.kind in kinds]
+
+
+def _restore(base: type[nn.Module]) -> nn.Module:
     cls = _hearing_class(base)
     return cls.__new__(cls)
 

@@ -19,7 +19,7 @@ from symsets.nn.circular import CircularConv1d, CircularConv2d
 from symsets.nn.dss import DSS
 from symsets.nn.registry import schemes
 from symsets.nn.wreath import Wreath
-from symsets.sets import Sets, check_size, fold, power_degree
+from symsets.sets import RaggedSets, Sets, check_size, fold, power_degree
 
 __all__ = ["Lifted", "lift"]
 
@@ -76,6 +76,7 @@ def lift(
     binding = Binding()
     if messenger is None:
         return Lifted(copied, binding, scheme)
+    messages = []  # all made before the first layer hears: they are made of copies of layers
     for name, module in _chosen(copied, where).items():
         try:
             message = messenger(module)
@@ -86,14 +87,17 @@ def lift(
             ) from error
         like = next(module.parameters())
         message.to(like.device, like.dtype).train(module.training).requires_grad_(True)
-        add_hearing(module, name, message, binding)
+        messages.append((module, name, message))
+    for each in messages:
+        add_hearing(*each, binding)
     return Lifted(copied, binding, scheme)
 
 
 class Lifted(SetModule):
     """A network for sets that runs the code of a network for single elements.
 
-    Made by :func:`lift`; ``model`` is the network inside.
+    Made by :func:`lift`; ``model`` is the network inside. Further arguments reach it as they are:
+    what differs from element to element comes as rows, one per element, as in ``y.flatten(0, 1)``.
 
     Shape:
         - x: ``(B, N, *E)`` or ragged.
@@ -115,8 +119,12 @@ class Lifted(SetModule):
     def forward(self, x: Sets, *args: Any, **kwargs: Any) -> Any:
         """Run the network on all elements of all sets."""
         check_elements(x, self.model, self)
+        if any(isinstance(arg, RaggedSets) for arg in (*args, *kwargs.values())):
+            raise TypeError(
+                "further arguments must be rows, one per element, got RaggedSets: pass its elements"
+            )
         rows, unfold = fold(x)
-        bound = Bound(len(rows), unfold)
+        bound = Bound(rows.shape[0] if isinstance(rows, Tensor) else len(rows), unfold)
         with self._binding.active(bound):
             output = self.model(rows, *args, **kwargs)
         return pytree.tree_map(lambda out: self._unfold(out, bound), output)
@@ -166,7 +174,8 @@ def _messenger(scheme: str, size: float) -> Messenger | None:
 
 def _silent(layer: AdditiveSetLayer, voice: str | None = None) -> AdditiveSetLayer:
     """Drop the element map, which is the lifted layer itself, and silence the message."""
-    is_linear = isinstance(layer.element, LIFTABLE)
+    # A derived class may be no linear map of its weights, if it standardises them, say.
+    is_linear = type(layer.element) in LIFTABLE
     layer.element = nn.Identity()
     if voice is None:
         zeroed(layer)
@@ -233,6 +242,8 @@ def _problem(module: nn.Module, closed: set[nn.Module]) -> str | None:
         return "it is lifted already"
     if module in closed:
         return "it is, or is inside, a set module or nn.MultiheadAttention"
+    if "forward" in vars(module):
+        return "it has a forward of its own beside that of its class, which would be called instead"
     if isinstance(module, LazyModuleMixin) and module.has_uninitialized_params():
         return "it must know its shape, so run the network once first"
     if isinstance(module, nn.Sequential | nn.ModuleList | nn.ModuleDict):

@@ -178,9 +178,9 @@ class _Move:
         counts = x.partition.counts if isinstance(x, RaggedSets) else (x.shape[1],) * x.shape[0]
         blocks, start = [], 0
         for n in counts:
-            blocks.append(start + torch.randperm(n, generator=generator))
+            blocks.append(start + torch.randperm(n, generator=generator, device="cpu"))
             start += n
-        order = torch.cat(blocks) if blocks else torch.empty(0, dtype=torch.int64)
+        order = torch.cat(blocks) if blocks else torch.empty(0, dtype=torch.int64, device="cpu")
         act = symmetry if symmetry is not None else _stay
         if isinstance(act, PermutationGroup):
             act = _permute(act, generator)
@@ -190,7 +190,7 @@ class _Move:
         return _Move(self.order, _stay, _stay)
 
     def element_only(self) -> _Move:
-        return _Move(torch.arange(len(self.order)), self.act, self.act_out)
+        return _Move(self.order.sort().values, self.act, self.act_out)
 
     def nothing(self) -> _Move:
         return self.reorder_only().element_only()
@@ -208,6 +208,8 @@ def _draw_moves(
             f"symmetry must be a function or a permutation group, got {symmetry!r}; "
             "symsets.groups.parse reads names"
         )
+    if not (output_symmetry is None or callable(output_symmetry)):
+        raise TypeError(f"output_symmetry must be a function, got {output_symmetry!r}")
     if trials < 1:
         raise ValueError(f"trials must be at least 1, got {trials}")
     generator = torch.Generator().manual_seed(seed)
@@ -222,8 +224,8 @@ def _permute(group: PermutationGroup, generator: torch.Generator) -> Action:
     """Draw an element of the group and let it act on the last axes of a tensor."""
     import numpy as np
 
-    seed = int(torch.randint(2**31, (1,), generator=generator))
-    permutation = torch.as_tensor(np.asarray(group.random_element(np.random.default_rng(seed))))
+    seed = int(torch.randint(2**31, (1,), generator=generator, device="cpu"))
+    permutation = torch.tensor(group.random_element(np.random.default_rng(seed)), device="cpu")
     inverse, shape = permutation.argsort(), tuple(group.shape)
 
     def act(x: Tensor) -> Tensor:

@@ -136,3 +136,9 @@ def test_importing_groups_needs_no_matplotlib():
 def test_permutations_of_too_many_points_are_refused_before_they_are_made():
     with pytest.raises(ValueError, match="at most 50000000 points"):
         groups.tensor_power(Symmetric(1000), 4).generators
+
+
+@pytest.mark.parametrize("element", [[0, 0, 1], [1.5, 2.5, 0.5]])
+def test_only_permutations_move(element):
+    with pytest.raises(ValueError, match=r"element must be a permutation of 0\.\.2, got \["):
+        Cyclic(3).move(torch.arange(3), element)

@@ -1,6 +1,7 @@
 import pytest
 import torch
 from torch import nn
+from torch._subclasses.fake_tensor import FakeTensorMode
 
 from symsets.models import enlarge
 from symsets.models.enlarge import Enlarge
@@ -205,3 +206,9 @@ def test_several_networks_run_as_one(recipe, layout):
         for name, p in net.named_parameters():
             grad = ensemble.stacked.get_parameter(name).grad[k]
             torch.testing.assert_close(grad, p.grad, rtol=1e-7, atol=1e-9)
+
+
+def test_matrices_of_traced_pictures_are_not_kept():
+    with FakeTensorMode():
+        Enlarge(2)(torch.empty(1, 3, 4, 5))
+    assert type(Enlarge(2)(torch.ones(1, 3, 4, 5))) is torch.Tensor

@@ -94,3 +94,9 @@ def test_standardised_sets_forget_scale_and_offset():
 def test_bad_input_gets_a_sentence(call, message):
     with pytest.raises(ValueError, match=message):
         call()
+
+
+def test_sets_whose_entries_are_all_alike_have_a_gradient():
+    x = torch.ones(1, 3, 1, 4, requires_grad=True)
+    Standardise()(x).sum().backward()
+    assert x.grad.isfinite().all()

@@ -157,3 +157,8 @@ def test_printing_shows_the_signature():
         repr(layer) == "EquivariantLinear(S5 × C4: 3 × (5×4) → 8 × (5), 2 basis maps, bias=False)"
     )
     assert "3 × (5×4) → 1 × (1), 1 basis map, " in repr(EquivariantLinear(G, 3, 1, target=G.on()))
+
+
+def test_schemes_too_large_to_write_are_refused():
+    with pytest.raises(ValueError, match="at most 50000000 pairs of points, got 10000000000"):
+        EquivariantLinear(groups.Symmetric(100_000), 1, 1)

@@ -117,3 +117,10 @@ def test_errors_are_one_sentence():
         Exchangeable(2, 3)(torch.zeros(4, 5, 6))
     with pytest.raises(ValueError, match=r"x must be \(B, 2, P\) .* got shape \(4, 2\)"):
         Exchangeable(2, 3)(torch.zeros(4, 2))
+
+
+@pytest.mark.parametrize("pool", ["sum", "mean"])
+def test_sums_too_large_for_float16_are_divided_first(pool):
+    layer = Exchangeable(1, 1, pool=pool, size=2000.0).half()
+    torch.nn.init.ones_(layer.weight)
+    assert (layer(torch.full((1, 1, 2000), 100.0).half()) == 200).all()

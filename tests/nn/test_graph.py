@@ -7,6 +7,7 @@ import torch
 import torch.utils.checkpoint
 from torch.utils.data import DataLoader
 
+from symsets import DSS
 from symsets.nn.graph import Graph, GraphBatch, GraphConv
 
 TOLERANCE = 1e-9
@@ -437,3 +438,22 @@ def test_autocast_gives_one_type_whatever_the_widths(channels):
     with torch.autocast("cpu", torch.bfloat16):
         y = GraphConv(*channels)(torch.randn(2, channels[0], 3), graph)
     assert y.dtype == torch.bfloat16
+
+
+def test_means_made_in_inference_mode_serve_in_training():
+    graphs, layer, x = (
+        GraphBatch([random_graph()] * 6),
+        DSS(GraphConv(4, 3)),
+        torch.randn(2, 3, 4, V),
+    )
+    with torch.inference_mode():
+        layer(x, graphs)
+    layer(x, graphs).sum().backward()
+
+
+def test_a_graph_moved_in_inference_mode_serves_in_training():
+    graph = random_graph()
+    with torch.inference_mode():
+        graph = graph.to(torch.float32)
+    x = torch.randn(2, 3, V, requires_grad=True)
+    GraphConv(3, 2)(x, graph).sum().backward()

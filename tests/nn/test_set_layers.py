@@ -580,3 +580,141 @@ def test_bad_input_gets_a_sentence(call, error, message):
 def test_a_context_that_does_not_take_pooled_sets_is_named(context, pool, message):
     with pytest.raises(ValueError, match=f"context must take .*{message}"):
         DSS(nn.Linear(3, 4), context, pool=pool)(torch.randn(2, 5, 3))
+
+
+# Chains, and what becomes of plain ones inside
+
+
+def plain_chain():
+    return nn.Sequential(OrderedDict(first=DSS(nn.Linear(3, 4)), last=nn.Flatten()))
+
+
+def assigned(net):
+    net[0] = plain_chain()
+
+
+@pytest.mark.parametrize(
+    "put",
+    [assigned, lambda net: net.insert(0, plain_chain()), lambda net: net.append(plain_chain())],
+)
+def test_a_plain_chain_with_set_layers_is_a_chain_however_it_comes_in(put):
+    net = Sequential(nn.Identity())
+    put(net)
+    assert net(torch.randn(2, 5, 3)).shape == (2, 5, 4)
+
+
+def test_a_plain_chain_keeps_the_names_of_its_parts():
+    assert [name for name, _ in Sequential(plain_chain())[0].named_children()] == ["first", "last"]
+
+
+@pytest.mark.parametrize("join", [lambda a: a + a, lambda a: 2 * a])
+def test_joined_chains_are_chains(join):
+    net = join(Sequential(DSS(nn.Linear(3, 3)), nn.Flatten()))
+    assert len(net) == 4
+    assert net(torch.randn(2, 5, 3)).shape == (2, 5, 3)
+
+
+# Twins
+
+
+def test_the_twin_of_a_frozen_map_learns():
+    layer = DSS(nn.Linear(3, 4).requires_grad_(False))
+    assert not layer.element.weight.requires_grad
+    assert layer.context.weight.requires_grad
+
+
+def test_a_lazy_map_has_a_lazy_twin():
+    layer = DSS(nn.LazyConv1d(4, 3))
+    assert layer(torch.randn(2, 5, 3, 8)).shape == (2, 5, 4, 6)
+    assert layer.context.weight.requires_grad
+    assert layer.context.bias is None
+
+
+class AlwaysBiased(nn.Module):
+    """A map that was not made to do without its bias."""
+
+    def __init__(self):
+        super().__init__()
+        self.weight, self.bias = (nn.Parameter(torch.empty(size)) for size in ((3, 4), (4,)))
+        self.reset_parameters()
+
+    def reset_parameters(self):
+        nn.init.normal_(self.weight)
+        nn.init.zeros_(self.bias)
+
+    def forward(self, x):
+        return x @ self.weight + self.bias
+
+
+def test_the_twin_of_a_map_that_needs_its_bias_keeps_it():
+    layer = DSS(AlwaysBiased())
+    assert layer.context.bias is not None
+    assert layer(torch.randn(2, 5, 3)).shape == (2, 5, 4)
+
+
+# Input
+
+
+@pytest.mark.parametrize(
+    "make", [lambda element: DSS(element, pool_last=True), lambda element: SetAttention(element)]
+)
+def test_several_maps_must_see_the_same_input(make):
+    with pytest.raises(ValueError, match=r"must not change its input in place, .* got a SiLU"):
+        make(nn.Sequential(nn.SiLU(inplace=True), nn.Linear(3, 4)))
+    make(nn.Sequential(nn.Linear(3, 4), nn.SiLU(inplace=True)))
+
+
+@pytest.mark.parametrize("x", [torch.zeros(2, 5), RaggedSets(torch.zeros(5), [2, 3])])
+def test_elements_without_channels_are_named(x):
+    maps = [nn.Identity() for _ in range(4)]
+    for layer, name in ((ConcatPool(*maps[:1]), "element"), (SetAttention(*maps), "query")):
+        with pytest.raises(ValueError, match=f"{name} must return elements with channels"):
+            layer(x)
+
+
+def test_a_map_that_returns_a_number_is_named():
+    with pytest.raises(ValueError, match="one row per element, 10, got a single number"):
+        Siamese(Total())(torch.zeros(2, 5, 3))
+
+
+class Total(nn.Module):
+    def forward(self, x):
+        return x.sum()
+
+
+def test_autocast_does_not_excuse_float64():
+    with torch.autocast("cpu", torch.bfloat16), pytest.raises(TypeError, match="x must be"):
+        DSS(nn.Linear(3, 4))(torch.zeros(2, 5, 3, dtype=torch.double))
+    with pytest.raises(TypeError, match="like the Linear in DSS"):
+        DSS(nn.Linear(3, 4, device="meta"))(torch.zeros(2, 5, 3, device="meta").double())
+
+
+def test_attention_of_large_elements_fits_into_float16():
+    maps = [nn.Identity() for _ in range(4)]
+    x = torch.full((1, 2, 64, 64), 8.0)
+    assert torch.equal(SetAttention(*maps)(x.half()).float(), SetAttention(*maps)(x))
+
+
+def test_numbers_of_channels_are_integers():
+    with pytest.raises(TypeError, match="in_channels must be an integer, got '3'"):
+        set_layer("dss-sum", nn.Linear, "3", 4)
+    with pytest.raises(TypeError, match=r"out_channels must be an integer, got 4\.5"):
+        Wreath(nn.Linear(3, 4), out_channels=4.5)
+
+
+# Export
+
+
+@pytest.mark.parametrize(
+    ("layer", "shape"),
+    [
+        (Wreath(nn.Conv1d(2, 3, 3)), (2, 8)),
+        (DSS(Exchangeable(2, 3)), (2, 8)),
+        (DSS(EquivariantLinear(groups.parse("S3 x C4"), 2, 3)), (2, 3, 4)),
+    ],
+)
+def test_exported_layers_take_other_numbers_of_sets_and_elements(layer, shape):
+    axes = {0: torch.export.Dim("B", min=2, max=9), 1: torch.export.Dim("N", min=2, max=9)}
+    example, x = torch.randn(2, 3, *shape), torch.randn(5, 4, *shape)
+    exported = torch.export.export(layer, (example,), dynamic_shapes=(axes,)).module()
+    torch.testing.assert_close(exported(x), layer(x))

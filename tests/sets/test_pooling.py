@@ -206,3 +206,18 @@ def test_softmax_of_large_scores_is_finite_and_differentiable():
 def test_bad_input_gets_a_sentence(call, error, message):
     with pytest.raises(error, match=message):
         call()
+
+
+@pytest.mark.parametrize("how", ["max", "median"])
+def test_complex_numbers_have_no_order(how):
+    x = torch.zeros(2, 3, 4, dtype=torch.complex64)
+    for sets in (x, RaggedSets(x.flatten(0, 1), [1, 5])):
+        with pytest.raises(TypeError, match=f"no {how}, got torch.complex64"):
+            pool(sets, how)
+    assert pool(x, "mean").dtype == torch.complex64
+
+
+def test_medians_of_integers_are_floats_also_of_empty_sets():
+    x = torch.zeros(2, 0, 3, dtype=torch.int32)
+    assert pool(x, "median").dtype == torch.float32
+    assert pool(RaggedSets(x[0], [0, 0]), "median").dtype == torch.float32

@@ -1,12 +1,16 @@
+import io
 import pickle
+import warnings
 
 import pytest
 import torch
+from torch import nn
+from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.utils import _pytree as pytree
 from torch.utils.data import DataLoader
 
-from symsets import RaggedSets, collate
-from symsets.sets import Partition
+from symsets import DSS, RaggedSets, SetAttention, collate
+from symsets.sets import Partition, membership
 
 
 @pytest.fixture
@@ -174,3 +178,30 @@ def test_a_loader_with_workers_delivers_sets():
     loader = DataLoader(samples, batch_size=2, collate_fn=collate, num_workers=1)
     got = [batch[0].partition.counts for batch in loader]
     assert got == [(2, 5), (1, 4)]
+
+
+def test_what_is_made_in_inference_mode_serves_in_training():
+    x = RaggedSets(torch.randn(9, 3), [2, 3, 4])
+    layer = SetAttention(nn.Linear(3, 4))
+    with torch.inference_mode():
+        layer(x)
+        partition = Partition([2, 3, 4])
+    assert not any(t.is_inference() for t in (partition.index, partition.sizes, partition.offsets))
+    layer(x).elements.sum().backward()
+
+
+def test_layers_of_ragged_sets_can_be_exported_and_saved(sets):
+    layer, file = DSS(nn.Linear(2, 3)), io.BytesIO()
+    torch.export.save(torch.export.export(layer, (sets,)), file)
+    file.seek(0)
+    with warnings.catch_warnings(), torch.serialization.safe_globals([RaggedSets, Partition]):
+        warnings.simplefilter("ignore")
+        exported = torch.export.load(file).module()
+    torch.testing.assert_close(exported(sets).elements, layer(sets).elements)
+
+
+def test_partitions_of_traced_sets_are_not_kept():
+    with FakeTensorMode():
+        membership(torch.empty(13, 7, 3))
+    index, _ = membership(torch.empty(13, 7, 3))
+    assert type(index) is torch.Tensor

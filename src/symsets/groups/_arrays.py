@@ -28,14 +28,14 @@ def positive(name: str, value: object) -> int:
     return number
 
 
-def permutation(values: npt.ArrayLike) -> IntArray:
+def permutation(values: npt.ArrayLike, rule: str = "generators must be permutations") -> IntArray:
     """Return ``values`` as a read-only permutation ``p`` that sends ``i`` to ``p[i]``."""
     array = np.array(values)
     numeric = array.dtype.kind in "iu" and array.ndim == 1 and array.size > 0
     if not numeric or not np.array_equal(np.sort(array), np.arange(array.size)):
         top = str(array.size - 1) if array.ndim == 1 and array.size > 0 else "d-1"
         shown = array.tolist() if array.size <= 20 else f"{array.size} numbers"
-        raise ValueError(f"generators must be permutations of 0..{top}, got {shown}")
+        raise ValueError(f"{rule} of 0..{top}, got {shown}")
     return frozen(array)
 
 

@@ -60,9 +60,7 @@ def basis(source: PermutationGroup, target: PermutationGroup | None = None) -> I
                [1, 1, 0, 0]])
     """
     pairs = factor_pairs(source, target)
-    count = math.prod(s.degree * t.degree for s, t in pairs)
-    if count > MAX_WRITTEN:
-        raise ValueError(f"group must have at most {MAX_WRITTEN} pairs of points, got {count}")
+    check_written(math.prod(s.degree * t.degree for s, t in pairs))
     schemes = [leaf_labels(*pair) for pair in pairs]
     labels = schemes[0]
     for scheme in schemes[1:]:
@@ -150,6 +148,12 @@ def label_numbers(schemes: Sequence[IntArray]) -> IntArray:
     numbers = np.empty(len(order), dtype=np.int64)
     numbers[order] = np.arange(len(order))
     return numbers
+
+
+def check_written(count: int) -> None:
+    """Raise one sentence where there are too many pairs of points to write their labels out."""
+    if count > MAX_WRITTEN:
+        raise ValueError(f"group must have at most {MAX_WRITTEN} pairs of points, got {count}")
 
 
 def _leaf_dimension(source: PermutationGroup, target: PermutationGroup) -> int:

@@ -97,10 +97,10 @@ class PermutationGroup:
 
     def image(self, element: npt.ArrayLike) -> IntArray:
         """Return the permutation by which an element of :attr:`group` moves this index set."""
-        g = np.asarray(element, dtype=np.int64)
-        if g.shape != (self.group.degree,):
-            raise ValueError(f"element must have shape ({self.group.degree},), got {g.shape}")
-        return self._image(g)
+        shape = np.shape(element)
+        if shape != (self.group.degree,):
+            raise ValueError(f"element must have shape ({self.group.degree},), got {shape}")
+        return self._image(permutation(element, "element must be a permutation"))
 
     def _image(self, element: IntArray) -> IntArray:
         return element

@@ -51,8 +51,9 @@ class Enlarge(nn.Module):
         return (columns @ lines.unflatten(2, pixels.shape[2:])).permute(0, 3, 1, 2)
 
     def _matrix(self, length: int, like: Tensor) -> Tensor:
-        # What is made while compiling is no tensor to keep.
-        make = _shares.__wrapped__ if torch.compiler.is_compiling() else _shares
+        # What is made for a graph that is being traced is no tensor to keep.
+        traced = torch.compiler.is_compiling() or type(like) not in (Tensor, nn.Parameter)
+        make = _shares.__wrapped__ if traced else _shares
         return make(length, self.scale, self.align_corners, like.device, like.dtype)
 
 

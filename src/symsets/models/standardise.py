@@ -44,7 +44,9 @@ class Standardise(SetModule):
         """Standardise every set."""
         centred = self._combine(x, self._mean(x), torch.sub)
         squares = map_elements(centred, torch.square)
-        scale = self._mean(squares).sqrt() + self.eps
+        variance = self._mean(squares)
+        # The root has no gradient at zero: sets whose entries are all alike have a scale of eps.
+        scale = variance.clamp(min=torch.finfo(variance.dtype).tiny).sqrt() + self.eps
         return self._combine(centred, scale, torch.div)
 
     @staticmethod

@@ -21,6 +21,7 @@ __all__ = [
     "check_channels",
     "check_context",
     "check_elements",
+    "check_keeps_input",
     "context_args",
     "takes_extra",
     "twin",
@@ -48,8 +49,25 @@ def as_element(module: nn.Module, name: str = "element") -> nn.Module:
     return PyGConv(module) if is_pyg(module) else module
 
 
+def check_keeps_input(module: nn.Module, name: str) -> None:
+    """Raise one sentence if ``module`` starts by changing what other maps are to see, too.
+
+    Example:
+        >>> check_keeps_input(nn.Sequential(nn.ReLU(inplace=True), nn.Linear(2, 3)), "element")
+        Traceback (most recent call last):
+        ...
+        ValueError: element must not change its input in place, which other maps see, got a ReLU...
+    """
+    first = _first_part(module)
+    if getattr(first, "inplace", False):
+        raise ValueError(
+            f"{name} must not change its input in place, which other maps see, "
+            f"got a {type(first).__name__} that does: make it with inplace=False"
+        )
+
+
 def twin(module: nn.Module, *, bias: bool = True) -> nn.Module:
-    """Return a freshly initialised copy of ``module``.
+    """Return a freshly initialised copy of ``module``, to be trained also where it is frozen.
 
     Every part is copied and its ``reset_parameters`` called. A part that has none, or whose
     weights come out unchanged (as with weight normalisation), is named in the error.
@@ -72,6 +90,9 @@ def twin(module: nn.Module, *, bias: bool = True) -> nn.Module:
                 f"element must be made of parts that can be re-initialised, but {where} in "
                 f"{type(module).__name__} cannot: pass context= yourself"
             )
+    for parameter in copied.parameters():
+        dtype = parameter.dtype  # that of a lazy map is known, too
+        parameter.requires_grad = dtype.is_floating_point or dtype.is_complex
     return copied if bias else without_bias(copied)
 
 
@@ -91,15 +112,24 @@ def _unchanged(before: Tensor, after: Tensor) -> bool:
 
 
 def without_bias(module: nn.Module) -> nn.Module:
-    """Remove the bias of a single map, in place; a map made of several keeps its own."""
+    """Remove the bias of a single map, in place; a map made of several keeps its own.
+
+    So does one that was not made to do without: its constructor has no ``bias`` to turn off.
+    """
     carrier = module
     while "bias" not in carrier._parameters and isinstance(
         inner := getattr(carrier, "element", getattr(carrier, "conv", None)), nn.Module
     ):
         carrier = inner
-    if "bias" in carrier._parameters:
+    if "bias" in carrier._parameters and _has_option(type(carrier), "bias"):
         carrier.register_parameter("bias", None)
     return module
+
+
+def _has_option(kind: type, name: str) -> bool:
+    """Whether the constructor of a class, or of one it is derived from, takes an argument."""
+    makers = [vars(base)["__init__"] for base in kind.__mro__ if "__init__" in vars(base)]
+    return any(name in inspect.signature(maker).parameters for maker in makers)
 
 
 def zeroed(module: nn.Module) -> nn.Module:

@@ -40,7 +40,8 @@ class Topology:
             kind = dtype if x.is_floating_point() else None
             return x.to(device=device, dtype=kind, non_blocking=non_blocking)
 
-        return self._map(move)
+        with torch.inference_mode(False):  # what is kept may be used in training
+            return self._map(move)
 
     def pin_memory(self) -> Self:
         """Return the graph in page-locked memory, as a ``DataLoader`` asks for."""

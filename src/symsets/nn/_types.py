@@ -25,12 +25,19 @@ def check_type(x: Tensor, layer: nn.Module, owner: nn.Module | None = None) -> N
     dtype = layer.weight.dtype
     if torch.compiler.is_compiling() or x.dtype == dtype:
         return
-    if not (x.is_floating_point() and torch.is_autocast_enabled(x.device.type)):
+    if not (x.is_floating_point() and _is_cast(x, dtype)):
         where = f" in {type(owner).__name__}" if owner is not None else ""
         raise TypeError(
             f"x must be {dtype} like the {kind_of(layer).__name__}{where}, got {x.dtype}: "
             f"convert it, as in x.to({dtype})"
         )
+
+
+def _is_cast(x: Tensor, dtype: object) -> bool:
+    """Whether autocast brings ``x`` and weights of type ``dtype`` together; it spares float64."""
+    kind = x.device.type
+    casts = torch.amp.is_autocast_available(kind) and torch.is_autocast_enabled(kind)
+    return casts and torch.float64 not in (x.dtype, dtype)
 
 
 def kind_of(layer: nn.Module) -> type[nn.Module]:

@@ -52,6 +52,8 @@ class ConcatPool(SetLayer):
     def forward(self, x: Sets, *args: Any) -> Any:
         """Apply the layer."""
         y = self.map(x, *args)
+        if (common_rows(y).ndim + 1 if isinstance(y, RaggedSets) else y.ndim) < 3:
+            raise ValueError("element must return elements with channels, (C, …), got numbers")
         summary = spread(pool(y, self.pool), y)
         if isinstance(y, RaggedSets):
             return y.with_elements(torch.cat([common_rows(y), summary], dim=1))

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from symsets.groups._arrays import positive
-from symsets.nn._parts import as_element, twin
+from symsets.nn._parts import as_element, check_keeps_input, twin
 from symsets.nn.base import AdditiveSetLayer
 from symsets.sets import RaggedSets, Sets, map_elements
 from symsets.sets.ragged import common_rows
@@ -73,6 +73,8 @@ class SetAttention(AdditiveSetLayer):
         self.value = twin(self.element, bias=False) if value is None else as_element(value, "value")
         self.query = twin(self.element) if query is None else as_element(query, "query")
         self.key = twin(self.element) if key is None else as_element(key, "key")
+        for name in ("element", "value", "query", "key"):
+            check_keeps_input(self.get_submodule(name), name)
         self.compare = compare
 
     @property
@@ -95,6 +97,8 @@ class SetAttention(AdditiveSetLayer):
 
     def _split(self, x: Tensor, name: str) -> Tensor:
         """Split the channels into heads: ``(B, N, C, *E)`` to ``(B, h, N, C / h, *E)``."""
+        if x.ndim < 3:
+            raise ValueError(f"{name} must return elements with channels, (C, …), got numbers")
         if x.shape[2] % self.heads:
             raise ValueError(
                 f"heads must divide the channels of {name}, {x.shape[2]}, got {self.heads}"
@@ -114,7 +118,8 @@ class SetAttention(AdditiveSetLayer):
                 "query and key must give outputs of one shape, "
                 f"got {tuple(query.shape[2:])} and {tuple(key.shape[2:])}"
             )
-        scores = q @ k.transpose(-1, -2) / math.sqrt(max(q.shape[-1], 1))  # (B, h, N, N)
+        # Divided first: the inner product of large elements does not fit into float16.
+        scores = q / math.sqrt(max(q.shape[-1], 1)) @ k.transpose(-1, -2)  # (B, h, N, N)
         v = self._split(value, "value")  # (B, h, N, C / h, *F)
         mixed = scores.softmax(-1).to(v.dtype) @ v.flatten(3)
         return mixed.unflatten(3, v.shape[3:]).transpose(1, 2).flatten(2, 3)

@@ -8,7 +8,14 @@ import torch
 from torch import Tensor, nn
 
 from symsets.nn._beside import shares_gradient, sum_beside
-from symsets.nn._parts import as_element, check_context, check_elements, context_args, twin
+from symsets.nn._parts import (
+    as_element,
+    check_context,
+    check_elements,
+    check_keeps_input,
+    context_args,
+    twin,
+)
 from symsets.nn.base import AdditiveSetLayer, SetLayer
 from symsets.sets import (
     Sets,
@@ -125,6 +132,8 @@ class DSS(AdditiveSetLayer):
             self.context = twin(self.element, bias=False)
         else:
             self.context = SumOfParts(twin(self.element, bias=False) for _ in range(degree))
+        if pool_last:
+            check_keeps_input(self.context, "context")
 
     @property
     def formula(self) -> str:

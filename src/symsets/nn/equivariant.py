@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from symsets.groups import PermutationGroup
 from symsets.groups._arrays import positive
-from symsets.groups.pairs import factor_pairs, label_numbers, leaf_labels
+from symsets.groups.pairs import check_written, factor_pairs, label_numbers, leaf_labels
 from symsets.nn._types import check_type
 
 __all__ = ["EquivariantLinear"]
@@ -83,6 +83,8 @@ class EquivariantLinear(nn.Module):
         self.group, self.target = group, group if target is None else target
         self.in_channels = positive("in_channels", in_channels)
         self.out_channels = positive("out_channels", out_channels)
+        for source, goal in self._pairs:
+            check_written(source.degree * goal.degree)
         schemes = [leaf_labels(*pair) for pair in self._pairs]
         self._counts = [int(scheme.max()) + 1 for scheme in schemes]
         self._plan(schemes)
@@ -138,12 +140,10 @@ class EquivariantLinear(nn.Module):
             shown = ", ".join(map(str, expected))
             raise ValueError(f"x must have shape (B, {shown}), got {tuple(x.shape)}")
         check_type(x, self)
-        x = x.reshape(
-            len(x), self.in_channels, *(s.degree for s, _ in self._pairs)
-        )  # (B, C, S1, …)
+        x = x.reshape(*x.shape[:2], *(s.degree for s, _ in self._pairs))  # (B, C, S1, …)
         for f in self._expanded:
             x = self._expand(x, f)  # (B, C·E…, T1, …)
-        y = self._mix(x).reshape(len(x), self.out_channels, *self.target.shape)
+        y = self._mix(x).reshape(x.shape[0], self.out_channels, *self.target.shape)
         if self.bias is None:
             return y
         bias = self.bias[self.orbits].T.reshape(self.out_channels, *self.target.shape)

@@ -87,14 +87,17 @@ class Exchangeable(nn.Module):
         own, pooled = self.weight.unbind()
         points = x.flatten(2)  # (B, C, P)
         context = linear(self._summary(points), pooled, self.bias)  # (B, C')
-        y = torch.baddbmm(context.unsqueeze(-1), own.expand(len(x), -1, -1), points)
+        y = torch.baddbmm(context.unsqueeze(-1), own.expand(x.shape[0], -1, -1), points)
         return y.unflatten(-1, x.shape[2:])  # (B, C', *P)
 
     def _summary(self, points: Tensor) -> Tensor:
         num_points = points.shape[-1]
         if self.pool == "max" and num_points:
             return points.amax(-1)
-        return points.sum(-1) / (self.size if self.pool == "sum" else max(num_points, 1))
+        over = self.size if self.pool == "sum" else max(num_points, 1)
+        # A sum may be too large for float16 where what it is divided into is not.
+        wide = torch.float32 if points.dtype == torch.float16 else None
+        return (points.sum(-1, dtype=wide) / over).to(points.dtype)
 
     def extra_repr(self) -> str:
         """Show the formula."""

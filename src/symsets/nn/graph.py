@@ -193,10 +193,10 @@ class GraphBatch(Topology):
     def check(self, x: Tensor) -> None:
         """Raise one sentence unless each row of ``x (T, C, V)`` has its graph."""
         super().check(x)
-        if len(x) != self.num_graphs:
+        if x.shape[0] != self.num_graphs:
             raise ValueError(
                 f"x must have {self.num_graphs} elements (first axis), one for each graph, "
-                f"got {len(x)}"
+                f"got {x.shape[0]}"
             )
 
     def _map(self, fn: Callable[[Tensor], Tensor]) -> Self:
@@ -246,7 +246,8 @@ class GraphBatch(Topology):
         if torch.compiler.is_compiling():
             return self._mean(index, sizes)
         if self._means is None or self._means[0] is not index or self._means[1] is not sizes:
-            self._means = index, sizes, self._mean(index, sizes)
+            with torch.inference_mode(False):  # what is kept may be used in training
+                self._means = index, sizes, self._mean(index, sizes)
         return self._means[2]
 
     def _mean(self, index: Tensor, sizes: Tensor) -> GraphBatch:
@@ -356,7 +357,7 @@ class GraphConv(nn.Module):
         """Return rows with mixed channels, reading ``x`` in the order of its memory."""
         if x.is_contiguous():
             # Reordered here, so that nothing holds the product while the nodes are averaged.
-            return graph.to_rows(torch.bmm(self.weight.expand(len(x), -1, -1), x)).contiguous()
+            return graph.to_rows(torch.bmm(self.weight.expand(x.shape[0], -1, -1), x)).contiguous()
         return linear(graph.to_rows(x), self.weight)
 
     def extra_repr(self) -> str:

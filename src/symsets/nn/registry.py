@@ -8,6 +8,7 @@ from typing import Protocol
 
 from torch import nn
 
+from symsets.groups._arrays import positive
 from symsets.nn._parts import without_bias
 from symsets.nn.aggregate import ConcatPool, RemoveMean
 from symsets.nn.attention import SetAttention
@@ -62,7 +63,8 @@ def set_layer(
             f"got {type(make).__name__}"
         )
     check_size(size)
-    return builder(make, in_channels, out_channels, size=size)
+    given = positive("in_channels", in_channels), positive("out_channels", out_channels)
+    return builder(make, *given, size=size)
 
 
 def register_scheme(name: str) -> Callable[[SchemeBuilder], SchemeBuilder]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from typing import Any
 
 from torch import nn
@@ -45,9 +46,21 @@ class Sequential(SetModule, nn.Sequential):
 
     def add_module(self, name: str, module: nn.Module | None) -> None:
         """Add a module; a plain ``nn.Sequential`` with set layers inside becomes a chain, too."""
-        if type(module) is nn.Sequential and takes_sets(module):
-            module = Sequential(*module)
-        super().add_module(name, module)
+        super().add_module(name, _as_chain(module))
+
+    def insert(self, index: int, module: nn.Module) -> Sequential:
+        """Insert a module as :meth:`add_module` adds it."""
+        super().insert(index, _as_chain(module))
+        return self
+
+    def __setattr__(self, name: str, value: Any) -> None:  # also: net[0] = module
+        super().__setattr__(name, _as_chain(value))
+
+    def __add__(self, other: nn.Sequential) -> Sequential:
+        return Sequential(*super().__add__(other))  # torch's own would be a plain chain
+
+    def __mul__(self, other: int) -> Sequential:
+        return Sequential(*super().__mul__(other))
 
     @property
     def returns_sets(self) -> bool:  # type: ignore[override]
@@ -73,6 +86,12 @@ class Sequential(SetModule, nn.Sequential):
             x = module(x, *args) if args and takes_extra(module) else module(x)
             are_sets = _returns_sets(module)
         return x
+
+
+def _as_chain(value: Any) -> Any:
+    if type(value) is nn.Sequential and takes_sets(value):
+        return Sequential(OrderedDict(value._modules))  # under the names they had
+    return value
 
 
 def _returns_sets(module: nn.Module) -> bool:

@@ -8,6 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from symsets.groups._arrays import positive
 from symsets.nn._parts import channels, check_channels
 from symsets.nn.base import AdditiveSetLayer
 from symsets.sets import RaggedSets, Sets, check_size, map_elements, pool, pool_symbol, spread
@@ -58,8 +59,8 @@ class Wreath(AdditiveSetLayer):
         channel_axis: int = 1,
     ) -> None:
         super().__init__(element)
-        in_channels = in_channels or channels(element, "in")
-        out_channels = out_channels or channels(element, "out")
+        in_channels = channels(element, "in") if in_channels is None else in_channels
+        out_channels = channels(element, "out") if out_channels is None else out_channels
         if in_channels is None or out_channels is None:
             raise ValueError(
                 f"in_channels and out_channels must be given where {type(element).__name__} "
@@ -69,7 +70,8 @@ class Wreath(AdditiveSetLayer):
         self.pool = "sum"
         self.size = size
         self.channel_axis = channel_axis
-        self.beta = nn.Parameter(torch.empty(out_channels, in_channels))
+        shape = positive("out_channels", out_channels), positive("in_channels", in_channels)
+        self.beta = nn.Parameter(torch.empty(shape))
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
@@ -91,7 +93,7 @@ class Wreath(AdditiveSetLayer):
             return spread(message, x)
         ndim = x.elements.ndim if isinstance(x, RaggedSets) else x.ndim - 1
         axis = self.channel_axis % ndim
-        shape = [len(message), *(len(self.beta) if k == axis else 1 for k in range(1, ndim))]
+        shape = [message.shape[0], *(len(self.beta) if k == axis else 1 for k in range(1, ndim))]
         return spread(message.reshape(shape), x)
 
     def _mean_of_entries(self, rows: Tensor | RaggedSets) -> Tensor:

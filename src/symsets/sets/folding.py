@@ -7,7 +7,7 @@ from functools import lru_cache, partial
 from typing import Any, TypeAlias, Union
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from symsets.sets.ragged import Partition, RaggedSets, check_rows
 
@@ -88,7 +88,8 @@ def membership(x: Sets) -> tuple[Tensor, Tensor]:
     """Return the set of each element ``(T,)`` and the size of each set ``(B,)``."""
     if isinstance(x, RaggedSets):
         return x.partition.index, x.partition.sizes
-    make = _dense_partition if torch.compiler.is_compiling() else _cached_partition
+    traced = torch.compiler.is_compiling() or type(x) not in (Tensor, nn.Parameter)
+    make = _dense_partition if traced else _cached_partition
     partition = make(x.shape[0], x.shape[1], x.device)
     return partition.index, partition.sizes
 

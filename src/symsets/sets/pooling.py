@@ -69,6 +69,8 @@ def pool(x: Sets, how: str = "sum", *, size: float = 1.0) -> Tensor:
         return power_sums(x, degree, size=size)
     if how == "sum":
         return _sum(x, None if size == 1 else size)
+    if how != "mean" and x.dtype.is_complex:
+        raise TypeError(f"x must be real, since complex numbers have no {how}, got {x.dtype}")
     return POOLS[how](x)
 
 
@@ -227,13 +229,13 @@ def _median(x: Sets) -> Tensor:
     if dense is not None:
         n = dense.shape[1]
         if n == 0:
-            return dense.sum(1)
+            return _mean(x)
         ordered = dense.detach().sort(dim=1).values
         return _middle(dense, ordered[:, (n - 1) // 2], ordered[:, n // 2], ordered[:, -1])
     assert isinstance(x, RaggedSets)
     rows = common_rows(x)
     if len(rows) == 0:
-        return rows.new_zeros(len(x), *rows.shape[1:])
+        return _mean(x)
     # Sort by value, then (stably) by set: each set's values lie in order, set after set.
     by_value = rows.detach().argsort(dim=0)
     by_set = x.partition.index[by_value].argsort(dim=0, stable=True)

@@ -42,8 +42,9 @@ class Partition:
         self.device = torch.device(device)
         self.sizes = self._tensor(self.counts)
         self.offsets = self._tensor(self.starts)
-        which = torch.arange(len(self), device=self.device)
-        self.index = which.repeat_interleave(self.sizes, output_size=self.total)
+        with torch.inference_mode(False):
+            which = torch.arange(len(self), device=self.device)
+            self.index = which.repeat_interleave(self.sizes, output_size=self.total)
         self._buckets: list[tuple[Tensor, Tensor]] | None = None
 
     def __len__(self) -> int:
@@ -61,7 +62,8 @@ class Partition:
         return self if device == self.device else Partition(self.counts, device)
 
     def _tensor(self, values: Sequence[Any]) -> Tensor:
-        return torch.tensor(values, dtype=torch.int64, device=self.device)
+        with torch.inference_mode(False):  # what is kept may be used in training
+            return torch.tensor(values, dtype=torch.int64, device=self.device)
 
     @property
     def buckets(self) -> list[tuple[Tensor, Tensor]]:
@@ -271,6 +273,12 @@ pytree.register_pytree_node(
     lambda sets: ([sets.elements], sets.partition),
     lambda children, partition: _from_leaves(next(iter(children)), partition),
     serialized_type_name="symsets.RaggedSets",
+    to_dumpable_context=lambda partition: list(partition.counts),
+    from_dumpable_context=Partition,
+    flatten_with_keys_fn=lambda sets: (
+        [(pytree.GetAttrKey("elements"), sets.elements)],
+        sets.partition,
+    ),
 )
 
 
@@ -309,7 +317,10 @@ def check_rows(rows: Any, total: int) -> None:
     """Raise one sentence unless ``rows`` are one per element."""
     if not isinstance(rows, (Tensor, RaggedSets)):
         raise TypeError(f"element must return one tensor, got {type(rows).__name__}")
-    got = rows.shape[0] if isinstance(rows, Tensor) and rows.ndim else len(rows)
+    if isinstance(rows, Tensor):
+        got = rows.shape[0] if rows.ndim else "a single number"
+    else:
+        got = len(rows)
     if got != total:
         raise ValueError(f"element must return one row per element, {total}, got {got}")
 

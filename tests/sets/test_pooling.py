@@ -221,3 +221,11 @@ def test_medians_of_integers_are_floats_also_of_empty_sets():
     x = torch.zeros(2, 0, 3, dtype=torch.int32)
     assert pool(x, "median").dtype == torch.float32
     assert pool(RaggedSets(x[0], [0, 0]), "median").dtype == torch.float32
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_the_softmax_of_many_elements_fits_into_half_precision(dtype):
+    weights = softmax(RaggedSets(torch.zeros(70_001, 1, dtype=dtype), [70_000, 1])).elements
+    assert weights.dtype == dtype
+    assert weights[0].item() == pytest.approx(1 / 70_000, rel=2e-2)
+    assert weights[-1] == 1

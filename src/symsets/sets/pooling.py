@@ -109,10 +109,13 @@ def softmax(x: Sets) -> Sets:
     dense = _as_dense(x)
     if dense is not None:
         return x.with_elements(dense.softmax(1).flatten(0, 1))
+    rows = common_rows(x)
+    halved = rows.dtype in (torch.float16, torch.bfloat16)
+    x = x.with_elements(rows.float() if halved else rows)  # as in torch's own: sums need digits
     # The shift changes nothing in exact arithmetic, so no gradient needs to pass through it.
-    top = spread(_max(x).detach(), x)
-    weights = torch.exp(common_rows(x) - top)
-    return x.with_elements(weights / spread(_sum(x.with_elements(weights)), x))
+    weights = torch.exp(common_rows(x) - spread(_max(x).detach(), x))
+    shares = weights / spread(_sum(x.with_elements(weights)), x)
+    return x.with_elements(shares.to(rows.dtype))
 
 
 def check_pool(how: str) -> None:

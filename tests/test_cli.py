@@ -1,6 +1,7 @@
 """The command line as a person meets it."""
 
 import json
+import os
 import re
 import subprocess
 import sys
@@ -28,6 +29,20 @@ def test_group_prints_order_dimension_and_scheme(tmp_path):
     assert "dimension  8" in result.output
     assert "abcd│efgh" in result.output
     assert picture.stat().st_size > 1000
+
+
+def test_brackets_in_the_name_of_a_file_are_shown(tmp_path):
+    figure, folder = tmp_path / "a [bold] scheme.png", tmp_path / "study [1]"
+    assert str(figure) in runner.invoke(app, ["group", "S3", "--figure", str(figure)]).output
+    orbits = ["run", "orbits", "--steps", "1", "--out", str(folder)]
+    assert str(folder / "orbits.png") in runner.invoke(app, orbits).output
+
+
+def test_signs_that_a_terminal_cannot_show_stop_nothing():
+    command = [sys.executable, "-m", "symsets", "group", "S3 x C2"]
+    plain = {**os.environ, "PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0"}
+    shown = subprocess.run(command, capture_output=True, text=True, check=True, env=plain)
+    assert "ab?cd?cd" in shown.stdout
 
 
 @pytest.mark.parametrize(

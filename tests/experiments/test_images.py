@@ -384,6 +384,7 @@ def test_data_that_are_not_there_get_one_line(tmp_path, name, data):
         "data must be a folder that exists, an .npz file",
         known,
     )
+    assert_one_line(run(name, out, ""), "data must be a folder that exists", "got ''")
     published = "ucf101" if name == "frames" else "places365"
     assert_one_line(run(name, out, published), f"{published} is missing", "SYMSETS_DATA")
     (tmp_path / "empty").mkdir()

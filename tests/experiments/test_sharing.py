@@ -89,6 +89,16 @@ def test_runs_that_others_have_finished_are_not_made_again(tmp_path):
     assert names(late.take_groups()) == [("dss-sum", (1,)), ("siamese", (1,))]
 
 
+def test_a_process_that_finds_nothing_to_do_ends_well(tmp_path):
+    arguments = ["run", "signals", "--preset", "smoke", "--models", "mlp", "--out", str(tmp_path)]
+    groups = study(tmp_path, models="mlp", seeds=1).take_groups()
+    assert names([next(groups)]) == [("mlp", (0,))]
+    result = CliRunner().invoke(app, arguments)
+    assert result.exit_code == 0, result.output
+    assert "1 run is left to other processes" in result.output
+    assert not (tmp_path / "results.json").exists()
+
+
 def test_two_processes_end_with_what_one_would_have_measured(tmp_path):
     command = [sys.executable, "-m", "symsets", "run", "signals", "--preset", "smoke"]
     command += ["--models", "mlp,deepsets", "--epochs", "1", "--seeds", "2", "--out"]

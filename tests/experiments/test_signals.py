@@ -19,7 +19,7 @@ from symsets.cli import app
 from symsets.experiments import search, signals, study
 from symsets.experiments.describe import make_study
 from symsets.experiments.study import Study
-from symsets.train.records import read_records
+from symsets.train.records import read_records, write_records
 
 runner = CliRunner()
 TINY = ["run", "signals", "--preset", "smoke"]
@@ -116,6 +116,18 @@ def test_a_killed_study_ends_with_the_numbers_of_an_undisturbed_one(tmp_path):
     assert values(killed) == values(whole)
 
 
+def test_a_kill_between_a_run_and_its_records_loses_nothing(tmp_path):
+    assert run(tmp_path).exit_code == 0
+    path = tmp_path / "results.json"
+    records = read_records(path)
+    write_records(path, records[:1])
+    assert "Siamese" in run(tmp_path).output
+    assert read_records(path) == records
+    path.unlink()
+    assert run(tmp_path).exit_code == 0
+    assert read_records(path) == records
+
+
 def test_an_interrupt_is_one_line_and_status_130(tmp_path, monkeypatch):
     def interrupt(*args):
         raise KeyboardInterrupt
@@ -136,6 +148,14 @@ def test_the_learning_rate_search_is_kept(tmp_path, monkeypatch):
     best = max(found["mlp"], key=found["mlp"].get)
     config = json.loads((out / "runs" / "mlp-ours-128-seed0" / "config.json").read_text())
     assert config["learning_rate"] == float(best)
+
+
+@pytest.mark.parametrize("content", ["{", "[1]", '{"mlp": [1]}', '{"mlp": {"fast": 1}}'])
+def test_a_damaged_search_is_one_line_with_its_name(tmp_path, content):
+    path = tmp_path / "search.json"
+    path.write_text(content)
+    with pytest.raises(ValueError, match=r"search\.json must be a search, with a value for each"):
+        search.search_learning_rate(path, "mlp", lambda rate: rate, larger_is_better=True)
 
 
 def test_a_failed_run_is_recorded_and_the_others_go_on(tmp_path, monkeypatch):
@@ -196,7 +216,7 @@ def test_a_full_disk_is_one_line_and_loses_nothing(tmp_path, monkeypatch):
     monkeypatch.setattr(torch, "save", full)
     result = run(out, "--models", "mlp,dss-sum")
     assert result.exit_code == 2
-    assert "No space left on device" in result.stderr
+    assert result.stderr.strip() == "symsets: No space left on device"
     assert len(result.stderr.strip().splitlines()) == 1
     assert len(read_records(out / "results.json")) == 1
 

@@ -1,6 +1,7 @@
 """The page, the Markdown and the figures, as files."""
 
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -159,6 +160,28 @@ def test_two_recipes_get_names_that_tell_them_apart(tmp_path):
     write_records(tmp_path / "results.json", records)
     titles = [table.title for table in report.write([tmp_path]).tables]
     assert titles == ["signals · ours", "signals · published"]
+
+
+def test_data_whose_names_differ_in_signs_alone_have_figures_of_their_own(tmp_path):
+    for name in ("фото", "写真"):
+        (tmp_path / name).mkdir()
+        common = {"experiment": "colors", "metric": "mae", "value": 2.0, "train_size": 8}
+        models = [
+            Record(model=m, data=name, seconds=1.0, epochs=2, **common) for m in ("dss-sum", "mlp")
+        ]
+        write_records(tmp_path / name / "results.json", models)
+    written = report.write([tmp_path / "фото", tmp_path / "写真"])
+    assert len(set(written.figures)) == len(written.figures) > 1
+    assert all(f"figures/{path.name}" in written.markdown.read_text() for path in written.figures)
+
+
+def test_names_that_are_no_text_are_written(tmp_path):
+    common = {"experiment": "colors", "metric": "mae", "value": 2.0}
+    name = os.fsdecode(b"caf\xe9")
+    write_records(tmp_path / "results.json", [Record(model="dss-sum", data=name, **common)])
+    written = report.write([tmp_path])
+    assert "caf?" in written.html.read_text("utf-8")
+    assert "caf?" in written.markdown.read_text("utf-8")
 
 
 def test_results_alone_are_enough(colors):

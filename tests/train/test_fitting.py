@@ -430,6 +430,10 @@ def test_bad_input_gets_a_sentence(sets):
     nothing = LabelledSets(sets[1].x[:0], sets[1].y[:0])
     with pytest.raises(ValueError, match=r"val must hold at least one set, got none"):
         fit([network(0)], [0], Plan(**EXACT), sets[0], nothing, CLASSIFY)
+    with pytest.raises(TypeError, match=r"networks must be a list, as in \[net\], got one "):
+        fit(network(0), [0], Plan(**EXACT), *sets, CLASSIFY)
+    with pytest.raises(TypeError, match=r"train must be a Supply of sets such as .*, got tuple"):
+        fit([network(0)], [0], Plan(**EXACT), tuple(sets[0]), sets[1], CLASSIFY)
     with pytest.raises(ValueError, match=r"seeds must be 1, one per network, got 2"):
         fit([network(0)], [0, 1], Plan(**EXACT), *sets, CLASSIFY)
     scalar = Task(cross_entropy, (Metric("mean", lambda output, y: output.mean()),))

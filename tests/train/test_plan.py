@@ -1,5 +1,6 @@
 import math
 
+import numpy as np
 import pytest
 import torch
 
@@ -103,3 +104,11 @@ def test_validations_are_some_steps_apart_and_divide_the_epochs(epochs, train_si
 def test_wrong_values_get_a_sentence(options, message):
     with pytest.raises(ValueError, match=message):
         Plan(**{"epochs": 10, **options})
+
+
+def test_counts_must_be_integers():
+    assert Plan(np.int64(4)).epochs == 4
+    with pytest.raises(TypeError, match=r"epochs must be an integer, got 4\.0"):
+        Plan(4.0)
+    with pytest.raises(TypeError, match="batch_size must be an integer, got '64'"):
+        Plan(4, batch_size="64")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -64,10 +66,10 @@ def group(
         console.print(
             f"dimension  {groups.dimension(parsed)}  (free parameters of an equivariant layer)"
         )
-        console.print(f"\n{groups.scheme_text(parsed)}", markup=False)
+        console.print(f"\n{groups.scheme_text(parsed)}")
         if figure is not None:
             groups.figure(parsed, figure)
-            console.print(f"\nfigure written to {figure}")
+            console.print(f"\nfigure written to {figure}", soft_wrap=True)
 
 
 @app.command()
@@ -105,14 +107,13 @@ def data(
     with user_errors():
         entries = available(directories or None)
         for kind, (experiments, more) in USES.items():
-            console.print(
-                f"[bold]{kind}[/] for symsets run {experiments}; --data also takes {more}\n"
-            )
+            uses = f" for symsets run {experiments}; --data also takes {more}\n"
+            console.print(Text.assemble((kind, "bold"), uses))
             for entry in entries:
                 if entry.kind == kind:
-                    mark = "[green]found[/]  " if entry.found else "[red]missing[/]"
+                    mark = ("found    ", "green") if entry.found else ("missing  ", "red")
                     where = f" ({entry.where})" if entry.where else ""
-                    console.print(f"  {mark}  [bold]{entry.name}[/]{where}")
+                    console.print(Text.assemble("  ", mark, (entry.name, "bold"), where))
                     console.print(Padding(Text(entry.note), (0, 0, 1, 11)))
 
 
@@ -121,4 +122,6 @@ app.command()(pack)
 
 def main() -> None:
     """Run the command line."""
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="replace")  # a sign that cannot be shown stops nothing
     app()

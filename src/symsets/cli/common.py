@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 __all__ = ["console", "show_report", "user_errors"]
 
-console = Console(highlight=False)
+console = Console(highlight=False, markup=False)  # names of files may hold brackets
 
 
 @contextmanager
@@ -29,18 +29,18 @@ def user_errors(*, interrupted: str = "interrupted") -> Iterator[None]:
     try:
         yield
     except KeyboardInterrupt as error:
-        Console(stderr=True, highlight=False).print(f"symsets: {interrupted}", markup=False)
+        Console(stderr=True, highlight=False, markup=False).print(f"symsets: {interrupted}")
         raise typer.Exit(130) from error
     except (ValueError, OSError, MissingExtraError) as error:
-        console = Console(stderr=True, highlight=False)
-        console.print(f"symsets: {_sentence(error)}", markup=False, soft_wrap=True)
+        console = Console(stderr=True, highlight=False, markup=False)
+        console.print(f"symsets: {_sentence(error)}", soft_wrap=True)
         raise typer.Exit(2) from error
 
 
 def _sentence(error: Exception) -> str:
     """Return what went wrong, without the number that the system has for it."""
-    if isinstance(error, OSError) and error.strerror and error.filename:
-        return f"{error.filename}: {error.strerror}"
+    if isinstance(error, OSError) and error.strerror:
+        return f"{error.filename}: {error.strerror}" if error.filename else error.strerror
     return str(error)
 
 
@@ -51,7 +51,7 @@ def show_report(report: Report) -> None:
     for table in report.tables:
         console.print(to_rich(table, width=console.width), "")
     for line in report.headlines:
-        console.print(line, markup=False)
+        console.print(line)
     console.print()
     for path in (report.html, report.markdown, *report.figures):
-        console.print(f"written to {path}", markup=False, soft_wrap=True)
+        console.print(f"written to {path}", soft_wrap=True)

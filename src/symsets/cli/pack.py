@@ -49,7 +49,7 @@ def pack(
         counts = ", ".join(f"{num:,} {split}" for split, num in packed.counts.items())
         what = "clips" if packed.kind == "videos" else "images"
         console.print(f"{what}: {counts}; of the files: {packed.skipped}", soft_wrap=True)
-        console.print(f"written to {out}", markup=False, soft_wrap=True)
+        console.print(f"written to {out}", soft_wrap=True)
 
 
 def _check_target(out: Path, *, force: bool) -> None:

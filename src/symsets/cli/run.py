@@ -68,7 +68,9 @@ def orbits(
         console.print(report.table(outcomes))
         report.figure(outcomes, out / "orbits.png")
     console.print("", *report.conclusions(outcomes), sep="\n")
-    console.print(f"\nResults: {out / 'results.json'}   Figure: {out / 'orbits.png'}")
+    console.print(
+        f"\nResults: {out / 'results.json'}   Figure: {out / 'orbits.png'}", soft_wrap=True
+    )
 
 
 Models = Annotated[str | None, typer.Option(help="Models to compare, joined by commas.")]
@@ -220,9 +222,11 @@ def _run(
         study.measure_source()
         study.run_baselines()
         _run_with_progress(study)
-        if is_first():
+        # A kill may have come between the end of a run and its records; and while other processes
+        # are at all runs there are none.
+        if is_first() and study.write_results():
             if skipped := getattr(study.source, "skipped", None):
-                console.print(f"of the files of {study.source.name}: {skipped}\n", markup=False)
+                console.print(f"of the files of {study.source.name}: {skipped}\n")
             show_report(report.write([study.out]))
             console.print(f"results in {study.out / 'results.json'}", soft_wrap=True)
 

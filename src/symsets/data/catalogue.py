@@ -297,7 +297,7 @@ def _open(
     path = packs.get(name) or Path(name)
     if pack is not None and path.suffix == ".npz":
         return pack(path, **options)
-    if path.is_dir():
+    if name and path.is_dir():  # Path("") would be the folder one happens to be in
         return folder(path, **options)
     known = [*generated, *(n for n in DATASETS if DATASETS[n].kind == kind), *packs]
     files = "a folder that exists, an .npz file" if pack else "a folder that exists"

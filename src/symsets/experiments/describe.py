@@ -59,7 +59,7 @@ def make_study(
         rate = words.learning_rate(learning_rate)
     how = Settings(preset, recipe, rate, epochs, data_seed, precision)
     Plan(1, precision=precision)  # one sentence if there is no such precision
-    data = data or experiment.default_data
+    data = experiment.default_data if data is None else data
     source = experiment.open_source(data, data_seed)
     allowed = experiment.settings_of(source)
     if settings is not None:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from symsets.train.files import held
 from symsets.train.processes import is_alone
-from symsets.train.records import write_json
+from symsets.train.records import reading, write_json
 
 __all__ = ["LEARNING_RATE_GRID", "search_learning_rate"]
 
@@ -34,10 +34,22 @@ def search_learning_rate(
         0.1
     """
     with held(path.with_suffix(".lock")) if is_alone() else nullcontext():
-        found = json.loads(path.read_text()) if path.exists() else {}
+        found = _read(path) if path.exists() else {}
         if model not in found:
             found[model] = {f"{rate:g}": measure(rate) for rate in LEARNING_RATE_GRID}
             write_json(path, found)
     values = {rate: value for rate, value in found[model].items() if value is not None}
     best = max if larger_is_better else min
     return float(best(values, key=lambda rate: values[rate])) if values else 1e-3
+
+
+def _read(path: Path) -> dict[str, dict[str, float | None]]:
+    """Return what was measured so far, by model and learning rate."""
+    with reading(path, "a search, with a value for each learning rate of each model"):
+        found = dict(json.loads(path.read_text(encoding="utf-8")))
+        return {
+            model: {
+                f"{float(rate):g}": v if v is None else float(v) for rate, v in dict(values).items()
+            }
+            for model, values in found.items()
+        }

@@ -29,7 +29,7 @@ PRESETS = {
         test_size=64,
         batch_size=8,
         settings=("points", "graphs"),
-        duration="a few seconds",
+        duration="about twenty seconds",
     ),
     "quick": Preset(
         models=("dss-sum", "sridhar", "siamese-ds"),

@@ -384,10 +384,12 @@ class Study:
             x, _ = self.sets(setting, "test").part(0, NUM_EXAMPLES)
             write_arrays(run.path / "examples.npz", {"output": _half(outputs_of(network)(x)[0])})
 
-    def write_results(self) -> None:
-        """Write the records of all finished runs."""
+    def write_results(self) -> list[Record]:
+        """Write the records of all finished runs, if there are any, and return them."""
         with held(self.out / "results.lock"):  # else an older list might overwrite a newer one
-            write_records(self.out / "results.json", all_records(self.out))
+            if records := all_records(self.out):
+                write_records(self.out / "results.json", records)
+        return records
 
 
 def _half(x: Tensor) -> Tensor:

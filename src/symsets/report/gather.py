@@ -44,7 +44,7 @@ class Condition:
 
     @property
     def slug(self) -> str:
-        """A name for files, different for different conditions."""
+        """A name for files; conditions may share it whose names differ in signs alone."""
         words = [self.experiment, self.setting, self.data, self.recipe, self.preset]
         words += [self.split] if self.split != "test" else []
         return re.sub(r"[^a-z0-9]+", "-", "-".join(filter(None, words)).lower()).strip("-")

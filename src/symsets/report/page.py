@@ -14,7 +14,7 @@ from symsets.extras import require
 from symsets.report._drawing import Picture, colour_name
 from symsets.report.examples import examples as draw_examples
 from symsets.report.figures import pictures
-from symsets.report.gather import Comparison, Study, gather
+from symsets.report.gather import Comparison, Condition, Study, gather
 from symsets.report.headline import headline
 from symsets.report.models import look, rank
 from symsets.report.render import to_markdown
@@ -91,8 +91,9 @@ def write(
     figures = tuple(p.save_png(html.parent / "figures") for s in sections for p in s.pictures)
     markdown = html.with_suffix(".md")
     content = _content(study, chapters, more)
-    html.write_text(_rendered("page.html", content, escape=True), encoding="utf-8")
-    markdown.write_text(_rendered("page.md", content, escape=False), encoding="utf-8")
+    for path, page in ((html, "page.html"), (markdown, "page.md")):
+        text = _rendered(page, content, escape=path is html)
+        path.write_text(text, encoding="utf-8", errors="replace")  # paths may hold stray bytes
     return Report(
         html=html,
         markdown=markdown,
@@ -124,14 +125,22 @@ def _section(
     comparison: Comparison, chapter: Sequence[Comparison], folders: Sequence[Path]
 ) -> Section:
     shown, name = draw_examples(comparison, folders), _name(comparison, chapter)
+    drawn = (*pictures(comparison), *_by_elements(comparison), *([shown] if shown else []))
     return Section(
         name=name,
         comparison=comparison,
         headline=headline(comparison),
         table=replace(results_table(comparison), title=name),
-        pictures=(*pictures(comparison), *_by_elements(comparison), *([shown] if shown else [])),
+        pictures=tuple(_told_apart(picture, comparison.condition, chapter) for picture in drawn),
         verdicts=tuple(verdicts(comparison, chapter)),
     )
+
+
+def _told_apart(picture: Picture, mine: Condition, chapter: Sequence[Comparison]) -> Picture:
+    """Number a picture whose name an earlier comparison has, too."""
+    namesakes = [other.condition for other in chapter if other.condition.slug == mine.slug]
+    number = namesakes.index(mine) + 1
+    return replace(picture, name=f"{picture.name}-{number}") if number > 1 else picture
 
 
 def _by_elements(comparison: Comparison) -> list[Picture]:

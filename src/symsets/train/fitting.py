@@ -334,7 +334,14 @@ def fit(
         options: For Lightning's ``Trainer``: ``strategy``, ``devices``, ``num_nodes``, …; under
             ``torchrun`` or SLURM they are found by themselves.
     """
+    if isinstance(networks, nn.Module):
+        raise TypeError(f"networks must be a list, as in [net], got one {type(networks).__name__}")
     for name, sets in (("train", train), ("val", val)):
+        if not hasattr(sets, "num_sets"):
+            raise TypeError(
+                f"{name} must be a Supply of sets such as LabelledSets(x, y), got "
+                f"{type(sets).__name__}"
+            )
         if not sets.num_sets:
             raise ValueError(f"{name} must hold at least one set, got none")
     if len(networks) != len(seeds):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from numbers import Integral
 
 import torch
 from torch import Tensor
@@ -78,6 +79,8 @@ class Plan:
             "decay_every",
             "evaluation_batch",
         ):
+            if not isinstance(getattr(self, name), Integral):
+                raise TypeError(f"{name} must be an integer, got {getattr(self, name)!r}")
             if getattr(self, name) < 1:
                 raise ValueError(f"{name} must be at least 1, got {getattr(self, name)}")
         if self.epochs % self.validate_every:

@@ -86,6 +86,8 @@ def test_captions_name_the_data_and_what_the_paper_left_out(signals_table, color
     assert "data: embedded photographs" in colors_table.caption
     assert "500 training sets" in colors_table.caption
     assert "data: synthetic waves" in signals_table.caption
+    assert "chance: 33.3 %" in signals_table.caption
+    assert "chance" not in colors_table.caption
     assert "The paper prints no numbers for this, but makes claims." in signals_table.caption
 
 

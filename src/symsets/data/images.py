@@ -78,17 +78,22 @@ class ImageFiles:
         return Skipped(sum(self._skipped.values(), Skipped()))
 
     def images(
-        self, split: str, num: int | None = None, device: torch.device | str = "cpu"
+        self,
+        split: str,
+        num: int | None = None,
+        device: torch.device | str = "cpu",
+        *,
+        least: int = 1,
     ) -> Tensor:
-        """Return the first ``num`` readable pictures of a split, or all of them."""
+        """Return the first ``num`` readable pictures of a split, or all: ``least`` in any case."""
         files = self.files[checked_split(split)]
         skipped = self._skipped[split] = Skipped()
         images = decode_images(files, self.size, num, skipped)
-        if not len(images):
-            raise self.too_few(split, 0)
+        if len(images) < least:
+            raise self._too_few(split, len(images), least)
         return images.to(device)
 
-    def too_few(self, split: str, num: int, least: int = 1) -> ValueError:
+    def _too_few(self, split: str, num: int, least: int) -> ValueError:
         """Return what to raise where a split has only ``num`` usable pictures."""
         counts = {split: len(self.files[split]) for split in SPLITS}
         return ValueError(

@@ -99,7 +99,6 @@ def selection_plan(recipe: str, epochs: int, setting: str) -> Plan:
 @lru_cache(maxsize=3)
 def pictures(source: ImageSource, split: str, num: int, device: str, *, least: int = 1) -> Tensor:
     """Return up to ``num`` pictures of a split, read once, and ``least`` of them in any case."""
-    images = source.images(split, max(num, least), device)
-    if isinstance(source, ImageFiles) and len(images) < least:
-        raise source.too_few(split, len(images), least)
-    return images
+    if isinstance(source, ImageFiles):
+        return source.images(split, max(num, least), device, least=least)
+    return source.images(split, max(num, least), device)

@@ -9,6 +9,7 @@ from symsets.experiments.published import (
     MEAN_SHAPE_BY_SKIP,
     METRICS,
     PUBLISHED_DATA,
+    chance,
     claims,
     published,
     published_models,
@@ -176,6 +177,7 @@ def _caption(comparison: Comparison) -> str:
         f"{c.split} split",
         "mean ± standard deviation over initialisations",
         "bold: best" if any(m.better for m in metrics) else "",
+        _chance(comparison),
         f"data: {c.data or 'not named'}",
         f"recipe: {c.recipe}",
         f"preset: {c.preset}" if c.preset else "",
@@ -189,6 +191,16 @@ def _caption(comparison: Comparison) -> str:
         text += f" The paper prints no numbers for {this}"
         text += ", but makes claims." if claims(c.experiment) else "."
     return text
+
+
+def _chance(comparison: Comparison) -> str:
+    """Say what a guess is worth, where no row of the table does."""
+    c = comparison.condition
+    level = chance(c.experiment, c.setting)
+    measured = [m for m in comparison.metrics if m.name == "accuracy"]
+    if level is None or not measured or published(c.experiment, c.setting, "random") is not None:
+        return ""
+    return f"chance: {level * measured[0].scale:.1f} %"
 
 
 def _scores(comparison: Comparison, models: list[str], size: int, m: Metric) -> list[Cell]:

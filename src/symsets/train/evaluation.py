@@ -40,6 +40,8 @@ class Evaluation:
 
     def mean(self, name: str) -> float:
         """Return a metric."""
+        if name not in self.values:
+            raise ValueError(f"name must be one of {list(self.values)}, got {name!r}")
         return self.values[name].double().mean().item()
 
 

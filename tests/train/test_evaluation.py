@@ -162,3 +162,10 @@ def test_members_of_different_layouts_keep_their_values():
     ensemble = Ensemble(nets)
     for k, net in enumerate(nets):
         assert torch.equal(ensemble.stacked.weight[k], net.weight)
+
+
+def test_a_metric_that_was_not_measured_is_named():
+    found = evaluate(networks(1)[0], labelled(), CLASSIFY)[0]
+    known = r"\['accuracy', 'entropy'\]"
+    with pytest.raises(ValueError, match=f"name must be one of {known}, got 'acc'"):
+        found.mean("acc")

@@ -6,6 +6,7 @@ import pytest
 import torch
 from torch import nn
 from torch._subclasses.fake_tensor import FakeTensorMode
+from torch.autograd import gradcheck
 from torch.utils import _pytree as pytree
 from torch.utils.data import DataLoader
 
@@ -138,8 +139,14 @@ X = torch.zeros(4, 3)
         (lambda: RaggedSets.from_list([X, [X]]), r"sets must be tensors .* got list"),
         (lambda: RaggedSets.from_list("ab"), r"sets must be tensors .* got str"),
         (lambda: RaggedSets.from_list([X[0, 0]]), r"sets must be tensors .* of shape \(\)"),
-        (lambda: RaggedSets(X, [4])["a"], "index must be an integer or a slice, got 'a'"),
-        (lambda: RaggedSets(X, [4])[0, 1], r"index must be an integer or a slice, got \(0, 1\)"),
+        (
+            lambda: RaggedSets(X, [4])["a"],
+            "index must be an integer, a slice, or a list of integers, got 'a'",
+        ),
+        (
+            lambda: RaggedSets(X, [4])[0, 1],
+            r"index must be an integer, a slice, or a list of integers, got \(0, 1\)",
+        ),
     ],
 )
 def test_wrong_types_get_a_sentence(make, message):
@@ -205,3 +212,32 @@ def test_partitions_of_traced_sets_are_not_kept():
         membership(torch.empty(13, 7, 3))
     index, _ = membership(torch.empty(13, 7, 3))
     assert type(index) is torch.Tensor
+
+
+def test_some_sets_in_any_order():
+    sets = RaggedSets(torch.arange(9), [2, 0, 3, 4])
+    for which in ([3, 0, 0], torch.tensor([-1, 0, 0])):
+        some = sets[which]
+        assert some.partition.counts == (4, 2, 2)
+        assert some.elements.tolist() == [5, 6, 7, 8, 0, 1, 0, 1]
+    assert sets[torch.tensor([True, False, False, True])].partition.counts == (2, 4)
+    assert len(sets[[]]) == 0
+    with pytest.raises(IndexError, match=r"index must be in -4\.\.3, got 4"):
+        sets[[0, 4]]
+    with pytest.raises(IndexError, match="mask must have 4 entries, got 2"):
+        sets[torch.tensor([True, False])]
+    with pytest.raises(TypeError, match=r"a list of integers, got 1\.5"):
+        sets[[1.5]]
+
+
+def test_some_sets_of_clouds():
+    clouds = RaggedSets(torch.arange(10), [1, 2, 3, 4])
+    some = RaggedSets(clouds, [1, 3])[[1, 0]]
+    assert some.partition.counts == (3, 1)
+    assert some.elements.partition.counts == (2, 3, 4, 1)
+    assert some.elements.elements.tolist() == [*range(1, 10), 0]
+
+
+def test_some_sets_have_gradients():
+    x = torch.randn(6, 2, dtype=torch.float64, requires_grad=True)
+    assert gradcheck(lambda x: RaggedSets(x, [1, 2, 3])[[2, 0, 2]].elements, (x,))

@@ -118,20 +118,40 @@ def test_metrics_have_one_value_per_set(function, found):
         Metric("mine", function)(torch.randn(4, 3), torch.zeros(4))
 
 
-def test_stored_sets_have_one_size_and_a_label_each():
+def test_stored_sets_have_a_label_each():
     x, y = torch.randn(7, 3, 2), torch.arange(7)
     ragged = RaggedSets(torch.randn(7, 2), [3, 4])
-    with pytest.raises(TypeError, match=r"fit trains on sets of one size, got Ragged.* examples/"):
-        LabelledSets(ragged, y[:2])
-    with pytest.raises(TypeError, match=r"^x must be a tensor \(M, N, C, …\), got list$"):
+    with pytest.raises(ValueError, match=r"got shape \(7,\) for RaggedSets\(2 sets of 3–4"):
+        LabelledSets(ragged, y)
+    with pytest.raises(TypeError, match=r"^x must be a tensor .* or RaggedSets, got list$"):
         LabelledSets([x], y)
     with pytest.raises(TypeError, match=r"^y must be a tensor \(M, …\), got list$"):
         LabelledSets(x, y.tolist())
     for labels, shape in ((y[:6], r"\(6,\)"), (torch.arange(8), r"\(8,\)"), (y.sum(), r"\(\)")):
         with pytest.raises(
-            ValueError, match=rf"one label for each set of x, got shapes {shape} and \(7, 3, 2\)$"
+            ValueError, match=rf"one label for each set of x, got shape {shape} for \(7, 3, 2\)$"
         ):
             LabelledSets(x, labels)
+
+
+def test_stored_sets_of_different_sizes_are_a_supply():
+    x = RaggedSets(torch.arange(9.0).reshape(9, 1), [2, 0, 3, 4])
+    sets = LabelledSets(x, torch.arange(4))
+    some, y = sets.batch(torch.tensor([[3, 0], [2, 2]]))
+    assert [part.partition.counts for part in some] == [(4, 2), (3, 3)]
+    assert some[0].elements.flatten().tolist() == [5, 6, 7, 8, 0, 1]
+    assert y.tolist() == [[3, 0], [2, 2]]
+    assert sets.batch(torch.tensor([2]))[0].elements.flatten().tolist() == [2, 3, 4]
+    assert sets.first(3).x.partition.counts == (2, 0, 3)
+    assert sets.to("cpu", torch.float64).x.dtype == torch.float64
+
+
+def test_accuracy_of_sets_of_different_sizes_is_that_of_each_set():
+    sizes, target = [1, 4, 2, 3], torch.tensor([0, 2, 1, 0])
+    scores = torch.randint(3, (10,)).float()  # with ties
+    ragged = RaggedSets(scores, sizes)
+    one_by_one = [accuracy(s[None], t[None]) for s, t in zip(ragged, target, strict=True)]
+    assert torch.allclose(accuracy(ragged, target), torch.cat(one_by_one))
 
 
 def test_stored_sets_are_a_supply():

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, Protocol
 import torch
 from torch import Tensor
 
-from symsets.sets import RaggedSets
+from symsets.sets import RaggedSets, Sets
 
 __all__ = ["LabelledSets", "Supply"]
 
@@ -25,15 +25,16 @@ class Supply(Protocol):
         """Where they are made."""
         ...
 
-    def batch(self, which: Tensor) -> tuple[Tensor, Tensor]:
+    def batch(self, which: Tensor) -> tuple[Any, Tensor]:
         """Return sets ``(*which.shape, N, C, *E)`` and targets, for training.
 
+        Sets of different sizes come as a list, with a ragged batch for each row of ``which``.
         What is random about them is drawn anew by the default generator of the device, without
         ever making the host wait, so that a CUDA graph can replay it.
         """
         ...
 
-    def part(self, start: int, stop: int) -> tuple[Tensor, Tensor]:
+    def part(self, start: int, stop: int) -> tuple[Sets, Tensor]:
         """Return the sets from ``start`` to ``stop``, the same in every call, for evaluation."""
         ...
 
@@ -47,17 +48,23 @@ class Supply(Protocol):
 
 
 class _Stored(NamedTuple):
-    x: Tensor
+    x: Any
     y: Tensor
 
 
 class LabelledSets(_Stored):
-    """Sets ``x (M, N, C, *E)`` and their labels ``y (M,)``, the simplest :class:`Supply`."""
+    """Sets ``x (M, N, C, *E)`` or ragged, and labels ``y (M,)``, the simplest :class:`Supply`.
+
+    Example:
+        >>> x = RaggedSets(torch.zeros(9, 3), sizes=[2, 3, 4])
+        >>> LabelledSets(x, torch.tensor([0, 1, 0])).part(1, 3)
+        (RaggedSets(2 sets of 3–4 elements (3,)), tensor([1, 0]))
+    """
 
     __slots__ = ()
 
-    def __new__(cls, x: Tensor, y: Tensor) -> LabelledSets:
-        """Check that there is a label for each set, and that all sets have one size."""
+    def __new__(cls, x: Sets, y: Tensor) -> LabelledSets:
+        """Check that there is a label for each set."""
         _check(x, y)
         return super().__new__(cls, x, y)
 
@@ -71,11 +78,13 @@ class LabelledSets(_Stored):
         """Where they are."""
         return self.y.device
 
-    def batch(self, which: Tensor) -> tuple[Tensor, Tensor]:
+    def batch(self, which: Tensor) -> tuple[Any, Tensor]:
         """Return some sets and their labels."""
+        if isinstance(self.x, RaggedSets) and which.ndim > 1:
+            return [self.x[row] for row in which], self.y[which]
         return self.x[which], self.y[which]
 
-    def part(self, start: int, stop: int) -> tuple[Tensor, Tensor]:
+    def part(self, start: int, stop: int) -> tuple[Sets, Tensor]:
         """Return the sets from ``start`` to ``stop``."""
         return self.x[start:stop], self.y[start:stop]
 
@@ -91,17 +100,12 @@ class LabelledSets(_Stored):
 
 
 def _check(x: Any, y: Any) -> None:
-    if isinstance(x, RaggedSets):
-        raise TypeError(
-            f"x must be a tensor (M, N, C, …), since fit trains on sets of one size, got {x}: "
-            "examples/classify_measurements.py has a loop for sets of different sizes"
-        )
-    if not isinstance(x, Tensor):
-        raise TypeError(f"x must be a tensor (M, N, C, …), got {type(x).__name__}")
+    if not isinstance(x, Tensor | RaggedSets):
+        raise TypeError(f"x must be a tensor (M, N, C, …) or RaggedSets, got {type(x).__name__}")
     if not isinstance(y, Tensor):
         raise TypeError(f"y must be a tensor (M, …), got {type(y).__name__}")
-    if x.shape[:1] != y.shape[:1]:
+    if (x.shape[:1] if isinstance(x, Tensor) else (len(x),)) != y.shape[:1]:
+        shown = tuple(x.shape) if isinstance(x, Tensor) else x
         raise ValueError(
-            "y must hold one label for each set of x, "
-            f"got shapes {tuple(y.shape)} and {tuple(x.shape)}"
+            f"y must hold one label for each set of x, got shape {tuple(y.shape)} for {shown}"
         )

@@ -335,7 +335,7 @@ class Study:
         arrays: dict[str, Tensor] = {}
         if found is not None:
             arrays = dict(found.values)
-            if found.outputs is not None and found.targets is not None:
+            if isinstance(found.outputs, Tensor) and found.targets is not None:
                 arrays |= {"output": found.outputs, "target": found.targets}
         run.write(configuration, curves, arrays, records)
         return records

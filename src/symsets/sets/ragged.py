@@ -219,8 +219,15 @@ class RaggedSets:
     def __len__(self) -> int:
         return len(self.partition)
 
-    def __getitem__(self, which: int | slice) -> Any:
-        """Return one set ``(N_i, *E)``, or a batch of some of the sets."""
+    def __getitem__(self, which: int | slice | list[int] | Tensor) -> Any:
+        """Return one set ``(N_i, *E)``, or a batch of some of the sets, in any order.
+
+        Example:
+            >>> RaggedSets(torch.arange(6), [1, 2, 3])[[2, 0]].elements
+            tensor([3, 4, 5, 0])
+        """
+        if isinstance(which, list) or (isinstance(which, Tensor) and which.ndim == 1):
+            return self._some(which)
         if isinstance(which, slice):
             if which.step not in (None, 1):
                 raise ValueError(f"slice must have step 1, got {which.step}")
@@ -228,14 +235,32 @@ class RaggedSets:
             stop = max(start, stop)
             rows = slice(self.partition.starts[start], self.partition.starts[stop])
             return RaggedSets(self.elements[rows], self.partition.counts[start:stop])
+        place = self._place(which)
+        return self.elements[self.partition.starts[place] : self.partition.starts[place + 1]]
+
+    def _place(self, which: Any) -> int:
+        """Return the number of a set, counted from the start."""
         try:
-            which = operator.index(which)
+            place = operator.index(which)
         except TypeError:
-            raise TypeError(f"index must be an integer or a slice, got {which!r}") from None
-        if not -len(self) <= which < len(self):
-            raise IndexError(f"index must be in -{len(self)}..{len(self) - 1}, got {which}")
-        which %= len(self)
-        return self.elements[self.partition.starts[which] : self.partition.starts[which + 1]]
+            raise TypeError(
+                f"index must be an integer, a slice, or a list of integers, got {which!r}"
+            ) from None
+        if not -len(self) <= place < len(self):
+            raise IndexError(f"index must be in -{len(self)}..{len(self) - 1}, got {place}")
+        return place % len(self)
+
+    def _some(self, which: list[int] | Tensor) -> RaggedSets:
+        numbers = which.tolist() if isinstance(which, Tensor) else which
+        if isinstance(which, Tensor) and which.dtype == torch.bool:
+            if len(numbers) != len(self):
+                raise IndexError(f"mask must have {len(self)} entries, got {len(numbers)}")
+            numbers = [i for i, kept in enumerate(numbers) if kept]
+        places = [self._place(number) for number in numbers]
+        starts, counts = self.partition.starts, [self.partition.counts[i] for i in places]
+        rows = [row for i in places for row in range(starts[i], starts[i + 1])]
+        inner: Any = rows if isinstance(self.elements, RaggedSets) else self.partition._tensor(rows)
+        return RaggedSets(self.elements[inner], counts)
 
     def __iter__(self) -> Iterator[Any]:
         return (self[i] for i in range(len(self)))

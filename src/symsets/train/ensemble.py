@@ -13,6 +13,7 @@ import torch
 from torch import Tensor, nn
 from torch.func import functional_call
 from torch.nn.modules.batchnorm import _BatchNorm
+from torch.utils import _pytree as pytree
 
 from symsets.sets import memory_order
 
@@ -32,8 +33,9 @@ class Ensemble(nn.Module):
             for small networks of linear maps on a CPU (``benchmarks/seeds_together.py``).
 
     Shape:
-        - inputs: ``(K, B, …)``, a batch for each member.
-        - output: ``(K, B, …)``.
+        - inputs: ``(K, B, …)``, a batch for each member; or a list of K batches, such as ragged
+          ones.
+        - output: ``(K, B, …)``, or a list where members return sets of different sizes.
 
     Example:
         >>> ensemble = Ensemble([nn.Linear(3, 2) for _ in range(4)])
@@ -74,7 +76,7 @@ class Ensemble(nn.Module):
         """The network without weights that every member runs through."""
         return self._template[0]
 
-    def forward(self, *inputs: Tensor, then: Callable[..., Tensor] | None = None) -> Tensor:
+    def forward(self, *inputs: Any, then: Callable[..., Tensor] | None = None) -> Any:
         """Apply each member to its own inputs.
 
         Args:
@@ -86,7 +88,7 @@ class Ensemble(nn.Module):
         names = Counter(map(id, state.values()))
         single = [name for name, value in state.items() if names[id(value)] == 1]
 
-        def member(tensors: dict[int, Tensor], x: Tensor, *rest: Tensor) -> Any:
+        def member(tensors: dict[int, Tensor], x: Any, *rest: Any) -> Any:
             named = {name: tensors[id(value)] for name, value in state.items()}
             out = functional_call(self.template, given := dict(named), (x,))
             _check_kept({name: named[name] for name in single}, given)
@@ -102,12 +104,14 @@ class Ensemble(nn.Module):
         if self.size == 1:
             # Not value[0]: the gradient of a selection is a copy into zeros.
             alone = {key: value.squeeze(0) for key, value in once.items()}
-            return member(alone, *(value[0] for value in inputs))[None]
+            return _together([member(alone, *(value[0] for value in inputs))])
         if self.batched:
+            if not all(isinstance(value, Tensor) for value in inputs):
+                raise TypeError("inputs must be tensors for a batched ensemble, got sets of sizes")
             return torch.vmap(member, randomness="different")(once, *inputs)
         apart = {key: value.unbind() for key, value in once.items()}
         states = [{key: v[k] for key, v in apart.items()} for k in range(self.size)]
-        return torch.stack(_side_by_side(lambda k, *own: member(states[k], *own), inputs))
+        return _together(_side_by_side(lambda k, *own: member(states[k], *own), inputs))
 
     def synchronise_statistics(self) -> None:
         """Take batch statistics over all processes (on GPUs; for a single member)."""
@@ -158,25 +162,34 @@ def _tensors(network: nn.Module) -> dict[str, Tensor]:
     return {**dict(parameters), **dict(network.named_buffers(remove_duplicate=False))}
 
 
-def _side_by_side(member: Callable[..., Tensor], inputs: Sequence[Tensor]) -> list[Tensor]:
+def _together(outputs: list[Any]) -> Any:
+    """Stack what members return; sets of different sizes stay a list."""
+    if not isinstance(outputs[0], Tensor):
+        return outputs
+    return torch.stack(outputs) if len(outputs) > 1 else outputs[0][None]
+
+
+def _side_by_side(member: Callable[..., Any], inputs: Sequence[Any]) -> list[Any]:
     """Return what each member makes of its inputs; on a GPU, on a stream for each.
 
     The streams may be captured into one CUDA graph. A backward pass takes the same ones.
     """
-    if not inputs[0].is_cuda:
+    first = inputs[0][0]  # of the first member
+    if first.device.type != "cuda":
         return [member(k, *own) for k, own in enumerate(zip(*inputs, strict=True))]
-    here = torch.cuda.current_stream(inputs[0].device)
-    streams = [_stream(inputs[0].device, k) for k in range(len(inputs[0]))]
+    here = torch.cuda.current_stream(first.device)
+    streams = [_stream(first.device, k) for k in range(len(inputs[0]))]
     outputs = []
     for k, stream in enumerate(streams):
         stream.wait_stream(here)
         with torch.cuda.stream(stream):
             outputs.append(member(k, *(value[k] for value in inputs)))
-        for value in inputs:
+        for value in pytree.tree_leaves(list(inputs)):
             value.record_stream(stream)  # its memory is not free before this stream has read it
     for stream, output in zip(streams, outputs, strict=True):
         here.wait_stream(stream)
-        output.record_stream(here)
+        for value in pytree.tree_leaves(output):
+            value.record_stream(here)
     return outputs
 
 

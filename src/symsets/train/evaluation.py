@@ -12,13 +12,14 @@ from torch import Tensor, nn
 
 from symsets._modes import evaluating
 from symsets.data.labelled import Supply
+from symsets.sets import RaggedSets, Sets
 from symsets.train.ensemble import Ensemble
 from symsets.train.metrics import Task
 from symsets.train.step import autocast, matmul_precision
 
 __all__ = ["Evaluation", "Network", "evaluate", "outputs_of"]
 
-Network = Ensemble | Callable[[Tensor], Tensor]
+Network = Ensemble | Callable[[Any], Any]
 """An ensemble, or any function of sets, such as a baseline."""
 
 
@@ -35,7 +36,7 @@ class Evaluation:
 
     loss: float
     values: dict[str, Tensor]
-    outputs: Tensor | None = None
+    outputs: Sets | None = None
     targets: Tensor | None = None
 
     def mean(self, name: str) -> float:
@@ -64,42 +65,52 @@ def evaluate(
         batch_size: Sets at a time; it changes no result.
     """
     members = outputs_of(network)
-    kept: list[list[tuple[Tensor, ...]]] = []
+    kept: list[list[tuple[Any, ...]]] = []
     targets = []
     for start in range(0, sets.num_sets, batch_size):
         x, y = sets.part(start, start + batch_size)
         with autocast(precision, x.device), matmul_precision(precision):
             outputs = members(x)
-        outputs = outputs if outputs.dtype == torch.float64 else outputs.float()
-        kept.append([_measure(output, y, len(x), task) for output in outputs])
+        kept.append([_measure(_full(output), y, len(x), task) for output in outputs])
         targets += [y] if task.keep_outputs else []
     target = torch.cat(targets) if task.keep_outputs else None
     return [_joined(parts, task, target) for parts in zip(*kept, strict=True)]
 
 
-def outputs_of(network: Network) -> Callable[[Tensor], Tensor]:
-    """Return what gives the outputs ``(K, B, …)`` of all members, as in evaluation."""
+def outputs_of(network: Network) -> Callable[[Sets], Any]:
+    """Return what gives the outputs of all members, ``(K, B, …)`` or a list, as in evaluation."""
 
-    def outputs(x: Tensor) -> Tensor:
+    def outputs(x: Sets) -> Any:
         with evaluating(network) if isinstance(network, nn.Module) else nullcontext():
-            if isinstance(network, Ensemble):
+            if not isinstance(network, Ensemble):
+                return [network(x)]
+            if isinstance(x, Tensor):
                 return network(x.expand(network.size, *x.shape))
-            return network(x)[None]
+            return network([x] * network.size)
 
     return outputs
 
 
-def _measure(output: Tensor, y: Any, num: int, task: Task) -> tuple[Tensor, ...]:
+def _full(output: Sets) -> Sets:
+    return output if output.dtype == torch.float64 else output.to(torch.float32)
+
+
+def _measure(output: Sets, y: Any, num: int, task: Task) -> tuple[Any, ...]:
     loss = task.loss(output, y) * num
     values = [metric.values(output, y) for metric in task.metrics]
     return (loss[None], *values, *([output] if task.keep_outputs else []))
 
 
-def _joined(
-    parts: tuple[tuple[Tensor, ...], ...], task: Task, targets: Tensor | None
-) -> Evaluation:
-    losses, *columns = (torch.cat(column) for column in zip(*parts, strict=True))
+def _joined(parts: tuple[tuple[Any, ...], ...], task: Task, targets: Tensor | None) -> Evaluation:
+    losses, *columns = (_end_to_end(column) for column in zip(*parts, strict=True))
     values = {metric.name: column for metric, column in zip(task.metrics, columns, strict=False)}
     num = len(columns[0])
     outputs = columns[-1] if task.keep_outputs else None
     return Evaluation(losses.sum().item() / num, values, outputs, targets)
+
+
+def _end_to_end(batches: tuple[Any, ...]) -> Any:
+    if not isinstance(batches[0], RaggedSets):
+        return torch.cat(batches)
+    counts = [count for batch in batches for count in batch.partition.counts]
+    return RaggedSets(torch.cat([batch.elements for batch in batches]), counts)

@@ -95,6 +95,13 @@ class _Fit(L.LightningModule):
         return self.plan.epochs * self.plan.steps_per_epoch(self.sets["train"].num_sets)
 
     @property
+    def _can_be_captured(self) -> bool:
+        """Whether all steps can be one CUDA graph: batches must have one shape."""
+        if self.device.type != "cuda" or self.trainer.world_size > 1:
+            return False
+        return isinstance(self.sets["train"].part(0, 1)[0], Tensor)
+
+    @property
     def candidate(self) -> Ensemble:
         """What is validated and kept."""
         return self.average or self.ensemble
@@ -134,7 +141,7 @@ class _Fit(L.LightningModule):
             self._started = time.perf_counter()
             self._total = torch.zeros(len(self.seeds), device=self.device)
         if self._steps is None:
-            captured = self.device.type == "cuda" and self.trainer.world_size == 1
+            captured = self._can_be_captured
             optimiser = self.optimizers().optimizer  # type: ignore[union-attr]
             options: dict[str, Any] = {
                 "average": self.average,
@@ -325,7 +332,7 @@ def fit(
         networks: One per seed, of one architecture, freshly initialised.
         seeds: Decide the order of the training sets.
         plan: How to train.
-        train: Training sets.
+        train: Training sets. On a GPU, steps on sets of one size are captured as a CUDA graph.
         val: Validation sets, for early stopping and for choosing the epoch to keep.
         task: What to learn and what to measure.
         device: Where to train; several processes take one GPU each.

@@ -9,9 +9,11 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from symsets.sets import RaggedSets, Sets, pool, spread
+
 __all__ = ["ACCURACY", "Loss", "Metric", "Task", "accuracy", "mean_absolute_error", "psnr", "ssim"]
 
-Loss = Callable[[Tensor, Tensor], Tensor]
+Loss = Callable[[Any, Any], Tensor]
 """Of outputs and targets: one number."""
 
 
@@ -33,18 +35,18 @@ class Metric:
     """
 
     name: str
-    function: Callable[[Tensor, Tensor], Tensor]
+    function: Callable[[Any, Any], Tensor]
     larger_is_better: bool = True
 
     def __post_init__(self) -> None:
         if self.name == "loss":
             raise ValueError("name must not be 'loss', under which the loss itself is recorded")
 
-    def __call__(self, output: Tensor, target: Tensor) -> float:
+    def __call__(self, output: Sets, target: Any) -> float:
         """Return the metric."""
         return self.values(output, target).double().mean().item()
 
-    def values(self, output: Tensor, target: Any) -> Tensor:
+    def values(self, output: Sets, target: Any) -> Tensor:
         """Return the metric of each set, ``(B,)``."""
         values = self.function(output, target)
         if not isinstance(values, Tensor) or values.shape != (len(output),):
@@ -96,7 +98,7 @@ class Task:
         return self.metrics[0]
 
 
-def accuracy(output: Tensor, target: Tensor) -> Tensor:
+def accuracy(output: Sets, target: Tensor) -> Tensor:
     """Tell for each set whether its label, or the element that was selected, is right.
 
     Where several share the top score, one of them is as good as drawn by lot.
@@ -104,7 +106,13 @@ def accuracy(output: Tensor, target: Tensor) -> Tensor:
     Example:
         >>> accuracy(torch.tensor([[2.0, 2.0, 1.0]]), torch.tensor([1]))
         tensor([0.5000])
+        >>> accuracy(RaggedSets(torch.tensor([1.0, 5.0, 2.0]), [2, 1]), torch.tensor([0, 0]))
+        tensor([0., 1.])
     """
+    if isinstance(output, RaggedSets):
+        tops = output.map(lambda rows: (rows == spread(pool(output, "max"), output)).float())
+        right = tops.elements[output.partition.offsets[:-1] + target]
+        return right / pool(tops, "sum").clamp(min=1)
     top = output == output.amax(1, keepdim=True)
     right = top.gather(1, target.unsqueeze(1)).squeeze(1)
     return right / top.sum(1).clamp(min=1)  # scores that are no numbers select nothing

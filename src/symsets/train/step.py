@@ -106,8 +106,9 @@ class EagerSteps:
     def losses(self, which: Tensor) -> Tensor:
         """Return the loss of each member on the sets ``which (K, B)``."""
         x, y = self.data.batch(which)
-        with autocast(self.precision, x.device):
-            return self.ensemble(x, y, then=self.loss)
+        with autocast(self.precision, y.device):
+            losses: Tensor = self.ensemble(x, y, then=self.loss)
+            return losses
 
     def _step(self, which: Tensor) -> Tensor:
         self.optimiser.zero_grad(set_to_none=True)

@@ -1,8 +1,9 @@
 import sys
+from pathlib import Path
 
 import pytest
 
-from symsets.experiments.imported import import_file, keep_file
+from symsets.experiments.imported import import_file, keep_files
 from symsets.nn.registry import is_scheme, unregister_scheme
 
 SCHEME = """
@@ -25,16 +26,55 @@ def test_a_file_is_run_as_a_module(tmp_path):
         del sys.modules["imported_my scheme"]
 
 
+@pytest.fixture(autouse=True)
+def unchanged_path(monkeypatch):
+    monkeypatch.setattr(sys, "path", [*sys.path])
+
+
+def test_a_file_may_import_others_beside_it_and_all_are_kept(tmp_path):
+    path, beside, out = tmp_path / "mine.py", tmp_path / "parts_of_mine.py", tmp_path / "study"
+    path.write_text("import json, parts_of_mine\n")
+    beside.write_text("NUMBER = 3\n")
+    try:
+        files = import_file(path)
+        assert files == [path, beside]
+        keep_files(files, out)
+    finally:
+        del sys.modules["imported_mine"]
+        sys.modules.pop("parts_of_mine", None)
+    assert (out / "imported" / "parts_of_mine.py").read_text() == "NUMBER = 3\n"
+    beside.write_text("NUMBER = 4\n")
+    with pytest.raises(ValueError, match=r"holds runs with another parts_of_mine\.py"):
+        keep_files(files, out)
+
+
+def test_a_scheme_that_would_never_be_asked_for_is_refused(tmp_path):
+    path = tmp_path / "mine.py"
+    path.write_text(SCHEME)
+    try:
+        with pytest.raises(ValueError, match=r"mine.py: .* there is a model 'mine' already"):
+            import_file(path, taken=["mine"])
+    finally:
+        unregister_scheme("mine")
+        del sys.modules["imported_mine"]
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
         ("x = 1\ny = 1 / 0\n", "broken.py, line 2: ZeroDivisionError: division by zero"),
         ("x = (\n", "broken.py, line 1: SyntaxError"),
         ("import no_such_module\n", "broken.py, line 1: ModuleNotFoundError"),
+        ("import json\n\njson.loads('{')\n", "broken.py, line 3: JSONDecodeError"),
+        ("raise SystemExit(0)\n", "broken.py, line 1: SystemExit: 0"),
     ],
 )
-def test_what_goes_wrong_in_a_file_is_one_sentence_with_its_line(tmp_path, text, message):
-    path = tmp_path / "broken.py"
+@pytest.mark.parametrize("folder", [None, "."])
+def test_what_goes_wrong_in_a_file_is_one_sentence_with_its_line(
+    tmp_path, monkeypatch, folder, text, message
+):
+    monkeypatch.chdir(tmp_path)
+    path = Path(folder or tmp_path) / "broken.py"
     path.write_text(text)
     with pytest.raises(ValueError, match=message):
         import_file(path)
@@ -54,9 +94,9 @@ def test_a_study_keeps_the_file_and_refuses_another(tmp_path):
     path, out = tmp_path / "mine.py", tmp_path / "study"
     path.write_text(SCHEME)
     for _ in range(2):
-        keep_file(path, out)
+        keep_files([path], out)
     assert (out / "imported" / "mine.py").read_text() == SCHEME
     path.write_text(SCHEME + "# changed\n")
     with pytest.raises(ValueError, match=r"holds runs with another mine.py .*choose another --out"):
-        keep_file(path, out)
+        keep_files([path], out)
     assert (out / "imported" / "mine.py").read_text() == SCHEME

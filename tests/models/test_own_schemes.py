@@ -9,7 +9,9 @@ from torch import nn
 from torch.nn.modules.batchnorm import _BatchNorm
 
 import symsets
+from symsets import DSS, register_scheme
 from symsets.models import SelectionNetwork, ShapeNetwork, SignalNetwork, UNet, ViewsNetwork
+from symsets.models.signals import _Flatten
 from symsets.nn.registry import unregister_scheme
 from symsets.testing import assert_equivariant
 
@@ -46,6 +48,28 @@ def test_any_scheme_is_a_model_of_every_network(contrast, name, scheme, recipe):
     if scheme == "contrast":
         assert any(isinstance(part, contrast) for part in net.modules())
     assert_equivariant(net.eval(), x, task=task)
+
+
+@pytest.mark.parametrize("own", ["dss-of-mine", "deepsets-of-mine"])
+@pytest.mark.parametrize("recipe", ["ours", "published"])
+@pytest.mark.parametrize("name", NETWORKS)
+@pytest.mark.filterwarnings("ignore:.*only nearly equivariant")
+def test_a_scheme_may_be_called_like_a_family(name, recipe, own):
+    class Mine(DSS):
+        pass
+
+    @register_scheme(own)
+    def build(make, in_channels, out_channels, *, size):
+        return Mine(make(in_channels, out_channels), pool="mean")
+
+    network, options, shape, _ = NETWORKS[name]
+    try:
+        net = network(own, recipe=recipe, **options)
+    finally:
+        unregister_scheme(own)
+    assert any(isinstance(part, Mine) for part in net.modules())
+    assert not any(isinstance(part, _Flatten) for part in net.modules())
+    assert net(torch.randn(2, 3, *shape)).isfinite().all()
 
 
 @pytest.mark.parametrize("name", NETWORKS)

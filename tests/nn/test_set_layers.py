@@ -378,6 +378,15 @@ class TestRegistry:
         with pytest.raises(ValueError, match="registered scheme"):
             unregister_scheme("twice")
 
+    @pytest.mark.parametrize("made", [None, nn.Linear(2, 3)])
+    def test_a_scheme_makes_a_set_layer(self, made):
+        register_scheme("none")(lambda make, in_channels, out_channels, *, size: made)
+        try:
+            with pytest.raises(TypeError, match=r"scheme 'none' must make a set layer, .* got"):
+                set_layer("none", nn.Linear, 2, 3)
+        finally:
+            unregister_scheme("none")
+
     def test_every_scheme_returns_the_channels_asked_for(self):
         for scheme in schemes():
             layer = set_layer(scheme, nn.Linear, 3, 8, size=5)

@@ -220,12 +220,14 @@ def test_some_sets_in_any_order():
         some = sets[which]
         assert some.partition.counts == (4, 2, 2)
         assert some.elements.tolist() == [5, 6, 7, 8, 0, 1, 0, 1]
-    assert sets[torch.tensor([True, False, False, True])].partition.counts == (2, 4)
+    for mask in ([True, False, False, True], torch.tensor([True, False, False, True])):
+        assert sets[mask].partition.counts == (2, 4)
     assert len(sets[[]]) == 0
     with pytest.raises(IndexError, match=r"index must be in -4\.\.3, got 4"):
         sets[[0, 4]]
-    with pytest.raises(IndexError, match="mask must have 4 entries, got 2"):
-        sets[torch.tensor([True, False])]
+    for mask in ([True, False], torch.tensor([True, False])):
+        with pytest.raises(IndexError, match="mask must have 4 entries, got 2"):
+            sets[mask]
     with pytest.raises(TypeError, match=r"a list of integers, got 1\.5"):
         sets[[1.5]]
 
@@ -241,3 +243,15 @@ def test_some_sets_of_clouds():
 def test_some_sets_have_gradients():
     x = torch.randn(6, 2, dtype=torch.float64, requires_grad=True)
     assert gradcheck(lambda x: RaggedSets(x, [1, 2, 3])[[2, 0, 2]].elements, (x,))
+
+
+def test_a_stream_keeps_the_memory_of_elements_and_sizes(monkeypatch):
+    kept = []
+    monkeypatch.setattr(torch.Tensor, "record_stream", lambda x, _: kept.append(x), raising=False)
+    clouds = RaggedSets(torch.zeros(3), [1, 2])
+    RaggedSets(clouds, [2]).record_stream(None)
+    assert any(x is clouds.elements for x in kept)
+    assert [x.tolist() for x in kept if x.dtype == torch.int64] == [
+        *([1, 2], [0, 1, 3], [0, 1, 1]),  # sizes, offsets and index of the clouds
+        *([2], [0, 2], [0, 0]),
+    ]

@@ -169,3 +169,9 @@ def test_a_metric_that_was_not_measured_is_named():
     known = r"\['accuracy', 'entropy'\]"
     with pytest.raises(ValueError, match=f"name must be one of {known}, got 'acc'"):
         found.mean("acc")
+
+
+def test_a_network_returns_one_thing():
+    task = Task(cross_entropy, (ACCURACY,))
+    with pytest.raises(TypeError, match="network must return a tensor or sets, got tuple"):
+        evaluate(lambda x: (x, x), labelled(), task)

@@ -154,6 +154,12 @@ def test_accuracy_of_sets_of_different_sizes_is_that_of_each_set():
     assert torch.allclose(accuracy(ragged, target), torch.cat(one_by_one))
 
 
+def test_a_selection_is_never_looked_up_in_another_set():
+    scores = RaggedSets(torch.tensor([1.0, 5.0, 2.0]), [0, 1, 2, 0])
+    assert accuracy(scores, torch.zeros(4, dtype=torch.int64)).tolist() == [0, 1, 1, 0]
+    assert accuracy(scores, torch.tensor([0, 1, -1, 0])).tolist() == [0, 0, 0, 0]
+
+
 def test_stored_sets_are_a_supply():
     sets = LabelledSets(torch.randn(7, 3, 2), torch.arange(7))
     which = torch.tensor([[6, 0], [2, 2]])

@@ -5,10 +5,10 @@ import torch
 from torch import nn
 from torch.nn.functional import cross_entropy
 
-from symsets import DSS, RaggedSets, Sequential, select_loss
+from symsets import DSS, RaggedSets, Sequential, Siamese, select_loss
 from symsets.data import LabelledSets
 from symsets.nn import Classify, Select
-from symsets.train import ACCURACY, Ensemble, Plan, Task, evaluate, fit
+from symsets.train import ACCURACY, Ensemble, Metric, Plan, Task, evaluate, fit
 
 CLASSIFY = Task(cross_entropy, (ACCURACY,))
 SELECT = Task(select_loss, (ACCURACY,))
@@ -99,6 +99,18 @@ def test_it_learns():
     plan = Plan(20, batch_size=32, learning_rate=1e-2, precision="float64")
     (fitted,) = fit([network(0, "select", width=32)], [0], plan, train, val, SELECT)
     assert fitted.best_metric > 0.75
+
+
+@pytest.mark.parametrize("batch_size", [2, 100])
+def test_outputs_may_be_sets_of_sets(batch_size):
+    clouds = RaggedSets(torch.randn(12, 3), [2, 3, 1, 0, 4, 2])
+    sets = LabelledSets(RaggedSets(clouds, [1, 2, 0, 3]), torch.zeros(4))
+    net = Siamese(DSS(nn.Linear(3, 3), pool="mean"))
+    task = Task(lambda out, y: y.sum(), (Metric("size", lambda out, y: out.sizes),))
+    (found,) = evaluate(Ensemble([net]), sets, task, batch_size=batch_size)
+    assert found.outputs.partition.counts == (1, 2, 0, 3)
+    assert found.outputs.elements.partition == clouds.partition
+    torch.testing.assert_close(found.outputs.elements.elements, net(sets.x).elements.elements)
 
 
 def test_batched_members_need_sets_of_one_size():

@@ -205,17 +205,17 @@ def _run(
 ) -> None:
     from symsets import report
     from symsets.experiments.describe import announcement, make_study
-    from symsets.experiments.imported import import_file, keep_file
+    from symsets.experiments.imported import import_file, keep_files
 
     with user_errors(interrupted="interrupted; the same command continues where it was"):
         checked_device(device)
         experiment = import_module(f"symsets.experiments.{name}").EXPERIMENT
         out = out or Path("runs") / f"{name}-{preset}"
-        if import_:
-            import_file(import_)
+        taken = (*experiment.models, *experiment.baselines)
+        files = import_file(import_, taken=taken) if import_ else []
         study = make_study(experiment, out, preset=preset, device=device, **described)
-        if import_ and is_first():
-            keep_file(import_, out)
+        if is_first():
+            keep_files(files, out)
         console.quiet = not is_first()
         console.print(announcement(study))
         study.keep_inputs()

@@ -4,46 +4,74 @@ from __future__ import annotations
 
 import sys
 import traceback
+from collections.abc import Collection, Sequence
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 
+from symsets.nn.registry import schemes
 from symsets.train.files import written_whole
 
-__all__ = ["import_file", "keep_file"]
+__all__ = ["import_file", "keep_files"]
 
 
-def import_file(path: Path) -> None:
-    """Run a Python file; one sentence, with the line, for what goes wrong in it."""
+def import_file(path: Path, *, taken: Collection[str] = ()) -> list[Path]:
+    """Run a Python file; one sentence, with the line, for what goes wrong in it.
+
+    As in a script, it may import modules that lie beside it.
+
+    Args:
+        path: The file.
+        taken: Models that are no schemes; a scheme of such a name would never be asked for.
+
+    Returns:
+        The file, and those beside it that it imported.
+    """
     if not path.is_file():
         raise ValueError(f"import must name a Python file, got {path}, which is none")
-    name = f"imported_{path.stem}"
-    spec = spec_from_file_location(name, path)
+    name, file = f"imported_{path.stem}", path.resolve()
+    spec = spec_from_file_location(name, file)
     if spec is None or spec.loader is None:
         raise ValueError(f"import must name a Python file, such as my_scheme.py, got {path}")
     module = module_from_spec(spec)
+    before, known = set(sys.modules), set(schemes())
     sys.modules[name] = module  # as for any import: dataclasses and pickles ask for it
+    if str(file.parent) not in sys.path:
+        sys.path.append(str(file.parent))  # last: it hides nothing that is installed
     try:
         spec.loader.exec_module(module)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         del sys.modules[name]
-        raise ValueError(f"{_place(path, error)}: {type(error).__name__}: {error}") from error
+        where = f"{path}{_line(file, error)}"
+        raise ValueError(f"{where}: {type(error).__name__}: {error}") from error
+    if clash := sorted((set(schemes()) - known) & set(taken)):
+        raise ValueError(f"{path}: name must be new, but there is a model {clash[0]!r} already")
+    return [file, *_beside(file, set(sys.modules) - before - {name})]
 
 
-def _place(path: Path, error: Exception) -> str:
-    """Return the file, and its line if it is known, where an error came from."""
+def _line(file: Path, error: BaseException) -> str:
+    """Return the line of a file that an error came from, if it is known."""
+    if isinstance(error, SyntaxError) and error.filename == str(file):
+        return f", line {error.lineno}"
     frames = traceback.extract_tb(error.__traceback__)
-    lines = [frame.lineno for frame in frames if frame.filename == str(path)]
-    line = getattr(error, "lineno", None) or (lines[-1] if lines else None)
-    return f"{path}, line {line}" if line else str(path)
+    lines = [frame.lineno for frame in frames if frame.filename == str(file)]
+    return f", line {lines[-1]}" if lines else ""
 
 
-def keep_file(path: Path, out: Path) -> None:
-    """Keep a copy in the directory of a study; refuse another file where there are runs of one."""
-    copy, text = out / "imported" / path.name, path.read_bytes()
-    if copy.exists() and copy.read_bytes() != text:
-        raise ValueError(
-            f"{out} holds runs with another {path.name} ({copy}): choose another --out, or remove "
-            "the copy together with the runs that it made"
-        )
-    with written_whole(copy) as part:
-        part.write_bytes(text)
+def _beside(file: Path, names: Collection[str]) -> list[Path]:
+    """Return the files of those modules that lie beside a file."""
+    found = [getattr(sys.modules[name], "__file__", None) for name in sorted(names)]
+    return [path for place in found if place and (path := Path(place)).parent == file.parent]
+
+
+def keep_files(paths: Sequence[Path], out: Path) -> None:
+    """Keep copies in the directory of a study; refuse other files where there are runs of some."""
+    texts = {out / "imported" / path.name: path.read_bytes() for path in paths}
+    for copy, text in texts.items():
+        if copy.exists() and copy.read_bytes() != text:
+            raise ValueError(
+                f"{out} holds runs with another {copy.name} ({copy}): choose another --out, or "
+                "remove the copy together with the runs that it made"
+            )
+    for copy, text in texts.items():
+        with written_whole(copy) as part:
+            part.write_bytes(text)

@@ -14,6 +14,7 @@ from symsets.models._convolution import Conv2d
 from symsets.nn import DSS, Sequential, set_layer
 from symsets.nn.registry import Make, is_scheme, schemes
 from symsets.sets import Sets, fold, map_elements, power_degree
+from symsets.sets.pooling import POOLS
 
 __all__ = [
     "MODELS",
@@ -22,6 +23,7 @@ __all__ = [
     "check_choice",
     "check_model",
     "default_widths",
+    "dss_pool",
     "image_size",
     "in_full_precision",
 ]
@@ -52,6 +54,17 @@ def check_model(model: Any, known: Collection[str] = MODELS) -> None:
     """Raise one sentence unless ``model`` is a word for a network, or the name of a scheme."""
     if model not in known and not is_scheme(model):
         check_choice("model", model, [*known, *(name for name in schemes() if name not in known)])
+
+
+def dss_pool(scheme: str) -> str | None:
+    """Return the pooling that the name of a DSS layer ends in; None for all other schemes.
+
+    Example:
+        >>> dss_pool("dss-max"), dss_pool("dss-of-my-own"), dss_pool("siamese")
+        ('max', None, None)
+    """
+    pool = scheme.removeprefix("dss-")
+    return pool if pool != scheme and (pool in POOLS or power_degree(pool)) else None
 
 
 def default_widths(table: dict[str, dict[str, Widths]], model: str, recipe: str) -> Widths:
@@ -171,8 +184,7 @@ class Layers:
         def branch(i: int) -> nn.Module:
             return nn.Sequential(make(i, o), norm(o)) if norm else make(i, o)
 
-        if self.published and scheme.startswith("dss-"):
-            pool = scheme.removeprefix("dss-")
+        if self.published and (pool := dss_pool(scheme)):
             context = branch((power_degree(pool) or 1) * i)
             layers: list[nn.Module] = [DSS(branch(i), context, pool=pool)]  # both have biases
         else:

@@ -10,7 +10,14 @@ import torch
 from torch import Tensor, nn
 
 from symsets.groups._arrays import positive
-from symsets.models._blocks import RECIPES, Layers, check_choice, check_model, default_widths
+from symsets.models._blocks import (
+    RECIPES,
+    Layers,
+    check_choice,
+    check_model,
+    default_widths,
+    dss_pool,
+)
 from symsets.models._shape_maps import EdgeTensors, MaxOverPoints, Normed, PerPoint, Points
 from symsets.models.registry import register_network
 from symsets.nn import DSS, AdjacencyLinear, Exchangeable, Graph, GraphConv, Sequential, set_layer
@@ -206,11 +213,11 @@ def _layer(maker: Layers, kind: str, i: int, o: int) -> list[nn.Module]:
     """Return a set layer with its normalisation, after the recipe."""
     make = _maker(kind, bias=maker.published)
     norm = nn.BatchNorm2d if kind == "adjacency" else nn.BatchNorm1d
-    if not (maker.published and maker.scheme.startswith("dss-")):
+    pool = dss_pool(maker.scheme)
+    if not (maker.published and pool):
         layer: Any = set_layer(maker.scheme, make, i, o, size=maker.size)
         parts = [layer, PerPoint(norm(o))]
     else:
-        pool = maker.scheme.removeprefix("dss-")
         heard = (power_degree(pool) or 1) * i
         branches = (Normed(make(channels, o), norm(o)) for channels in (i, heard))
         layer = DSS(*branches, pool=pool)

@@ -9,7 +9,7 @@ from typing import Any
 from torch import Tensor, nn
 
 from symsets.groups._arrays import positive
-from symsets.models._blocks import RECIPES, check_choice, check_model
+from symsets.models._blocks import RECIPES, check_choice, check_model, dss_pool
 from symsets.models.registry import register_network
 from symsets.models.standardise import Standardise
 from symsets.nn import (
@@ -29,6 +29,7 @@ from symsets.sets import Sets, power_degree
 __all__ = ["MODELS", "RECIPES", "SignalNetwork", "default_widths"]
 
 NUM_CLASSES = 3
+DEEPSETS = {"deepsets": "dss-sum", "deepsets-max": "dss-max"}  # on plain vectors
 DSS_WIDTHS = (160, 160, 80)
 MODELS = {  # the published widths
     "mlp": (840, 840, 420),
@@ -110,7 +111,7 @@ class SignalNetwork(nn.Module):
             "num_elements": positive("num_elements", num_elements),
             "length": positive("length", length),
         }
-        convolves = model != "mlp" and not model.startswith("deepsets")
+        convolves = model != "mlp" and model not in DEEPSETS
         self._entries_first = recipe == "ours" and convolves
         self.net = _Builder(recipe, num_elements, length).network(model, widths)
 
@@ -143,7 +144,7 @@ class _Builder:
         if model == "mlp":
             return self._mlp(widths)
         layers: list[nn.Module] = [] if self.published else [Standardise()]
-        if model.startswith("deepsets"):
+        if model in DEEPSETS:
             layers.append(_Flatten(1))
             in_channels = self.lengths[0]
         else:
@@ -172,7 +173,7 @@ class _Builder:
         """Return a set layer with its normalisation."""
 
         def conv(i: int, o: int) -> nn.Module:
-            if model.startswith("deepsets"):
+            if model in DEEPSETS:
                 return nn.Linear(i, o)
             return CircularConv1d(i, o, self.lengths[depth], stride=2)
 
@@ -188,10 +189,9 @@ class _Builder:
 
 
 def _scheme(model: str, depth: int) -> str:
-    schemes = {"deepsets": "dss-sum", "deepsets-max": "dss-max"}
     if model == "siamese-ds":
         return "dss-sum" if depth == 2 else "siamese"
-    return schemes.get(model, model)
+    return DEEPSETS.get(model, model)
 
 
 def _published_layer(scheme: str, normed: Any, i: int, o: int) -> SetModule:
@@ -202,7 +202,7 @@ def _published_layer(scheme: str, normed: Any, i: int, o: int) -> SetModule:
         return RemoveMean(normed(i, o))
     if scheme == "aittala":
         return ConcatPool(normed(i, o))
-    pool = scheme.removeprefix("dss-")
-    if pool == scheme or power_degree(pool):  # of which there is no released code
+    pool = dss_pool(scheme)
+    if pool is None or power_degree(pool):  # of which there is no released code
         return set_layer(scheme, normed, i, o)
     return DSS(normed(i, o), normed(i, o), pool=pool, pool_last=True)

@@ -15,6 +15,7 @@ from symsets.models._blocks import (
     check_choice,
     check_model,
     default_widths,
+    dss_pool,
     image_size,
     in_full_precision,
 )
@@ -265,7 +266,7 @@ def _as_pictures(module: nn.Module, fn: Callable[..., Any], x: Sets, *args: Any)
 
 
 def _transform_head(layers: Layers, in_channels: int, out_channels: int) -> Sequential:
-    scheme = layers.scheme if layers.scheme.startswith("dss-") else "siamese"
+    scheme = layers.scheme if dss_pool(layers.scheme) else "siamese"
     return Pictures(*layers.conv(scheme, in_channels, out_channels, 1, norm=layers.published))
 
 

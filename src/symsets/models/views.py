@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from symsets.groups._arrays import positive
-from symsets.models._blocks import RECIPES, Layers, check_choice, check_model, image_size
+from symsets.models._blocks import RECIPES, Layers, check_choice, check_model, dss_pool, image_size
 from symsets.models.registry import register_network
 from symsets.nn import (
     DSS,
@@ -213,8 +213,7 @@ def _meeting(model: str, layers: Layers, num_elements: int) -> _Meet:
         stay = nn.Identity()
         if model == "sridhar":
             return RemoveMean(stay), width
-        if model.startswith("dss-"):
-            pool = model.removeprefix("dss-")
+        if pool := dss_pool(model):
             return DSS(stay, block(width, power_degree(pool) or 1), pool=pool, size=size), width
         if model == "aittala":
             return ConcatPool(stay), 2 * width

@@ -14,6 +14,7 @@ from symsets.nn.aggregate import ConcatPool, RemoveMean
 from symsets.nn.attention import SetAttention
 from symsets.nn.base import SetModule
 from symsets.nn.dss import DSS, Siamese
+from symsets.nn.sequential import takes_sets
 from symsets.nn.wreath import Wreath
 from symsets.sets import check_size, power_degree
 
@@ -64,7 +65,13 @@ def set_layer(
         )
     check_size(size)
     given = positive("in_channels", in_channels), positive("out_channels", out_channels)
-    return builder(make, *given, size=size)
+    layer = builder(make, *given, size=size)
+    if not isinstance(layer, nn.Module) or not takes_sets(layer):
+        raise TypeError(
+            f"scheme {scheme!r} must make a set layer, such as a SetLayer, "
+            f"got {type(layer).__name__}"
+        )
+    return layer
 
 
 def register_scheme(name: str) -> Callable[[SchemeBuilder], SchemeBuilder]:

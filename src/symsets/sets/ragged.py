@@ -216,10 +216,16 @@ class RaggedSets:
         """Copy the elements to page-locked memory."""
         return self._like(self.elements.pin_memory())
 
+    def record_stream(self, stream: Any) -> None:
+        """Keep the memory of elements and sizes until a CUDA stream is done with them."""
+        own = self.partition
+        for part in (self.elements, own.sizes, own.offsets, own.index):
+            part.record_stream(stream)
+
     def __len__(self) -> int:
         return len(self.partition)
 
-    def __getitem__(self, which: int | slice | list[int] | Tensor) -> Any:
+    def __getitem__(self, which: int | slice | list[int] | list[bool] | Tensor) -> Any:
         """Return one set ``(N_i, *E)``, or a batch of some of the sets, in any order.
 
         Example:
@@ -250,9 +256,14 @@ class RaggedSets:
             raise IndexError(f"index must be in -{len(self)}..{len(self) - 1}, got {place}")
         return place % len(self)
 
-    def _some(self, which: list[int] | Tensor) -> RaggedSets:
+    def _some(self, which: list[int] | list[bool] | Tensor) -> RaggedSets:
         numbers = which.tolist() if isinstance(which, Tensor) else which
-        if isinstance(which, Tensor) and which.dtype == torch.bool:
+        is_mask = (
+            which.dtype == torch.bool
+            if isinstance(which, Tensor)
+            else {type(number) for number in which} == {bool}
+        )
+        if is_mask:
             if len(numbers) != len(self):
                 raise IndexError(f"mask must have {len(self)} entries, got {len(numbers)}")
             numbers = [i for i, kept in enumerate(numbers) if kept]

@@ -15,7 +15,7 @@ from torch.func import functional_call
 from torch.nn.modules.batchnorm import _BatchNorm
 from torch.utils import _pytree as pytree
 
-from symsets.sets import memory_order
+from symsets.sets import RaggedSets, memory_order
 
 __all__ = ["Ensemble"]
 
@@ -184,13 +184,18 @@ def _side_by_side(member: Callable[..., Any], inputs: Sequence[Any]) -> list[Any
         stream.wait_stream(here)
         with torch.cuda.stream(stream):
             outputs.append(member(k, *(value[k] for value in inputs)))
-        for value in pytree.tree_leaves(list(inputs)):
+        for value in _leaves(list(inputs)):
             value.record_stream(stream)  # its memory is not free before this stream has read it
     for stream, output in zip(streams, outputs, strict=True):
         here.wait_stream(stream)
-        for value in pytree.tree_leaves(output):
+        for value in _leaves(output):
             value.record_stream(here)
     return outputs
+
+
+def _leaves(tree: Any) -> list[Any]:
+    """Return the tensors and sets of a tree; sets are whole, for their sizes have memory, too."""
+    return pytree.tree_leaves(tree, is_leaf=lambda value: isinstance(value, RaggedSets))
 
 
 @cache

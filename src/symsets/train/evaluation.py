@@ -62,7 +62,7 @@ def evaluate(
         sets: What to apply it to.
         task: What to measure.
         precision: Of the computation.
-        batch_size: Sets at a time; it changes no result.
+        batch_size: Sets at a time; it changes no result, if the loss is a mean over sets.
     """
     members = outputs_of(network)
     kept: list[list[tuple[Any, ...]]] = []
@@ -92,6 +92,8 @@ def outputs_of(network: Network) -> Callable[[Sets], Any]:
 
 
 def _full(output: Sets) -> Sets:
+    if not isinstance(output, Tensor | RaggedSets):
+        raise TypeError(f"network must return a tensor or sets, got {type(output).__name__}")
     return output if output.dtype == torch.float64 else output.to(torch.float32)
 
 
@@ -113,4 +115,4 @@ def _end_to_end(batches: tuple[Any, ...]) -> Any:
     if not isinstance(batches[0], RaggedSets):
         return torch.cat(batches)
     counts = [count for batch in batches for count in batch.partition.counts]
-    return RaggedSets(torch.cat([batch.elements for batch in batches]), counts)
+    return RaggedSets(_end_to_end(tuple(batch.elements for batch in batches)), counts)

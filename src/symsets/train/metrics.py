@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from symsets.sets import RaggedSets, Sets, pool, spread
+from symsets.sets import Partition, RaggedSets, Sets, pool, spread
 
 __all__ = ["ACCURACY", "Loss", "Metric", "Task", "accuracy", "mean_absolute_error", "psnr", "ssim"]
 
@@ -101,7 +101,8 @@ class Task:
 def accuracy(output: Sets, target: Tensor) -> Tensor:
     """Tell for each set whether its label, or the element that was selected, is right.
 
-    Where several share the top score, one of them is as good as drawn by lot.
+    Where several share the top score, one of them is as good as drawn by lot. Nothing is selected
+    in an empty set, so its selection is never right.
 
     Example:
         >>> accuracy(torch.tensor([[2.0, 2.0, 1.0]]), torch.tensor([1]))
@@ -111,11 +112,18 @@ def accuracy(output: Sets, target: Tensor) -> Tensor:
     """
     if isinstance(output, RaggedSets):
         tops = output.map(lambda rows: (rows == spread(pool(output, "max"), output)).float())
-        right = tops.elements[output.partition.offsets[:-1] + target]
+        # Not tops.elements[starts + target], which may lie in another set.
+        right = pool(tops.map(lambda rows: rows * _is_target(target, output.partition)), "sum")
         return right / pool(tops, "sum").clamp(min=1)
     top = output == output.amax(1, keepdim=True)
     right = top.gather(1, target.unsqueeze(1)).squeeze(1)
     return right / top.sum(1).clamp(min=1)  # scores that are no numbers select nothing
+
+
+def _is_target(target: Tensor, partition: Partition) -> Tensor:
+    """Tell for each row ``(T,)`` whether its place in its set is the target of the set."""
+    rows = torch.arange(partition.total, device=target.device)
+    return rows == (partition.offsets[:-1] + target)[partition.index]
 
 
 def mean_absolute_error(levels: float) -> Callable[[Tensor, Tensor], Tensor]:

@@ -40,7 +40,9 @@ def test_a_scheme_of_ones_own_runs_in_an_experiment(tmp_path):
     result = CliRunner().invoke(app, [*command, *own])
     assert result.exit_code == 0, result.output
     assert {record.model for record in read_records(tmp_path / "results.json")} == {"contrast"}
-    assert (tmp_path / "imported" / "own_scheme.py").read_text() == OWN_SCHEME.read_text()
+    assert (
+        tmp_path / "imported" / "contrast" / "own_scheme.py"
+    ).read_text() == OWN_SCHEME.read_text()
 
 
 def test_a_scheme_that_nobody_registered_is_refused(tmp_path):

@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from symsets.experiments.imported import import_file, keep_files
+from symsets.experiments.imported import Imported, import_file
 from symsets.nn.registry import is_scheme, unregister_scheme
 
 SCHEME = """
@@ -36,16 +36,16 @@ def test_a_file_may_import_others_beside_it_and_all_are_kept(tmp_path):
     path.write_text("import json, parts_of_mine\n")
     beside.write_text("NUMBER = 3\n")
     try:
-        files = import_file(path)
-        assert files == [path, beside]
-        keep_files(files, out)
+        found = import_file(path)
+        assert found == Imported((), (path, beside))
+        found.keep(out)
     finally:
         del sys.modules["imported_mine"]
         sys.modules.pop("parts_of_mine", None)
-    assert (out / "imported" / "parts_of_mine.py").read_text() == "NUMBER = 3\n"
+    assert (out / "imported" / "mine" / "parts_of_mine.py").read_text() == "NUMBER = 3\n"
     beside.write_text("NUMBER = 4\n")
-    with pytest.raises(ValueError, match=r"holds runs with another parts_of_mine\.py"):
-        keep_files(files, out)
+    with pytest.raises(ValueError, match="holds runs of 'mine' with other code"):
+        found.keep(out)
 
 
 def test_a_scheme_that_would_never_be_asked_for_is_refused(tmp_path):
@@ -90,13 +90,24 @@ def test_what_is_no_python_file_is_refused(tmp_path):
         import_file(text)
 
 
-def test_a_study_keeps_the_file_and_refuses_another(tmp_path):
-    path, out = tmp_path / "mine.py", tmp_path / "study"
+def test_a_study_keeps_the_code_of_a_scheme_and_refuses_other_code(tmp_path):
+    path, other, out = tmp_path / "mine.py", tmp_path / "other.py", tmp_path / "study"
     path.write_text(SCHEME)
+    other.write_text(SCHEME)
+    mine = Imported(("mine",), (path,))
     for _ in range(2):
-        keep_files([path], out)
-    assert (out / "imported" / "mine.py").read_text() == SCHEME
+        mine.keep(out)
+    assert (out / "imported" / "mine" / "mine.py").read_text() == SCHEME
+    Imported(("another",), (other,)).keep(out)
     path.write_text(SCHEME + "# changed\n")
-    with pytest.raises(ValueError, match=r"holds runs with another mine.py .*choose another --out"):
-        keep_files([path], out)
-    assert (out / "imported" / "mine.py").read_text() == SCHEME
+    for code in (mine, Imported(("mine",), (other,)), Imported(("another", "mine"), (other,))):
+        with pytest.raises(ValueError, match=r"holds runs of 'mine' with other code .*--out"):
+            code.keep(out)
+    assert (out / "imported" / "mine" / "mine.py").read_text() == SCHEME
+
+
+def test_code_without_a_scheme_is_kept_under_its_own_name(tmp_path):
+    path = tmp_path / "helpers.py"
+    path.write_text("x = 1\n")
+    Imported((), (path,)).keep(tmp_path / "study")
+    assert (tmp_path / "study" / "imported" / "helpers" / "helpers.py").exists()

@@ -183,3 +183,10 @@ def test_wrong_types_get_a_sentence():
 def test_targets_may_be_any_integers():
     target = torch.tensor([0, 1], dtype=torch.int32)
     torch.testing.assert_close(select_loss(SCORES, target), torch.tensor(3.0).log())
+
+
+def test_a_target_outside_its_set_is_never_looked_up_in_another_one(monkeypatch):
+    scores = RaggedSets(torch.randn(5, requires_grad=True), [2, 3])
+    monkeypatch.setattr("symsets.nn.loss._check_target", lambda *_: None)  # as on a GPU
+    losses = select_loss(scores, torch.tensor([2, 1]), reduction="none")
+    assert losses.isnan().tolist() == [True, False]

@@ -205,17 +205,17 @@ def _run(
 ) -> None:
     from symsets import report
     from symsets.experiments.describe import announcement, make_study
-    from symsets.experiments.imported import import_file, keep_files
+    from symsets.experiments.imported import import_file
 
     with user_errors(interrupted="interrupted; the same command continues where it was"):
         checked_device(device)
         experiment = import_module(f"symsets.experiments.{name}").EXPERIMENT
         out = out or Path("runs") / f"{name}-{preset}"
         taken = (*experiment.models, *experiment.baselines)
-        files = import_file(import_, taken=taken) if import_ else []
+        imported = import_file(import_, taken=taken) if import_ else None
         study = make_study(experiment, out, preset=preset, device=device, **described)
-        if is_first():
-            keep_files(files, out)
+        if imported and is_first():
+            imported.keep(out)
         console.quiet = not is_first()
         console.print(announcement(study))
         study.keep_inputs()

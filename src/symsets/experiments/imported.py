@@ -4,17 +4,47 @@ from __future__ import annotations
 
 import sys
 import traceback
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
+from dataclasses import dataclass
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 
 from symsets.nn.registry import schemes
 from symsets.train.files import written_whole
 
-__all__ = ["import_file", "keep_files"]
+__all__ = ["Imported", "import_file"]
 
 
-def import_file(path: Path, *, taken: Collection[str] = ()) -> list[Path]:
+@dataclass(frozen=True)
+class Imported:
+    """What a file of a user brought along.
+
+    Attributes:
+        schemes: The names that it registered.
+        files: The file, and those beside it that it imported.
+    """
+
+    schemes: tuple[str, ...]
+    files: tuple[Path, ...]
+
+    def keep(self, out: Path) -> None:
+        """Keep a copy for each scheme in the directory of a study, and refuse other code there."""
+        code = {path.name: path.read_bytes() for path in self.files}
+        folders = [out / "imported" / name for name in self.schemes or (self.files[0].stem,)]
+        for folder in folders:
+            kept = {path.name: path.read_bytes() for path in folder.glob("*.py")}
+            if any(code.get(name) != text for name, text in kept.items()):
+                raise ValueError(
+                    f"{out} holds runs of {folder.name!r} with other code ({folder}): choose "
+                    "another --out, or remove that folder together with the runs that it made"
+                )
+        for folder in folders:
+            for name, text in code.items():
+                with written_whole(folder / name) as part:
+                    part.write_bytes(text)
+
+
+def import_file(path: Path, *, taken: Collection[str] = ()) -> Imported:
     """Run a Python file; one sentence, with the line, for what goes wrong in it.
 
     As in a script, it may import modules that lie beside it.
@@ -22,9 +52,6 @@ def import_file(path: Path, *, taken: Collection[str] = ()) -> list[Path]:
     Args:
         path: The file.
         taken: Models that are no schemes; a scheme of such a name would never be asked for.
-
-    Returns:
-        The file, and those beside it that it imported.
     """
     if not path.is_file():
         raise ValueError(f"import must name a Python file, got {path}, which is none")
@@ -43,9 +70,10 @@ def import_file(path: Path, *, taken: Collection[str] = ()) -> list[Path]:
         del sys.modules[name]
         where = f"{path}{_line(file, error)}"
         raise ValueError(f"{where}: {type(error).__name__}: {error}") from error
-    if clash := sorted((set(schemes()) - known) & set(taken)):
+    new = tuple(sorted(set(schemes()) - known))
+    if clash := [scheme for scheme in new if scheme in taken]:
         raise ValueError(f"{path}: name must be new, but there is a model {clash[0]!r} already")
-    return [file, *_beside(file, set(sys.modules) - before - {name})]
+    return Imported(new, (file, *_beside(file, set(sys.modules) - before - {name})))
 
 
 def _line(file: Path, error: BaseException) -> str:
@@ -61,17 +89,3 @@ def _beside(file: Path, names: Collection[str]) -> list[Path]:
     """Return the files of those modules that lie beside a file."""
     found = [getattr(sys.modules[name], "__file__", None) for name in sorted(names)]
     return [path for place in found if place and (path := Path(place)).parent == file.parent]
-
-
-def keep_files(paths: Sequence[Path], out: Path) -> None:
-    """Keep copies in the directory of a study; refuse other files where there are runs of some."""
-    texts = {out / "imported" / path.name: path.read_bytes() for path in paths}
-    for copy, text in texts.items():
-        if copy.exists() and copy.read_bytes() != text:
-            raise ValueError(
-                f"{out} holds runs with another {copy.name} ({copy}): choose another --out, or "
-                "remove the copy together with the runs that it made"
-            )
-    for copy, text in texts.items():
-        with written_whole(copy) as part:
-            part.write_bytes(text)

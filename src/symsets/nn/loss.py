@@ -63,8 +63,8 @@ def _check_target(target: Tensor, scores: Sets) -> None:
         counts = (scores.shape[1],) * len(scores)
     if 0 in counts:
         raise ValueError("scores must not hold empty sets: there is nothing to select")
-    # On a device the check would make the host wait; there a wrong index fails in the gather. The
-    # targets of several networks at once (vmap) cannot be read.
+    # On a device the check would make the host wait; there a wrong index fails in the gather, or
+    # makes the loss NaN. The targets of several networks at once (vmap) cannot be read.
     hidden = torch.compiler.is_compiling() or torch._C._functorch.is_batchedtensor(target)
     if hidden or target.device.type != "cpu":
         return
@@ -75,9 +75,10 @@ def _check_target(target: Tensor, scores: Sets) -> None:
 
 
 def _ragged_losses(scores: RaggedSets, target: Tensor) -> Tensor:
-    rows = common_rows(scores)
-    chosen = rows[scores.partition.offsets[:-1] + target]
-    return _logsumexp(scores) - chosen
+    first = scores.partition.offsets[:-1]
+    inside = (target >= 0) & (target < scores.sizes)  # beyond it lies the next set
+    chosen = common_rows(scores)[torch.where(inside, first + target, first)]
+    return _logsumexp(scores) - torch.where(inside, chosen, torch.nan)
 
 
 def _logsumexp(scores: RaggedSets) -> Tensor:

@@ -49,7 +49,8 @@ class Plan:
             them as they are.
         decay: What the schedule ``"staircase"`` multiplies the learning rate by.
         decay_every: Epochs after which it does.
-        evaluation_batch: Sets that are evaluated at a time; it decides no number.
+        evaluation_batch: Sets that are evaluated at a time; it decides no number, if the loss is a
+            mean over sets.
     """
 
     epochs: int

@@ -113,6 +113,12 @@ def test_outputs_may_be_sets_of_sets(batch_size):
     torch.testing.assert_close(found.outputs.elements.elements, net(sets.x).elements.elements)
 
 
+def test_one_ragged_batch_is_not_taken_for_several():
+    ensemble = Ensemble([network(s, "classify") for s in (0, 1)])
+    with pytest.raises(TypeError, match="inputs must be a list of ragged batches, one per member"):
+        ensemble(make_sets(2, "classify").x)
+
+
 def test_batched_members_need_sets_of_one_size():
     ensemble = Ensemble([network(s, "classify") for s in (0, 1)], batched=True)
     with pytest.raises(TypeError, match="inputs must be tensors for a batched ensemble"):

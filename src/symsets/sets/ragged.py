@@ -268,10 +268,13 @@ class RaggedSets:
                 raise IndexError(f"mask must have {len(self)} entries, got {len(numbers)}")
             numbers = [i for i, kept in enumerate(numbers) if kept]
         places = [self._place(number) for number in numbers]
-        starts, counts = self.partition.starts, [self.partition.counts[i] for i in places]
-        rows = [row for i in places for row in range(starts[i], starts[i + 1])]
-        inner: Any = rows if isinstance(self.elements, RaggedSets) else self.partition._tensor(rows)
-        return RaggedSets(self.elements[inner], counts)
+        some = Partition([self.partition.counts[i] for i in places], self.device)
+        first = some._tensor([self.partition.starts[i] for i in places])
+        # Row k of the result is as far from the old start of its set as from the new one.
+        rows = (
+            torch.arange(some.total, device=self.device) + (first - some.offsets[:-1])[some.index]
+        )
+        return RaggedSets._make(self.elements[rows], some)
 
     def __iter__(self) -> Iterator[Any]:
         return (self[i] for i in range(len(self)))

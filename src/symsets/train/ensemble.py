@@ -95,6 +95,10 @@ class Ensemble(nn.Module):
             return then(out, *rest) if then else out
 
         for value in inputs:
+            if isinstance(value, RaggedSets):
+                raise TypeError(
+                    f"inputs must be a list of ragged batches, one per member, got {value}"
+                )
             if len(value) != self.size:
                 raise ValueError(
                     f"inputs must hold a batch for each of the {self.size} members (first axis), "

@@ -10,6 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from symsets._modes import rounding
 from symsets.data.labelled import Supply
 
 __all__ = ["MadeSets", "random_crops", "random_orders"]
@@ -103,13 +104,8 @@ class MadeSets(Supply):
 @contextmanager
 def _exactly(device: torch.device) -> Iterator[None]:
     """Compute in the precision of the numbers, whatever the training around it may round."""
-    before = torch.get_float32_matmul_precision()
-    torch.set_float32_matmul_precision("highest")
-    try:
-        with torch.autocast(device.type, enabled=False):
-            yield
-    finally:
-        torch.set_float32_matmul_precision(before)
+    with rounding(products=False), torch.autocast(device.type, enabled=False):
+        yield
 
 
 def random_orders(

@@ -9,6 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from symsets._modes import rounding
 from symsets.data.labelled import Supply
 from symsets.train.ensemble import Ensemble
 from symsets.train.metrics import Loss
@@ -28,22 +29,14 @@ def autocast(precision: str, device: torch.device) -> AbstractContextManager[Any
     return torch.autocast(device.type, HALVES[precision], cache_enabled=False)
 
 
-@contextmanager
-def matmul_precision(precision: str) -> Iterator[None]:
+def matmul_precision(precision: str) -> AbstractContextManager[None]:
     """Let products and convolutions round their factors where the precision allows it.
 
     What half precision leaves in float32 needs its digits: products such as those that end in
     scores are exact there. Convolutions, such as the last one of a U-Net, are computed as in tf32.
     """
-    rounded = precision == "tf32" or precision in HALVES
-    before = torch.get_float32_matmul_precision(), torch.backends.cudnn.allow_tf32
-    torch.set_float32_matmul_precision("high" if precision == "tf32" else "highest")
-    torch.backends.cudnn.allow_tf32 = rounded
-    try:
-        yield
-    finally:
-        torch.set_float32_matmul_precision(before[0])
-        torch.backends.cudnn.allow_tf32 = before[1]
+    tf32 = precision == "tf32"
+    return rounding(products=tf32, convolutions=tf32 or precision in HALVES)
 
 
 @contextmanager

@@ -231,10 +231,10 @@ def test_rare_validation_changes_what_is_seen_and_not_what_is_learnt(sets, tmp_p
 
 
 def test_checkpoints_take_a_tenth_of_the_time_at_most(sets, tmp_path, monkeypatch):
-    from symsets.train.fitting import _Checkpoint
+    from symsets.train.checkpoints import Checkpoint
 
     saved = []
-    monkeypatch.setattr(_Checkpoint, "FREE", 0.0)
+    monkeypatch.setattr(Checkpoint, "FREE", 0.0)
     monkeypatch.setattr(
         "lightning.Trainer.save_checkpoint",
         lambda self, path: (saved.append(self.current_epoch), time.sleep(0.2)),

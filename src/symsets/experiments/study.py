@@ -13,6 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from symsets.data.labelled import Supply
+from symsets.experiments.examples import keep_inputs, keep_outputs
 from symsets.experiments.experiment import Experiment, Preset, Settings, Source
 from symsets.experiments.group import Group
 from symsets.experiments.search import search_learning_rate
@@ -20,19 +21,18 @@ from symsets.experiments.sharing import shared
 from symsets.nn.circular import SymmetryWarning
 from symsets.saving import save
 from symsets.train.ensemble import Ensemble
-from symsets.train.evaluation import Evaluation, Network, evaluate, outputs_of
+from symsets.train.evaluation import Evaluation, Network, evaluate
 from symsets.train.files import held
 from symsets.train.fitting import Fitted, fit
 from symsets.train.plan import Plan
 from symsets.train.processes import is_first
 from symsets.train.records import Record, device_name, write_json, write_records
-from symsets.train.runs import RunDirectory, claim_directory, write_arrays
+from symsets.train.runs import RunDirectory, claim_directory
 
 __all__ = ["Study", "Watch", "all_records"]
 
 SEARCH_SIZE, SEARCH_EPOCHS = 3000, 5
 STEPS_PER_VALIDATION = 40
-NUM_EXAMPLES = 4  # test sets whose outputs are kept for the report
 
 Watch = Callable[[int, float], None]
 """Called with the number of finished epochs and the mean validation metric."""
@@ -372,17 +372,13 @@ class Study:
         for setting in self.preset.settings:
             path = self.out / "examples" / f"{self._slug(setting) or 'sets'}.npz"
             if not path.exists() and is_first():
-                x, y = self.sets(setting, "test").part(0, NUM_EXAMPLES)
-                targets = y._asdict() if hasattr(y, "_asdict") else {"target": y}
-                arrays = {"x": x, **targets, **self.experiment.keep_more(self.source)}
-                write_arrays(path, {name: _half(array) for name, array in arrays.items()})
+                more = self.experiment.keep_more(self.source)
+                keep_inputs(path, self.sets(setting, "test"), more)
 
-    @torch.no_grad()
     def _keep_outputs(self, run: RunDirectory, setting: str, network: Network) -> None:
         """Keep what a network makes of these sets, if not all outputs are kept anyway."""
         if not self.experiment.task.keep_outputs:
-            x, _ = self.sets(setting, "test").part(0, NUM_EXAMPLES)
-            write_arrays(run.path / "examples.npz", {"output": _half(outputs_of(network)(x)[0])})
+            keep_outputs(run.path / "examples.npz", self.sets(setting, "test"), network)
 
     def write_results(self) -> list[Record]:
         """Write the records of all finished runs, if there are any, and return them."""
@@ -390,10 +386,6 @@ class Study:
             if records := all_records(self.out):
                 write_records(self.out / "results.json", records)
         return records
-
-
-def _half(x: Tensor) -> Tensor:
-    return x.half() if x.is_floating_point() else x
 
 
 def _without(record: Record, *names: str) -> dict[str, Any]:

@@ -17,14 +17,13 @@ from typing import Any
 
 import lightning as L
 import torch
-from lightning.pytorch.plugins.io import CheckpointIO
 from torch import Tensor, nn
 from torch.utils.data import DataLoader
 
 from symsets.data.labelled import Supply
+from symsets.train.checkpoints import AtomicIO, Checkpoint
 from symsets.train.ensemble import Ensemble
 from symsets.train.evaluation import Evaluation, evaluate
-from symsets.train.files import written_whole
 from symsets.train.metrics import Task
 from symsets.train.plan import Plan
 from symsets.train.processes import distributed_options
@@ -261,56 +260,6 @@ class _Fit(L.LightningModule):
         self.fitted = [Fitted(**state) for state in checkpoint["fitted"]]
 
 
-class _Checkpoint(L.Callback):
-    """Save everything after each validation, where that takes less than a tenth of the time.
-
-    Args:
-        path: The file.
-        every: Epochs between validations.
-    """
-
-    FREE = 2.0  # seconds that may be spent on it in any case
-
-    def __init__(self, path: Path, every: int) -> None:
-        self.path = path
-        self.every = every
-        self._started = time.perf_counter()
-        self._spent = 0.0
-
-    def on_train_epoch_end(self, trainer: L.Trainer, pl_module: L.LightningModule) -> None:
-        now = time.perf_counter()
-        dear = self._spent > max(self.FREE, 0.1 * (now - self._started))
-        if dear or (trainer.current_epoch + 1) % self.every:
-            return
-        trainer.save_checkpoint(self.path)
-        self._spent += time.perf_counter() - now
-
-
-class _AtomicIO(CheckpointIO):
-    """Write checkpoints whole or not at all, and execute nothing when reading them."""
-
-    def save_checkpoint(self, checkpoint: Any, path: Any, storage_options: Any = None) -> None:
-        with written_whole(Path(path)) as part:
-            torch.save(checkpoint, part)
-
-    def load_checkpoint(
-        self, path: Any, map_location: Any = None, weights_only: bool | None = None
-    ) -> Any:
-        try:
-            found = torch.load(path, map_location=map_location, weights_only=True)
-            if "fitted" not in found:
-                raise ValueError("it is of something else")
-            return found
-        except Exception as error:
-            raise ValueError(
-                f"checkpoint {path} cannot be read ({type(error).__name__}): delete it to start "
-                "this run anew"
-            ) from error
-
-    def remove_checkpoint(self, path: Any) -> None:
-        Path(path).unlink(missing_ok=True)
-
-
 def fit(
     networks: Sequence[nn.Module],
     seeds: Sequence[int],
@@ -364,9 +313,9 @@ def fit(
             accelerator="gpu" if target.type == "cuda" else target.type,
             devices=options.pop("devices", [target.index or 0] if target.type == "cuda" else 1),
             max_epochs=plan.epochs,
-            callbacks=[_Checkpoint(path, plan.validate_every)] if path else [],
+            callbacks=[Checkpoint(path, plan.validate_every)] if path else [],
             check_val_every_n_epoch=plan.validate_every,
-            plugins=[_AtomicIO()],
+            plugins=[AtomicIO()],
             logger=False,
             enable_checkpointing=False,
             enable_progress_bar=False,

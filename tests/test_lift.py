@@ -1,6 +1,7 @@
 import copy
 import io
 import threading
+import warnings
 
 import pytest
 import torch
@@ -990,3 +991,25 @@ def test_further_arguments_are_rows():
     torch.testing.assert_close(net(x, rows) - net(x, 0 * rows), rows.unflatten(0, (2, 3)))
     with pytest.raises(TypeError, match="must be rows, one per element, got RaggedSets"):
         net(x, RaggedSets(rows, [3, 3]))
+
+
+class Reads(nn.Module):
+    """A network that reads the weights of one of its layers, as windowed attention does."""
+
+    def __init__(self):
+        super().__init__()
+        self.first, self.second = nn.Linear(3, 4), nn.Linear(4, 2)
+
+    def forward(self, x):
+        return F.linear(self.first(x), self.second.weight, self.second.bias)
+
+
+def test_the_first_call_names_layers_that_the_network_does_not_call():
+    lifted, x = lift(Reads()), torch.randn(2, 3, 3)
+    with pytest.warns(UserWarning, match=r"did not reach the lifted layers \['second'\].*where="):
+        lifted(x)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        lifted(x)
+        lift(Reads(), where=["first"])(x)
+        lift(Net())(torch.randn(2, 3, 2, 8))

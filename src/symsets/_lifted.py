@@ -19,7 +19,7 @@ from torch import Tensor, nn
 from symsets.nn.base import AdditiveSetLayer, add_message
 from symsets.sets import RaggedSets
 
-__all__ = ["Binding", "Bound", "Gate", "add_hearing", "hears", "message_names"]
+__all__ = ["Binding", "Bound", "Gate", "add_hearing", "hears", "message_names", "uncalled"]
 
 if TYPE_CHECKING:
     _Layer = nn.Module
@@ -28,10 +28,17 @@ else:
 
 
 class Bound(NamedTuple):
-    """The batch of sets that a lifted network is working on."""
+    """The batch of sets that a lifted network is working on.
+
+    Attributes:
+        total: The number of elements.
+        unfold: Makes sets of rows.
+        called: Collects the names of lifted layers that are called, if wanted.
+    """
 
     total: int
     unfold: Callable[[Any], Any]
+    called: set[str] | None = None
 
 
 class Binding:
@@ -117,6 +124,8 @@ class _Hearing(_Layer):
             raise RuntimeError(
                 f"layer {self._name!r} belongs to a lifted network: call the network, not the layer"
             )
+        if bound.called is not None:
+            bound.called.add(self._name)
         x, *extra = self._in_order(args, kwargs)
         if x.shape[0] != bound.total:
             raise ValueError(
@@ -187,8 +196,21 @@ def hears(module: nn.Module) -> bool:
 
 def message_names(model: nn.Module, binding: Binding) -> set[str]:
     """Return the names of all state that lifting has added to ``model``."""
-    modules = model.named_modules(remove_duplicate=False)
-    lifted = [(n, m) for n, m in modules if isinstance(m, _Hearing) and m._binding is binding]
     return {
-        key for n, m in lifted for key in m.message.state_dict(prefix=f"{n}.message.".lstrip("."))
+        key
+        for name, layer in _listeners(model, binding)
+        for key in layer.message.state_dict(prefix=f"{name}.message.".lstrip("."))
     }
+
+
+def uncalled(model: nn.Module, binding: Binding, called: set[str]) -> list[str]:
+    """Return the names of lifted layers that are not among those ``called``."""
+    names = (layer._name for _, layer in _listeners(model, binding))
+    return [name for name in dict.fromkeys(names) if name not in called]
+
+
+def _listeners(model: nn.Module, binding: Binding) -> Iterator[tuple[str, _Hearing]]:
+    """Go through the layers that ``binding`` serves, by all their names."""
+    for name, module in model.named_modules(remove_duplicate=False):
+        if isinstance(module, _Hearing) and module._binding is binding:
+            yield name, module

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import copy
+import warnings
 from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
+import torch
 from torch import Tensor, nn
 from torch.nn.modules.lazy import LazyModuleMixin
 from torch.nn.utils import parametrize
 from torch.utils import _pytree as pytree
 
-from symsets._lifted import Binding, Bound, Gate, add_hearing, hears, message_names
+from symsets._lifted import Binding, Bound, Gate, add_hearing, hears, message_names, uncalled
 from symsets.nn._parts import check_elements, zeroed
 from symsets.nn.attention import SetAttention
 from symsets.nn.base import AdditiveSetLayer, SetModule
@@ -50,6 +52,7 @@ def lift(
     linear maps learn to look at the whole set. What they take from it starts at zero, so at first
     each element gets exactly what the original gave it. They learn it also where the original is
     frozen. Activation checkpointing, threads and ``torch.compile`` work as they do for the model.
+    Layers whose weights the model reads without calling them hear nothing; the first call warns.
 
     Args:
         model: Any network that treats the rows of its batch one by one. It is not changed.
@@ -111,6 +114,7 @@ class Lifted(SetModule):
         self.scheme = scheme
         self.training = model.training
         self._binding = binding
+        self._watched = False  # from the first call on
 
     def extra_repr(self) -> str:
         """Show the scheme."""
@@ -124,10 +128,25 @@ class Lifted(SetModule):
                 "further arguments must be rows, one per element, got RaggedSets: pass its elements"
             )
         rows, unfold = fold(x)
-        bound = Bound(rows.shape[0] if isinstance(rows, Tensor) else len(rows), unfold)
+        total = rows.shape[0] if isinstance(rows, Tensor) else len(rows)
+        watch = not self._watched and not torch.compiler.is_compiling()
+        bound = Bound(total, unfold, called=set() if watch else None)
         with self._binding.active(bound):
             output = self.model(rows, *args, **kwargs)
+        if bound.called is not None:
+            self._watched = True
+            self._name_silent(bound.called)
         return pytree.tree_map(lambda out: self._unfold(out, bound), output)
+
+    def _name_silent(self, called: set[str]) -> None:
+        """Warn of layers that the network does not call: their messages are never heard."""
+        if silent := uncalled(self.model, self._binding, called):
+            warnings.warn(
+                f"this call did not reach the lifted layers {_shortened(silent)}, so they hear "
+                "nothing from the set: some networks read the weights of a layer instead. Leave "
+                "them out with where=, or lift a block around them",
+                stacklevel=2,
+            )
 
     def _unfold(self, output: Any, bound: Bound) -> Any:
         if not isinstance(output, Tensor):

@@ -2,34 +2,29 @@
 
 from __future__ import annotations
 
-import math
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import nn
 
-from symsets.data.labelled import Supply
-from symsets.experiments.examples import keep_inputs, keep_outputs
+from symsets.experiments.bench import Bench, conditions
 from symsets.experiments.experiment import Experiment, Preset, Settings, Source
 from symsets.experiments.group import Group
 from symsets.experiments.search import search_learning_rate
 from symsets.experiments.sharing import shared
 from symsets.nn.circular import SymmetryWarning
 from symsets.saving import save
-from symsets.train.ensemble import Ensemble
-from symsets.train.evaluation import Evaluation, Network, evaluate
-from symsets.train.files import held
 from symsets.train.fitting import Fitted, fit
 from symsets.train.plan import Plan
 from symsets.train.processes import is_first
-from symsets.train.records import Record, device_name, write_json, write_records
+from symsets.train.records import Record
 from symsets.train.runs import RunDirectory, claim_directory
 
-__all__ = ["Study", "Watch", "all_records"]
+__all__ = ["Study", "Watch"]
 
 SEARCH_SIZE, SEARCH_EPOCHS = 3000, 5
 STEPS_PER_VALIDATION = 40
@@ -38,7 +33,7 @@ Watch = Callable[[int, float], None]
 """Called with the number of finished epochs and the mean validation metric."""
 
 
-class Study:
+class Study(Bench):
     """All runs of an experiment in one directory.
 
     Several processes, on one machine or on several that share a disk, may work at one study: each
@@ -67,13 +62,7 @@ class Study:
         data: str = "",
         together: bool = False,
     ) -> None:
-        self.experiment = experiment
-        self.data = data
-        self.out = out
-        self.preset = preset
-        self.settings = settings
-        self.source = source
-        self.device = device
+        super().__init__(experiment, out, preset, settings, source, device, data=data)
         self.together = together
         if is_first():
             configuration = {
@@ -83,7 +72,6 @@ class Study:
             }
             claim_directory(out, configuration)
         self.groups = self._open_groups()
-        self._sets: dict[tuple[str, str], Supply] = {}
 
     def _open_groups(self) -> list[Group]:
         """Return the groups that still have to run, the largest training sets first."""
@@ -123,27 +111,6 @@ class Study:
 
     def _run_of(self, group: Group, seed: int) -> RunDirectory:
         return self.run(group.setting, group.model, group.train_size, seed)
-
-    def _slug(self, *words: str) -> str:
-        """Return the name of a directory."""
-        return "-".join(word for word in (self.data, *words) if word)
-
-    def run(self, setting: str, model: str, train_size: int, seed: int) -> RunDirectory:
-        """Return the directory of one run."""
-        recipe = self.settings.recipe
-        name = self._slug(setting, model, recipe, str(train_size), f"seed{seed}")
-        return RunDirectory(self.out / "runs" / name)
-
-    def sets(self, setting: str, split: str) -> Supply:
-        """Return the sets of a split, made once, on the device."""
-        if (setting, split) not in self._sets:
-            size = max(self.preset.train_sizes) if split == "train" else self.preset.test_size
-            seed = 3 * self.settings.data_seed + ("test", "val", "train").index(split)
-            sets = self.experiment.make_sets(self.source, setting, split, size, self.device, seed)
-            double = self.settings.precision == "float64"
-            moved = sets.to(self.device, torch.float64 if double else None)
-            self._sets[setting, split] = moved
-        return self._sets[setting, split]
 
     def network(self, setting: str, model: str, seed: int) -> nn.Module:
         """Return a freshly initialised network."""
@@ -254,26 +221,14 @@ class Study:
     def _finish(
         self, group: Group, seed: int, network: nn.Module, fitted: Fitted, plan: Plan
     ) -> list[Record]:
-        task, test = self.experiment.task, self.sets(group.setting, "test")
-        run = self._run_of(group, seed)
-        found = None
+        run, found = self._run_of(group, seed), None
         if not fitted.failed and fitted.best:  # no epoch is best if all metrics are NaN
             dtype = torch.float64 if plan.precision == "float64" else torch.float32
             network.to(self.device, dtype).load_state_dict(fitted.best)  # no digit is lost
-            ensemble = Ensemble([network])
-            found = evaluate(
-                ensemble,
-                test,
-                task,
-                precision=plan.precision,
-                batch_size=plan.evaluation_batch,
-            )[0]
-            found.values.update(self._by_part(found, test))
-            found.values.update(self._more(network, group.setting))
+            found = self.measure(run, group.setting, network, plan.precision, plan.evaluation_batch)
             arguments: dict[str, Any] = network.arguments  # type: ignore[assignment]
             save(run.path, self.experiment.network, arguments, network.state_dict())
-            self._keep_outputs(run, group.setting, ensemble)
-        record = self._record(
+        record = self.record(
             group.setting,
             group.model,
             scheme=group.model,
@@ -284,115 +239,9 @@ class Study:
             seconds=round(fitted.seconds / len(group.seeds), 2),
         )
         configuration = {
-            **_without(record, "metric", "value", "split"),
+            **conditions(record),
             **asdict(plan),
             "data_seed": self.settings.data_seed,
             "seeds_together": list(group.seeds),
         }
-        return self._write(run, record, configuration, fitted.curves, found)
-
-    def _record(self, setting: str, model: str, **more: Any) -> Record:
-        """Return what all records of a run have in common; metric and value are still to come."""
-        return Record(
-            experiment=self.experiment.name,
-            model=model,
-            metric="",
-            value=math.nan,
-            recipe=self.settings.recipe,
-            setting=setting,
-            data=self.source.name,
-            preset=self.settings.preset,
-            device=device_name(self.device),
-            **more,
-        )
-
-    def _by_part(self, found: Evaluation, test: Supply) -> dict[str, Tensor]:
-        """Take the first metric apart: ``accuracy/<part>``."""
-        name = self.experiment.task.metric.name
-        parts = self.experiment.parts_of(test)
-        return {f"{name}/{part}": found.values[name][which] for part, which in parts.items()}
-
-    def _more(self, network: nn.Module, setting: str) -> dict[str, Tensor]:
-        """Measure what only this experiment asks for."""
-        measure = self.experiment.measure_more
-        if measure is None:
-            return {}
-        return measure(network, self.source, setting, self.preset.test_size, self.device)
-
-    def _write(
-        self,
-        run: RunDirectory,
-        record: Record,
-        configuration: dict[str, Any],
-        curves: Sequence[Mapping[str, float]],
-        found: Evaluation | None,
-    ) -> list[Record]:
-        names = found.values if found else [m.name for m in self.experiment.task.metrics]
-        records = [
-            replace(record, metric=name, value=found.mean(name) if found else math.nan)
-            for name in names
-        ]
-        arrays: dict[str, Tensor] = {}
-        if found is not None:
-            arrays = dict(found.values)
-            if isinstance(found.outputs, Tensor) and found.targets is not None:
-                arrays |= {"output": found.outputs, "target": found.targets}
-        run.write(configuration, curves, arrays, records)
-        return records
-
-    def run_baselines(self) -> list[Record]:
-        """Measure what needs no training, once for each setting."""
-        records = []
-        for setting in self.preset.settings:
-            for name, baseline in self.experiment.baselines.items():
-                run = RunDirectory(self.out / "runs" / self._slug(setting, name))
-                if run.finished or not is_first():
-                    continue
-                test = self.sets(setting, "test")
-                found = evaluate(baseline, test, self.experiment.task, batch_size=64)[0]
-                self._keep_outputs(run, setting, baseline)
-                record = self._record(setting, name)
-                configuration = _without(record, "metric", "value", "split")
-                records += self._write(run, record, configuration, [], found)
-        if records:
-            self.write_results()
-        return records
-
-    def measure_source(self) -> None:
-        """Measure what concerns the data alone, once."""
-        for name, measure in self.experiment.measure_source.items():
-            path = self.out / f"{'-'.join(filter(None, (name, self.data)))}.json"
-            if not path.exists() and is_first():
-                write_json(path, measure(self.source))
-
-    def keep_inputs(self) -> None:
-        """Keep the first test sets of every setting, for a report that shows them."""
-        if not self.data:  # signals: nothing that one could look at
-            return
-        for setting in self.preset.settings:
-            path = self.out / "examples" / f"{self._slug(setting) or 'sets'}.npz"
-            if not path.exists() and is_first():
-                more = self.experiment.keep_more(self.source)
-                keep_inputs(path, self.sets(setting, "test"), more)
-
-    def _keep_outputs(self, run: RunDirectory, setting: str, network: Network) -> None:
-        """Keep what a network makes of these sets, if not all outputs are kept anyway."""
-        if not self.experiment.task.keep_outputs:
-            keep_outputs(run.path / "examples.npz", self.sets(setting, "test"), network)
-
-    def write_results(self) -> list[Record]:
-        """Write the records of all finished runs, if there are any, and return them."""
-        with held(self.out / "results.lock"):  # else an older list might overwrite a newer one
-            if records := all_records(self.out):
-                write_records(self.out / "results.json", records)
-        return records
-
-
-def _without(record: Record, *names: str) -> dict[str, Any]:
-    return {name: value for name, value in asdict(record).items() if name not in names}
-
-
-def all_records(out: Path) -> list[Record]:
-    """Return the records of all finished runs."""
-    directories = [RunDirectory(path) for path in sorted((out / "runs").glob("*"))]
-    return [record for run in directories if run.finished for record in run.records()]
+        return self.write(run, record, configuration, fitted.curves, found)

@@ -307,7 +307,9 @@ def _score(records: Sequence[Record]) -> Score:
 
 def _test_sets(record: Record) -> int:
     """Return how many sets a value was measured on, 0 if that is not known."""
-    try:
+    if record.test_size:
+        return record.test_size
+    try:  # older records do not say it
         experiment = import_module(f"symsets.experiments.{record.experiment}").EXPERIMENT
         return experiment.presets[record.preset].test_size if record.split == "test" else 0
     except (ImportError, AttributeError, KeyError):  # somebody's own experiment or preset

@@ -93,6 +93,7 @@ class Record:
     epochs: int = 0
     seed: int = 0
     split: str = "test"
+    test_size: int = 0
     parameters: int = 0
     seconds: float = 0.0
     device: str = "cpu"

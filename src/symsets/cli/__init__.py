@@ -14,6 +14,7 @@ from rich.text import Text
 from symsets._version import __version__
 from symsets.cli import run
 from symsets.cli.common import console, show_report, user_errors
+from symsets.cli.evaluate import evaluate
 from symsets.cli.pack import pack
 
 __all__ = ["app", "main"]
@@ -117,6 +118,7 @@ def data(
                     console.print(Padding(Text(entry.note), (0, 0, 1, 11)))
 
 
+app.command()(evaluate)
 app.command()(pack)
 
 

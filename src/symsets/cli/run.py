@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -205,11 +204,12 @@ def _run(
 ) -> None:
     from symsets import report
     from symsets.experiments.describe import announcement, make_study
+    from symsets.experiments.experiment import find_experiment
     from symsets.experiments.imported import import_file
 
     with user_errors(interrupted="interrupted; the same command continues where it was"):
         checked_device(device)
-        experiment = import_module(f"symsets.experiments.{name}").EXPERIMENT
+        experiment = find_experiment(name)
         out = out or Path("runs") / f"{name}-{preset}"
         taken = (*experiment.models, *experiment.baselines)
         imported = import_file(import_, taken=taken) if import_ else None

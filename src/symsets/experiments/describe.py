@@ -16,7 +16,7 @@ from symsets.experiments.study import Study
 from symsets.nn.registry import is_scheme, schemes
 from symsets.train.plan import Plan
 
-__all__ = ["announcement", "make_study"]
+__all__ = ["announcement", "data_slug", "make_study", "plain"]
 
 
 def make_study(
@@ -76,7 +76,7 @@ def make_study(
 
 def _refuse_namesakes(out: Path, slug: str, name: str) -> None:
     """Refuse a study with runs on other data of the same name: tables could not tell them apart."""
-    same_name = re.compile(rf"{re.escape(_plain(name))}(_[0-9a-f]{{5}})?-")
+    same_name = re.compile(rf"{re.escape(plain(name))}(_[0-9a-f]{{5}})?-")
     for run in (out / "runs").glob("*"):
         if slug and same_name.match(run.name) and not run.name.startswith(f"{slug}-"):
             raise ValueError(
@@ -85,13 +85,14 @@ def _refuse_namesakes(out: Path, slug: str, name: str) -> None:
             )
 
 
-def _plain(name: str) -> str:
+def plain(name: str) -> str:
+    """Return a name as it may stand in that of a file."""
     return re.sub(r"[^\w.]+", "_", name)
 
 
 def data_slug(data: str, source: Source) -> str:
     """Return a name for data; folders and packs of one name but other contents get others."""
-    slug = _plain(source.name)
+    slug = plain(source.name)
     path = _path_of(data, source)
     return f"{slug}_{int(2**20 * fraction(_contents(path))):05x}" if path else slug
 

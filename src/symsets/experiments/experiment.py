@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
+from importlib import import_module
 from typing import Any, Protocol
 
 from torch import Tensor, nn
@@ -13,8 +14,17 @@ from symsets.data.labelled import Supply
 from symsets.train.metrics import Task
 from symsets.train.plan import Plan
 
-__all__ = ["RECIPES", "Experiment", "Preset", "Settings", "Source"]
+__all__ = [
+    "EXPERIMENTS",
+    "RECIPES",
+    "Experiment",
+    "Preset",
+    "Settings",
+    "Source",
+    "find_experiment",
+]
 
+EXPERIMENTS = ("signals", "quality", "colors", "bursts", "frames", "shapes", "views")
 RECIPES = ("ours", "published")
 
 
@@ -139,3 +149,11 @@ class Experiment:
     )
     relative_cost: Mapping[str, float] = field(default_factory=dict)
     default_data: str = ""
+
+
+def find_experiment(name: str) -> Experiment:
+    """Return an experiment by its name."""
+    if name not in EXPERIMENTS:
+        raise ValueError(f"experiment must be one of {list(EXPERIMENTS)}, got {name!r}")
+    experiment: Experiment = import_module(f"symsets.experiments.{name}").EXPERIMENT
+    return experiment

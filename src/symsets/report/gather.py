@@ -9,10 +9,10 @@ import statistics
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from symsets.experiments.experiment import find_experiment
 from symsets.experiments.published import METRICS
 from symsets.report.metrics import Metric, metric
 from symsets.report.models import rank
@@ -310,7 +310,7 @@ def _test_sets(record: Record) -> int:
     if record.test_size:
         return record.test_size
     try:  # older records do not say it
-        experiment = import_module(f"symsets.experiments.{record.experiment}").EXPERIMENT
-        return experiment.presets[record.preset].test_size if record.split == "test" else 0
-    except (ImportError, AttributeError, KeyError):  # somebody's own experiment or preset
+        presets = find_experiment(record.experiment).presets
+        return presets[record.preset].test_size if record.split == "test" else 0
+    except (ValueError, KeyError):  # somebody's own experiment or preset
         return 0

@@ -1,0 +1,68 @@
+"""``symsets evaluate STUDY --data DATA``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.progress import Progress
+
+from symsets.cli.common import console, show_report, user_errors
+from symsets.train.records import checked_device
+
+__all__ = ["evaluate"]
+
+
+def evaluate(
+    study: Annotated[Path, typer.Argument(help="The directory of a study, with its networks.")],
+    data: Annotated[
+        str, typer.Option(help="A folder, a packed .npz, or a name that `symsets data` lists.")
+    ],
+    models: Annotated[
+        str | None, typer.Option(help="Models to test, joined by commas; all if left out.")
+    ] = None,
+    sets: Annotated[
+        int | None, typer.Option(min=1, help="Number of test sets; as in the study if left out.")
+    ] = None,
+    out: Annotated[Path | None, typer.Option(help="Where to write, a folder of its own.")] = None,
+    device: Annotated[str, typer.Option(help="Where to compute, such as cpu or cuda.")] = "cpu",
+    import_: Annotated[
+        Path | None,
+        typer.Option("--import", help="A Python file to run first; it may register a scheme."),
+    ] = None,
+) -> None:
+    """Test the trained networks of a study on other data, and show what they make of them.
+
+    The test split of the data is used. Networks that have been tested are not tested again.
+    """
+    from symsets import report
+    from symsets.experiments.imported import import_file
+    from symsets.experiments.transfer import make_transfers
+
+    with user_errors(interrupted="interrupted; the same command continues where it was"):
+        checked_device(device)
+        if import_ is not None:
+            import_file(import_)
+        transfers = make_transfers(study, data, out, models=models, num_sets=sets, device=device)
+        for transfer in transfers:
+            bench, networks = transfer.bench, transfer.open()
+            console.print(
+                f"{bench.experiment.name} on {bench.name}: {bench.preset.test_size:,} test sets, "
+                f"{len(networks)} of {len(transfer.networks)} networks to go, on {device}",
+                soft_wrap=True,
+            )
+            bench.keep_inputs()
+            bench.run_baselines()
+            with Progress(console=console) as progress:
+                task = progress.add_task("", total=len(networks))
+                for trained in networks:
+                    progress.update(task, description=trained.name)
+                    transfer.test(trained)
+                    progress.advance(task)
+        console.print()
+        bench = transfers[0].bench
+        bench.write_results()
+        if skipped := getattr(bench.source, "skipped", None):
+            console.print(f"of the files of {bench.source.name}: {skipped}\n")
+        show_report(report.write([bench.out]))

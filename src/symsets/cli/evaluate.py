@@ -25,6 +25,9 @@ def evaluate(
     sets: Annotated[
         int | None, typer.Option(min=1, help="Number of test sets; as in the study if left out.")
     ] = None,
+    everything: Annotated[
+        bool, typer.Option("--all", help="Test on all of the data, not on their test split alone.")
+    ] = False,
     out: Annotated[Path | None, typer.Option(help="Where to write, a folder of its own.")] = None,
     device: Annotated[str, typer.Option(help="Where to compute, such as cpu or cuda.")] = "cpu",
     import_: Annotated[
@@ -34,7 +37,8 @@ def evaluate(
 ) -> None:
     """Test the trained networks of a study on other data, and show what they make of them.
 
-    The test split of the data is used. Networks that have been tested are not tested again.
+    The test split of the data is used, or with --all everything, if none of it was used in
+    training. Networks that have been tested are not tested again.
     """
     from symsets import report
     from symsets.experiments.imported import import_file
@@ -44,7 +48,9 @@ def evaluate(
         checked_device(device)
         if import_ is not None:
             import_file(import_)
-        transfers = make_transfers(study, data, out, models=models, num_sets=sets, device=device)
+        transfers = make_transfers(
+            study, data, out, models=models, num_sets=sets, everything=everything, device=device
+        )
         for transfer in transfers:
             bench, networks = transfer.bench, transfer.open()
             console.print(

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from symsets.data.folders import STUDY
+from symsets.data.splits import SPLITS
 from symsets.experiments import words
 from symsets.experiments.bench import Bench, conditions
 from symsets.experiments.describe import data_slug, plain
@@ -123,6 +124,7 @@ def make_transfers(
     *,
     models: str | None = None,
     num_sets: int | None = None,
+    everything: bool = False,
     device: str = "cpu",
 ) -> list[Transfer]:
     """Return the tests that a user described in words, one for each data trained on.
@@ -133,6 +135,7 @@ def make_transfers(
         out: Where to write; a folder below ``runs`` if left out.
         models: Words for models, joined by commas; all if left out.
         num_sets: Number of test sets; that of the study's preset if left out.
+        everything: Whether all of the data are for the test, not their test split alone.
         device: Where to compute.
     """
     told = _read(study / STUDY, "experiment", "preset", "recipe")
@@ -147,6 +150,10 @@ def make_transfers(
     preset = replace(preset, settings=used, test_size=num_sets or preset.test_size)
     experiment.check_source(source, preset)
     slug, settings = data_slug(data, source), Settings(told["preset"], told["recipe"])
+    tested_on = source.name
+    if everything:
+        _take_everything(source, [t for t in networks if t.path.name.startswith(f"{slug}-")])
+        slug, tested_on = f"{slug}_all", f"{source.name} (all)"
     out = out or Path("runs") / f"{study.resolve().name}-on-{plain(source.name)}"
     same = {"preset": settings.preset, "recipe": settings.recipe, "test_size": preset.test_size}
     claim_directory(out, {"experiment": experiment.name, "evaluated_on": slug, **same})
@@ -160,11 +167,24 @@ def make_transfers(
             source,
             device,
             data=f"{slug}_after_{plain(before)}",
-            name=f"{source.name}, trained on {before}",
+            name=f"{tested_on}, trained on {before}",
         )
         chosen = tuple(trained for trained in networks if str(trained.config["data"]) == before)
         transfers.append(Transfer(bench, chosen))
     return transfers
+
+
+def _take_everything(source: Any, trained_on_it: Sequence[Trained]) -> None:
+    """Make all files of a source its test split."""
+    if not hasattr(source, "files"):
+        raise ValueError(f"all is for data in files, got {source.name}: leave it out")
+    if trained_on_it:
+        raise ValueError(
+            f"all must not be asked of data that {trained_on_it[0].name} was trained on: leave it "
+            "out, and the test split is used"
+        )
+    files = [file for split in reversed(SPLITS) for file in source.files[split]]
+    source.files = {split: files if split == "test" else [] for split in SPLITS}
 
 
 def _read(path: Path, *needed: str) -> dict[str, Any]:

@@ -271,3 +271,21 @@ def test_an_error_is_better_when_lower():
 def test_durations_read_well():
     shown = [duration(s) for s in (0.42, 2, 42, 119, 200, 5400)]
     assert shown == ["0.42 s", "2.0 s", "42 s", "119 s", "3.3 min", "1.5 h"]
+
+
+@pytest.mark.parametrize(
+    ("counts", "told"),
+    [((1234, 1234), "test split (1,234 sets)"), ((0, 0), "test split;"), ((5, 7), "test split;")],
+)
+def test_the_number_of_test_sets_is_told_where_all_agree(tmp_path, counts, told):
+    base = {"experiment": "colors", "metric": "mae", "value": 1.0}
+    models = zip(("dss-sum", "grey"), counts, strict=True)
+    records = [Record(model=model, test_size=num, **base) for model, num in models]
+    write_records(tmp_path / "results.json", records)
+    assert told in results_table(gather([tmp_path]).comparisons[0]).caption
+
+
+def test_a_share_of_few_test_sets_is_uncertain(tmp_path):
+    base = {"experiment": "frames", "model": "dss-sum", "metric": "accuracy", "value": 0.5}
+    write_records(tmp_path / "results.json", [Record(test_size=25, preset="paper", **base)])
+    assert gather([tmp_path]).comparisons[0].score("dss-sum").error == pytest.approx(0.1)

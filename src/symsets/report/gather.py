@@ -60,6 +60,7 @@ class Score:
         parameters: Of the network, 0 if not known.
         seconds: The mean time of a run, 0 if not known.
         epochs: The mean number of epochs of a run, 0 if not known.
+        test_sets: How many sets a value was measured on, as the records say; 0 if they do not.
         share_of: How many test sets a value is a share of; 0 if it is none, or that is not known.
     """
 
@@ -68,6 +69,7 @@ class Score:
     parameters: int = 0
     seconds: float = 0.0
     epochs: float = 0.0
+    test_sets: int = 0
     share_of: int = 0
 
     @property
@@ -301,6 +303,7 @@ def _score(records: Sequence[Record]) -> Score:
         parameters=max(r.parameters for r in records),
         seconds=known_mean(r.seconds for r in finished),
         epochs=known_mean(r.epochs for r in finished),
+        test_sets=records[0].test_size,
         share_of=_test_sets(records[0]) if records[0].metric == "accuracy" else 0,
     )
 

@@ -174,7 +174,7 @@ def _caption(comparison: Comparison) -> str:
     c, sizes, metrics = comparison.condition, comparison.sizes, comparison.metrics
     parts = [
         metrics[0].header if len(metrics) == 1 else "",
-        f"{c.split} split",
+        f"{c.split} split{_test_sets(comparison)}",
         "mean ± standard deviation over initialisations",
         "bold: best" if any(m.better for m in metrics) else "",
         _chance(comparison),
@@ -191,6 +191,13 @@ def _caption(comparison: Comparison) -> str:
         text += f" The paper prints no numbers for {this}"
         text += ", but makes claims." if claims(c.experiment) else "."
     return text
+
+
+def _test_sets(comparison: Comparison) -> str:
+    """Say how many test sets there were, where all records agree on it."""
+    first = comparison.metrics[0].name
+    counts = {s.test_sets for (_, name, _), s in comparison.scores.items() if name == first}
+    return f" ({num:,} sets)" if len(counts) == 1 and (num := counts.pop()) else ""
 
 
 def _chance(comparison: Comparison) -> str:

@@ -14,7 +14,7 @@ import symsets
 from symsets.cli import app
 from symsets.data import image_source
 from symsets.data.colors import ColorSets
-from symsets.experiments import colors
+from symsets.experiments import colors, shapes
 from symsets.experiments.bench import all_records
 from symsets.experiments.describe import data_slug, make_study
 from symsets.experiments.transfer import Trained, make_transfers, setting_on, trained_networks
@@ -180,3 +180,16 @@ def test_what_is_no_study_gets_a_sentence(study, photos, tmp_path):
         weights.unlink()
     with pytest.raises(ValueError, match="study with trained networks"):
         trained_networks(study)
+
+
+def test_networks_for_graphs_get_the_graph_of_the_other_data(tmp_path, monkeypatch):
+    preset = shapes.PRESETS["smoke"]
+    tiny = replace(preset, models=("dss-sum",), settings=("graphs",), train_sizes=(2,), epochs=(1,))
+    monkeypatch.setitem(shapes.PRESETS, "smoke", replace(tiny, test_size=2, width=0.05))
+    made = make_study(shapes.EXPERIMENT, tmp_path / "study", preset="smoke")
+    for group in made.take_groups():
+        made.run_group(group, lambda epoch, value: None)
+    (transfer,) = make_transfers(tmp_path / "study", made.experiment.default_data, tmp_path / "out")
+    transfer.test(transfer.networks[0])
+    before, after = (all_records(tmp_path / name)[0].value for name in ("study", "out"))
+    assert after == before

@@ -15,7 +15,9 @@ __all__ = ["evaluate"]
 
 
 def evaluate(
-    study: Annotated[Path, typer.Argument(help="The directory of a study, with its networks.")],
+    study: Annotated[
+        Path, typer.Argument(metavar="STUDY", help="The directory of a study, with its networks.")
+    ],
     data: Annotated[
         str, typer.Option(help="A folder, a packed .npz, or a name that `symsets data` lists.")
     ],

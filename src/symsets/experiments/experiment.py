@@ -105,6 +105,8 @@ class Experiment:
         task: What is learnt and measured.
         make_network: Makes the network of a model word, a recipe, a fraction of its width, a
             setting and a source.
+        prepare: Gives a network what it needs of a source beside its sets; one that was trained on
+            other data needs it anew.
         make_plan: Says how a recipe trains, for so many epochs, at a setting.
         open_source: Opens the data that a user names, with a seed.
         make_sets: Makes the sets of a source, a setting and a split, so many, on a device; a seed
@@ -135,6 +137,7 @@ class Experiment:
     make_plan: Callable[[str, int, str], Plan]
     open_source: Callable[[str, int], Source]
     make_sets: Callable[[Any, str, str, int, str, int], Supply]
+    prepare: Callable[[nn.Module, Any], None] = lambda network, source: None
     settings_of: Callable[[Source], tuple[str, ...]] = lambda source: ("",)
     check_source: Callable[[Any, Preset], None] = lambda source, preset: None
     learning_rates: Mapping[str, float] = field(

@@ -66,9 +66,14 @@ def make_network(
         widths=scaled(channels, width),
         num_elements=NUM_FRAMES,
     )
-    if network.needs_graph:
-        network.graph = source.motions("val", 1).graph
+    prepare(network, source)
     return network
+
+
+def prepare(network: torch.nn.Module, source: MotionSource) -> None:
+    """Give a network the graph of the shapes of a source, if it needs one."""
+    if isinstance(network, ShapeNetwork) and network.needs_graph:
+        network.graph = source.motions("val", 1).graph
 
 
 def make_plan(recipe: str, epochs: int, setting: str) -> Plan:
@@ -146,6 +151,7 @@ EXPERIMENT = Experiment(
     presets=PRESETS,
     task=SELECT,
     make_network=make_network,
+    prepare=prepare,
     make_plan=make_plan,
     open_source=lambda data, seed: cast(Source, motion_source(data, seed=seed)),
     make_sets=make_sets,

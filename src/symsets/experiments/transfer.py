@@ -88,6 +88,7 @@ class Transfer:
         bench, config, run = self.bench, trained.config, self._run_of(trained)
         setting = setting_on(bench.preset.settings, trained)
         network = load(trained.path).to(bench.device)
+        bench.experiment.prepare(network, bench.source)
         batch_size = int(config.get("evaluation_batch", 64))
         found = bench.measure(run, setting, network, bench.settings.precision, batch_size)
         same = {name: config[name] for name in ("scheme", "train_size", "epochs", "seed")}
@@ -147,7 +148,8 @@ def make_transfers(
     preset = experiment.presets[words.chosen_word("preset", told["preset"], experiment.presets)]
     allowed = experiment.settings_of(source)
     used = tuple(dict.fromkeys(setting_on(allowed, trained) for trained in networks))
-    preset = replace(preset, settings=used, test_size=num_sets or preset.test_size)
+    test_size = num_sets or preset.test_size
+    preset = replace(preset, settings=used, test_size=test_size, train_sizes=(1,), epochs=(1,))
     experiment.check_source(source, preset)
     slug, settings = data_slug(data, source), Settings(told["preset"], told["recipe"])
     tested_on = source.name

@@ -1,5 +1,6 @@
 import copy
 import io
+import re
 import threading
 import warnings
 
@@ -521,7 +522,7 @@ def test_two_threads_work_on_different_sets():
 
 def test_an_error_leaves_no_binding_behind():
     net = lifted(Net())
-    with pytest.raises(ValueError, match="context must take pooled sets"):
+    with pytest.raises(ValueError, match="layer 'stem' must get elements"):
         net(dense(2, 3, 5, 8))
     with pytest.raises(RuntimeError, match="layer 'stem' belongs to a lifted network: call the"):
         net.model(dense(6, 2, 8))
@@ -903,6 +904,19 @@ def test_sets_of_another_shape_or_type_get_a_sentence(scheme):
         net(torch.zeros(2, 3, 8, 8))  # pictures instead of sets of pictures
     with pytest.raises(TypeError, match=r"torch.float32 like the Conv2d in Lifted, got torch.uint"):
         net(torch.zeros(2, 5, 3, 8, 8, dtype=torch.uint8))
+
+
+@pytest.mark.parametrize("scheme", ["dss-sum", "attention", "wreath"])
+def test_networks_with_code_of_their_own_say_what_their_layers_take(scheme):
+    net = lift(Net(), scheme=scheme)
+    for x in (torch.zeros(6, 2, 8), torch.zeros(2, 3, 5, 8)):  # no set axis; other channels
+        got = re.escape(str(tuple(x.shape[2:])))
+        with pytest.raises(
+            ValueError, match=rf"layer 'stem' must get elements \(2, L\), got {got}"
+        ):
+            net(x)
+    with pytest.raises(TypeError, match=r"torch\.float32 like the Conv1d, got torch.float64"):
+        net(torch.zeros(2, 3, 2, 8, dtype=torch.float64))
 
 
 # Layers that are not what they seem

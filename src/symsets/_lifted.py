@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import torch
 from torch import Tensor, nn
 
+from symsets.nn._parts import check_rows
 from symsets.nn.base import AdditiveSetLayer, add_message
 from symsets.sets import RaggedSets
 
@@ -132,6 +133,7 @@ class _Hearing(_Layer):
                 f"layer {self._name!r} must get one row per element, {bound.total}, got "
                 f"{x.shape[0]} (windows or tokens folded into the batch?): leave it out with where="
             )
+        check_rows(x, self, self._name)
         # The message first: a layer may change what it gets in place.
         message = self.message.message(bound.unfold(x), *extra)
         own = super().forward(*args, **kwargs)

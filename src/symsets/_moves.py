@@ -95,7 +95,8 @@ def _permute(group: PermutationGroup, generator: torch.Generator) -> Action:
     def act(x: Tensor) -> Tensor:
         if tuple(x.shape[x.ndim - len(shape) :]) != shape:
             raise ValueError(
-                f"symmetry must act on the last axes of x, got {group} for shape {tuple(x.shape)}"
+                f"symmetry must act on the last axes of an element, got {group} for "
+                f"elements of shape {tuple(x.shape[1:])}"
             )
         return x.flatten(x.ndim - len(shape))[..., inverse.to(x.device)].unflatten(-1, shape)
 

@@ -188,7 +188,9 @@ def _messenger(scheme: str, size: float) -> Messenger | None:
             f"scheme must be able to start as the original network, which {scheme!r} cannot: "
             "use dss-sum, dss-mean, dss-max, dss-median, attention, wreath or siamese"
         )
-    raise ValueError(f"scheme must be one of {schemes()}, got {scheme!r}")
+    raise ValueError(
+        f"scheme must be one of {schemes()} (or dss-power2, dss-power3, …), got {scheme!r}"
+    )
 
 
 def _silent(layer: AdditiveSetLayer, voice: str | None = None) -> AdditiveSetLayer:

@@ -120,7 +120,7 @@ def test_tensor_powers_of_products_can_keep_parts_of_an_index():
         (lambda: dimension("C4"), "source"),
         (lambda: basis(Cyclic(4), "C4"), "target"),
         (lambda: trace_dimension("C4"), "source"),
-        (lambda: EquivariantLinear("C4", 1, 1), "source"),
+        (lambda: EquivariantLinear("C4", 1, 1), "group"),
     ],
 )
 def test_names_are_not_groups_and_the_message_says_how_to_read_them(call, name):

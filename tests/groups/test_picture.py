@@ -4,7 +4,16 @@ import numpy as np
 import pytest
 
 from symsets.extras import MissingExtraError
-from symsets.groups import Cyclic, Symmetric, Trivial, basis, figure, parse, scheme_text
+from symsets.groups import (
+    Cyclic,
+    PermutationGroup,
+    Symmetric,
+    Trivial,
+    basis,
+    figure,
+    parse,
+    scheme_text,
+)
 
 
 @pytest.mark.parametrize("text", ["S5 x C4", "C4 wr S5", "S3^2", "I3", "S1"])
@@ -24,6 +33,14 @@ def test_the_title_says_what_is_drawn():
     assert "order $480$" in axes.texts[0].get_text()
     assert "8 parameters" in axes.texts[0].get_text()
     assert figure(parse("C4 wr S5")).axes[0].get_title() == r"$C_{4}\;\wr\;S_{5}$"
+
+
+def test_titles_keep_the_spaces_of_cycles_and_words():
+    ring = PermutationGroup([[*range(1, 12), 0]])
+    assert figure(ring).axes[0].get_title().startswith(r"$⟨(0\ 1\ 2\ 3\ 4\ 5\ 6\ 7\ 8\ 9\ 10\ 11)")
+    many = PermutationGroup([[*range(1, 24), 0]])
+    words = r"1\ \mathrm{permutations\ of}\ 24\ \mathrm{points}"
+    assert figure(Symmetric(2) * many).axes[0].get_title() == rf"$S_{{2}} \times ⟨{words}⟩$"
 
 
 @pytest.mark.parametrize("ending", ["png", "svg", "pdf"])

@@ -148,6 +148,8 @@ def test_wrong_arguments_are_named():
         EquivariantLinear(groups.Cyclic(3), 0, 1)
     with pytest.raises(ValueError, match="target must be an action of the same group"):
         EquivariantLinear(groups.Cyclic(3), 1, 1, target=groups.Cyclic(4))
+    with pytest.raises(TypeError, match="x must be a tensor, got ndarray"):
+        EquivariantLinear(groups.Cyclic(3), 2, 1)(np.zeros((4, 2, 3)))
 
 
 def test_printing_shows_the_signature():

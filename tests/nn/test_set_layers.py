@@ -519,7 +519,7 @@ def test_printing_a_layer_reads_like_the_mathematics(layer, formula):
         (
             lambda: set_layer("dss-sun", nn.Linear, 2, 2),
             ValueError,
-            r"scheme must be one of \['aittala', .*\], got 'dss-sun'",
+            r"scheme must be one of \['aittala', .*\] \(or dss-power2, .*\), got 'dss-sun'",
         ),
         (
             lambda: set_layer("aittala", nn.Linear, 2, 3),

@@ -70,3 +70,20 @@ def test_an_error_that_explodes_does_not_hide_the_other_curves(tmp_path, worst, 
     write_records(tmp_path / "results.json", [record])
     (axis,) = drawn(tmp_path, "curves").axes
     assert axis.get_yscale() == scale
+
+
+@pytest.mark.parametrize(("worst", "scale"), [(9.0, "linear"), (80.0, "log")])
+def test_one_seed_that_explodes_has_no_negative_errors(tmp_path, worst, scale):
+    config = {"experiment": "views", "model": "siamese", "setting": "cars", "recipe": "ours"}
+    config |= {"preset": "quick", "data": "cars", "train_size": 8}
+    for seed, first in enumerate((1, 1, worst)):  # the mean alone would not be far from the others
+        run = tmp_path / "runs" / f"siamese-{seed}"
+        run.mkdir(parents=True)
+        (run / "config.json").write_text(json.dumps({**config, "seed": seed}))
+        (run / "curves.csv").write_text(f"epoch,val_loss,val_chamfer\n1,1,{first}\n2,1,2\n3,1,1\n")
+    records = [Record(metric="chamfer", value=1.0, seed=seed, **config) for seed in range(3)]
+    write_records(tmp_path / "results.json", records)
+    (axis,) = drawn(tmp_path, "curves").axes
+    assert axis.get_yscale() == scale
+    (band,) = axis.collections
+    assert band.get_paths()[0].vertices[:, 1].min() == 0

@@ -56,6 +56,11 @@ def read(path):
     return reader
 
 
+def test_long_names_in_headings_stay_inside_a_narrow_page(written):
+    rules = re.findall(r"h1, h2, h3, h4 \{(.*?)\}", written.html.read_text("utf-8"))
+    assert any("overflow-wrap: anywhere" in rule for rule in rules)
+
+
 def test_everything_is_written_beside_the_first_results(written, signals):
     assert written.html == signals / "report.html"
     assert written.markdown == signals / "report.md"

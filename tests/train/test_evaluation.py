@@ -175,3 +175,7 @@ def test_a_network_returns_one_thing():
     task = Task(cross_entropy, (ACCURACY,))
     with pytest.raises(TypeError, match="network must return a tensor or sets, got tuple"):
         evaluate(lambda x: (x, x), labelled(), task)
+    with pytest.raises(TypeError, match="network must be one network, got list"):
+        evaluate(networks(1), labelled(), task)
+    with pytest.raises(TypeError, match=r"sets must be a Supply of sets such as .*, got Tensor"):
+        evaluate(networks(1)[0], torch.zeros(2, 3), task)

@@ -436,9 +436,21 @@ def test_bad_input_gets_a_sentence(sets):
         fit([network(0)], [0], Plan(**EXACT), tuple(sets[0]), sets[1], CLASSIFY)
     with pytest.raises(ValueError, match=r"seeds must be 1, one per network, got 2"):
         fit([network(0)], [0, 1], Plan(**EXACT), *sets, CLASSIFY)
+    with pytest.raises(TypeError, match=r"seeds must be a list, one per .*, as in \[0\], got 0"):
+        fit([network(0)], 0, Plan(**EXACT), *sets, CLASSIFY)
+    with pytest.raises(TypeError, match="plan must be a Plan, got int"):
+        fit([network(0)], [0], 3, *sets, CLASSIFY)
+    with pytest.raises(TypeError, match="task must be a Task, got function"):
+        fit([network(0)], [0], Plan(**EXACT), *sets, cross_entropy)
     scalar = Task(cross_entropy, (Metric("mean", lambda output, y: output.mean()),))
     with pytest.raises(ValueError, match=r"'mean' must return one value for each of 200 sets"):
         fit([network(0)], [0], Plan(**EXACT), *sets, scalar)
+
+
+def test_a_gpu_that_is_not_there_is_named(sets, monkeypatch):
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 0)
+    with pytest.raises(ValueError, match=r"device must be one of \['cpu'\], got 'cuda' \(no GPU"):
+        fit([network(0)], [0], Plan(**EXACT), *sets, CLASSIFY, device="cuda")
 
 
 def test_evaluation_does_not_change_a_network(sets):

@@ -103,6 +103,8 @@ def test_metrics_that_would_be_mixed_up_are_refused():
         with pytest.raises(TypeError, match=r"^metrics must be .* \(ACCURACY,\) with its comma"):
             Task(loss, wrong)
     assert Task(loss, [ACCURACY]).metric is ACCURACY
+    with pytest.raises(TypeError, match=r"loss must be a function of outputs .*, got 'l1'"):
+        Task("l1", (ACCURACY,))
 
 
 @pytest.mark.parametrize(

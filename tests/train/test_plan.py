@@ -112,3 +112,10 @@ def test_counts_must_be_integers():
         Plan(4.0)
     with pytest.raises(TypeError, match="batch_size must be an integer, got '64'"):
         Plan(4, batch_size="64")
+
+
+@pytest.mark.parametrize("name", ["learning_rate", "weight_decay", "average", "clip", "decay"])
+def test_sizes_must_be_numbers(name):
+    assert getattr(Plan(4, **{name: np.float32(0.5)}), name) == 0.5
+    with pytest.raises(TypeError, match=f"{name} must be a number, got '1e-3'"):
+        Plan(4, **{name: "1e-3"})

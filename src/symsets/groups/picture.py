@@ -140,7 +140,9 @@ def _mathematics(group: PermutationGroup) -> str:
     """Write the name of a group for matplotlib's mathematics."""
     text = re.sub(r"([SCDI])(\d+)", r"\1_{\2}", str(group))
     text = re.sub(r"\^(\d+)", r"^{\\,\\otimes\1}", text)
-    return text.replace("×", r"\times").replace(" wr ", r"\;\wr\;")
+    text = re.sub(r"permutations of|points", r"\\mathrm{\g<0>}", text.replace(" wr ", r"\;\wr\;"))
+    text = re.sub(r"(?<=[\w}]) (?=[\w\\])", r"\\ ", text)  # mathematics drops plain spaces
+    return text.replace("×", r"\times")
 
 
 def _power(text: str) -> str:

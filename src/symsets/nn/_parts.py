@@ -213,6 +213,30 @@ def check_elements(x: Sets, element: nn.Module, owner: nn.Module) -> None:
     check_type(rows, first, owner)
 
 
+def check_rows(x: Tensor, layer: nn.Module, name: str) -> None:
+    """Raise one sentence unless rows ``x (T, *E)`` are what a layer inside a network takes.
+
+    Args:
+        x: What the layer was given.
+        layer: The layer; if it is none of torch's, it is left to check what it gets.
+        name: What the layer is called.
+
+    Example:
+        >>> check_rows(torch.zeros(6, 16, 16), nn.Conv2d(3, 8, 3), "stem")
+        Traceback (most recent call last):
+        ...
+        ValueError: layer 'stem' must get elements (3, H, W), got (16, 16): x must be ...
+    """
+    if torch.compiler.is_compiling() or (first := _first_map(layer)) is None:
+        return
+    if wanted := _wanted(first, x.shape[1:]):
+        raise ValueError(
+            f"layer {name!r} must get elements ({wanted}), got {tuple(x.shape[1:])}: "
+            "x must be (B, N, *E), or ragged, with elements that the network takes"
+        )
+    check_type(x, first)
+
+
 def _check_takes_sets(element: nn.Module, owner: nn.Module) -> None:
     """Raise one sentence if ``element`` is a map of tensors, where elements are themselves sets."""
     first = _first_part(element)

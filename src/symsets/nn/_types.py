@@ -23,7 +23,11 @@ def check_type(x: Tensor, layer: nn.Module, owner: nn.Module | None = None) -> N
         TypeError: x must be torch.float32 like the Linear, got torch.float64: convert it, ...
     """
     dtype = layer.weight.dtype
-    if torch.compiler.is_compiling() or x.dtype == dtype:
+    if torch.compiler.is_compiling():
+        return
+    if not isinstance(x, Tensor):
+        raise TypeError(f"x must be a tensor, got {type(x).__name__}")
+    if x.dtype == dtype:
         return
     if not (x.is_floating_point() and _is_cast(x, dtype)):
         where = f" in {type(owner).__name__}" if owner is not None else ""

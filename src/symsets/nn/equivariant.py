@@ -10,6 +10,7 @@ from torch import Tensor, nn
 from symsets.groups import PermutationGroup
 from symsets.groups._arrays import positive
 from symsets.groups.pairs import check_written, factor_pairs, label_numbers, leaf_labels
+from symsets.groups.permutation import checked_group
 from symsets.nn._types import check_type
 
 __all__ = ["EquivariantLinear"]
@@ -79,7 +80,7 @@ class EquivariantLinear(nn.Module):
         bias: bool = True,
     ) -> None:
         super().__init__()
-        self._pairs = factor_pairs(group, target)
+        self._pairs = factor_pairs(checked_group("group", group), target)
         self.group, self.target = group, group if target is None else target
         self.in_channels = positive("in_channels", in_channels)
         self.out_channels = positive("out_channels", out_channels)

@@ -57,7 +57,9 @@ def set_layer(
     """
     builder = _builder(scheme)
     if builder is None:
-        raise ValueError(f"scheme must be one of {schemes()}, got {scheme!r}")
+        raise ValueError(
+            f"scheme must be one of {schemes()} (or dss-power2, dss-power3, …), got {scheme!r}"
+        )
     if isinstance(make, nn.Module) or not callable(make):
         raise TypeError(
             "make must be a function of input and output channels that returns a module, "

@@ -84,7 +84,8 @@ def _curves(comparison: Comparison) -> Picture | None:
     figure, (axis,) = canvas(WIDTH, HEIGHT)
     axis.set(xlabel="epoch", ylabel=f"validation {m.header}")
     axis.xaxis.get_major_locator().set_params(integer=True, min_n_ticks=1)
-    if m.better == "lower" and far_apart(p[1] for points in lines.values() for p in points):
+    drawn = [p for points in lines.values() for p in points]
+    if m.better == "lower" and far_apart(v for p in drawn for v in (p[1], p[1] + p[2])):
         axis.set_yscale("log")
     _draw_lines(axis, lines, m, markers=False)
     label_ends(axis, [*_ends(lines, m), *_draw_chance(axis, comparison, m)])
@@ -210,7 +211,8 @@ def _draw_lines(axis: Any, lines: dict[str, Points], m: Metric, *, markers: bool
         marker = seen.marker if markers or len(points) == 1 else ""
         axis.plot(x, y, seen.line, color=seen.colour, marker=marker, ms=4.5, lw=width)
         if any(band) and model not in BASELINES:
-            low = [a - b for a, b in zip(y, band, strict=True)]
+            least = 0.0 if m.better == "lower" else -math.inf  # no error is negative
+            low = [max(a - b, least) for a, b in zip(y, band, strict=True)]
             high = [a + b for a, b in zip(y, band, strict=True)]
             axis.fill_between(x, low, high, color=seen.colour, alpha=0.15, linewidth=0)
     axis.margins(x=0.02)

@@ -140,8 +140,8 @@ def skip_table(data: str, found: Numbers) -> Table:
     skips = sorted({skip for line in lines.values() for skip in line}, key=int)
     return Table(
         title=f"Mean shape by skip ({data})",
-        caption=f"Of the shape nearest to the mean of its set: {m.header}; frames of a set are so "
-        "many frames of the motion apart.",
+        caption=f"Choosing the shape nearest to the mean of its set: {m.header}. The skip is the "
+        "distance between frames of a set, in frames of the motion.",
         columns=("skip", *skips),
         rows=tuple(
             (Cell(name), *(Cell(m.show(line[s]) if s in line else NOTHING) for s in skips))

@@ -17,7 +17,7 @@ from symsets.train.ensemble import Ensemble
 from symsets.train.metrics import Task
 from symsets.train.step import autocast, matmul_precision
 
-__all__ = ["Evaluation", "Network", "evaluate", "outputs_of"]
+__all__ = ["Evaluation", "Network", "check_supply", "evaluate", "outputs_of"]
 
 Network = Ensemble | Callable[[Any], Any]
 """An ensemble, or any function of sets, such as a baseline."""
@@ -64,6 +64,9 @@ def evaluate(
         precision: Of the computation.
         batch_size: Sets at a time; it changes no result, if the loss is a mean over sets.
     """
+    if not callable(network):
+        raise TypeError(f"network must be one network, got {type(network).__name__}")
+    check_supply(sets, "sets")
     members = outputs_of(network)
     kept: list[list[tuple[Any, ...]]] = []
     targets = []
@@ -75,6 +78,14 @@ def evaluate(
         targets += [y] if task.keep_outputs else []
     target = torch.cat(targets) if task.keep_outputs else None
     return [_joined(parts, task, target) for parts in zip(*kept, strict=True)]
+
+
+def check_supply(sets: object, name: str) -> None:
+    """Raise one sentence unless ``sets`` are a supply, such as labelled sets."""
+    if not hasattr(sets, "num_sets"):
+        raise TypeError(
+            f"{name} must be a Supply of sets such as LabelledSets(x, y), got {type(sets).__name__}"
+        )
 
 
 def outputs_of(network: Network) -> Callable[[Sets], Any]:

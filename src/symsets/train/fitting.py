@@ -23,10 +23,11 @@ from torch.utils.data import DataLoader
 from symsets.data.labelled import Supply
 from symsets.train.checkpoints import AtomicIO, Checkpoint
 from symsets.train.ensemble import Ensemble
-from symsets.train.evaluation import Evaluation, evaluate
+from symsets.train.evaluation import Evaluation, check_supply, evaluate
 from symsets.train.metrics import Task
 from symsets.train.plan import Plan
 from symsets.train.processes import distributed_options
+from symsets.train.records import checked_device
 from symsets.train.scaling import LossScale
 from symsets.train.statistics import refresh_statistics
 from symsets.train.step import CapturedSteps, EagerSteps, autocast, matmul_precision
@@ -51,6 +52,8 @@ class Fitted:
         epochs: Number of epochs trained.
         failed: Whether the loss became NaN or infinite.
         seconds: Training time, shared by all seeds that were trained together.
+        waited: Epochs since the best one.
+        stopped: Whether training ended early, after ``patience`` epochs or because it failed.
     """
 
     curves: list[dict[str, float]] = field(default_factory=list)
@@ -293,20 +296,23 @@ def fit(
     if isinstance(networks, nn.Module):
         raise TypeError(f"networks must be a list, as in [net], got one {type(networks).__name__}")
     for name, sets in (("train", train), ("val", val)):
-        if not hasattr(sets, "num_sets"):
-            raise TypeError(
-                f"{name} must be a Supply of sets such as LabelledSets(x, y), got "
-                f"{type(sets).__name__}"
-            )
+        check_supply(sets, name)
         if not sets.num_sets:
             raise ValueError(f"{name} must hold at least one set, got none")
+    for name, value, kind in (("plan", plan, Plan), ("task", task, Task)):
+        if not isinstance(value, kind):
+            raise TypeError(f"{name} must be a {kind.__name__}, got {type(value).__name__}")
+    if not isinstance(seeds, Sequence):
+        raise TypeError(f"seeds must be a list, one per network, as in [0], got {seeds!r}")
     if len(networks) != len(seeds):
         raise ValueError(f"seeds must be {len(networks)}, one per network, got {len(seeds)}")
+    target = torch.device(device)
+    if target.type == "cuda":
+        checked_device(str(target))
     path = Path(checkpoint) if checkpoint else None
     module = _Fit(Ensemble(networks), plan, seeds, train, val, task, progress)
     if plan.precision == "float64":
         module.double()
-    target = torch.device(device)
     options = distributed_options() | options
     with _quiet(), matmul_precision(plan.precision):
         trainer = L.Trainer(

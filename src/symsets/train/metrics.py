@@ -79,6 +79,8 @@ class Task:
     keep_outputs: bool = True
 
     def __post_init__(self) -> None:
+        if not callable(self.loss):
+            raise TypeError(f"loss must be a function of outputs and targets, got {self.loss!r}")
         if not isinstance(self.metrics, Sequence) or not all(
             isinstance(metric, Metric) for metric in self.metrics
         ):

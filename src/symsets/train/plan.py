@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from numbers import Integral
+from numbers import Integral, Real
 
 import torch
 from torch import Tensor
@@ -84,6 +84,9 @@ class Plan:
                 raise TypeError(f"{name} must be an integer, got {getattr(self, name)!r}")
             if getattr(self, name) < 1:
                 raise ValueError(f"{name} must be at least 1, got {getattr(self, name)}")
+        for name in ("learning_rate", "weight_decay", "average", "clip", "decay"):
+            if not isinstance(getattr(self, name), Real):
+                raise TypeError(f"{name} must be a number, got {getattr(self, name)!r}")
         if self.epochs % self.validate_every:
             raise ValueError(
                 f"validate_every must divide the {self.epochs} epochs, got {self.validate_every}"

@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shlex
 import subprocess
 import sys
 
@@ -11,7 +12,7 @@ from typer.testing import CliRunner
 
 from symsets import __version__
 from symsets.cli import app
-from symsets.train.records import Record, read_records
+from symsets.train.records import Record, command_line, read_records
 
 runner = CliRunner()
 
@@ -119,7 +120,7 @@ def test_records_have_the_fields_of_the_schema(tmp_path):
     assert content["schema"] == 1
     assert ",".join(content["records"][0]) == (
         "experiment,model,metric,value,scheme,recipe,setting,data,preset,train_size,epochs,seed,"
-        "split,parameters,seconds,device,torch,symsets,commit,command"
+        "split,test_size,parameters,seconds,device,torch,symsets,commit,command"
     )
     assert read_records(path) == [record]
     path.write_text('{"schema": 2, "records": []}')
@@ -146,3 +147,9 @@ def test_a_missing_extra_is_named():
 
     with pytest.raises(MissingExtraError, match=r"pip install 'symsets\[graphs\]'"):
         require("no_such_library.inside", "graphs")
+
+
+def test_a_recorded_command_can_be_typed_again(monkeypatch):
+    typed = ["run", "colors", "--data", "my photos/*", "--models", "dss-sum,siamese"]
+    monkeypatch.setattr(sys, "argv", ["/somewhere/symsets/__main__.py", *typed])
+    assert shlex.split(command_line()) == ["symsets", *typed]

@@ -144,6 +144,14 @@ def test_one_door_opens_every_source(data, tmp_path):
     assert isinstance(view_source(str(data / "things"), size=16, directories=[]), MeshFolder)
 
 
+def test_of_packs_with_one_name_the_first_directory_counts(data, tmp_path):
+    others = tmp_path / "others"
+    others.mkdir()
+    (others / "photos.npz").write_bytes((data / "photos.npz").read_bytes())
+    for roots in ([data, others], [others, data]):
+        assert image_source("photos", directories=roots).root == roots[0] / "photos.npz"
+
+
 @pytest.mark.parametrize(
     ("name", "found"), [("nothing", "does not exist"), ("photos.npz", "is a file")]
 )

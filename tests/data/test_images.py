@@ -165,6 +165,33 @@ def test_a_missing_file_is_a_reason(tmp_path):
         decode_image(tmp_path / "gone.png", 32)
 
 
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs pipes")
+def test_a_pipe_is_not_waited_for(tmp_path):
+    paint(tmp_path / "test" / "a.png", 7)
+    for split in ("train", "val"):
+        (tmp_path / split).mkdir()
+    os.mkfifo(tmp_path / "test" / "pipe.png")
+    source = ImageFolder(tmp_path, size=32)
+    assert shades(source.images("test")) == {7}
+    assert source.skipped == {"not regular files": 1}
+
+
+def test_links_to_folders_are_followed_once(tmp_path):
+    for split in SPLITS:
+        paint(tmp_path / "elsewhere" / split / "a.png", 100)
+        (tmp_path / "photos").mkdir(exist_ok=True)
+        (tmp_path / "photos" / split).symlink_to(tmp_path / "elsewhere" / split)
+    (tmp_path / "elsewhere" / "test" / "back").symlink_to(tmp_path / "photos")
+    (tmp_path / "elsewhere" / "val" / "again").symlink_to(tmp_path / "elsewhere" / "val")
+    files = ImageFolder(tmp_path / "photos", size=32).files
+    assert {split: len(paths) for split, paths in files.items()} == dict.fromkeys(SPLITS, 1)
+    assert list(files_below(tmp_path / "elsewhere", [".png"])) == [
+        "test/a.png",
+        "train/a.png",
+        "val/a.png",
+    ]
+
+
 def test_studies_below_a_folder_are_passed_by(tmp_path):
     for name in ("a.png", "runs/b.png", "runs/mine/figures/c.png", "runs/mine/d.png"):
         paint(tmp_path / name, 100)

@@ -115,6 +115,45 @@ def test_bad_packs_get_a_sentence(photos, clips, tmp_path):
             ImagePack(path)
 
 
+@pytest.mark.parametrize(
+    ("arrays", "message"),
+    [
+        ({"data": np.zeros(3)}, "data of .* must be a row of bytes, got float64"),
+        ({"offsets": np.array([0.0, 9.0])}, "offsets of .* must be a row of integers, got float64"),
+        ({"split": np.array(0)}, r"split of .* must be a row of integers, got int64 of shape \(\)"),
+        ({"name": np.array([b"a"])}, r"name of .* must be a row of words, got \|S1"),
+        ({"name": np.array([7])}, "name of .* must be a row of words, got int64"),
+        ({"clip_start": np.array([0.0, 1.0])}, "clip_start of .* must be a row of integers"),
+        ({"fps": np.array([12.0])}, r"fps of .* must be one number, got float64 of shape \(1,\)"),
+    ],
+)
+def test_arrays_of_another_kind_are_named(tmp_path, arrays, message):
+    clip = {"split": np.zeros(1, int), "clip_start": np.array([0, 1])}
+    path = write(tmp_path / "p.npz", [encoded(3)], **(clip | arrays))
+    with pytest.raises(ValueError, match=message):
+        VideoPack(path)
+
+
+def test_other_arrays_of_a_pack_are_not_read(photos):
+    with np.load(photos) as content:
+        np.savez(photos, notes=np.array([{}], dtype=object), **content)
+    assert len(ImagePack(photos, size=32).images("test")) == 4
+
+
+@pytest.mark.parametrize("place", range(5))
+def test_damaged_packs_get_a_sentence(photos, place):
+    """Bytes that went wrong inside compressed arrays, and in the list of what there is."""
+    with np.load(photos) as content:
+        np.savez_compressed(photos, **content)
+    damaged = bytearray(photos.read_bytes())
+    end = damaged.rindex(b"PK\x01\x02")  # the last entry of the list
+    starts = [60, 80, len(damaged) // 2, end + 6, end + 10]  # ..., version, compression
+    damaged[starts[place] : starts[place] + 2] = b"\xee\xee"
+    photos.write_bytes(damaged)
+    with pytest.raises(ValueError, match=r"photos\.npz (cannot be read|must be a pack of images)"):
+        ImagePack(photos)
+
+
 def test_nothing_is_executed_from_a_pack(tmp_path):
     path = write(tmp_path / "evil.npz", [encoded(3)], split=np.array([object()], dtype=object))
     with pytest.raises(ValueError, match=r"evil\.npz cannot be read: .*allow_pickle"):

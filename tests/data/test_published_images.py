@@ -111,6 +111,13 @@ def test_a_broken_list_names_its_line(tmp_path):
         celeba(tmp_path)
 
 
+def test_a_list_that_is_no_text_is_named(tmp_path):
+    (tmp_path / "img_align_celeba").mkdir()
+    (tmp_path / "list_eval_partition.txt").write_bytes(b"\xff\xfe0\x001\x00")
+    with pytest.raises(ValueError, match=r"list_eval_partition\.txt must be a text file: .*utf-8"):
+        celeba(tmp_path)
+
+
 @pytest.mark.parametrize(
     ("dataset", "expected"),
     [

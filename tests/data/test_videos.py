@@ -1,7 +1,12 @@
+import os
+from fractions import Fraction
+
 import numpy as np
 import pytest
 import torch
 
+from symsets.data._video import decode_video
+from symsets.data.decoding import UnusableError
 from symsets.data.folders import MissingDataError
 from symsets.data.splits import SPLITS
 from symsets.data.videos import VideoFolder, ucf101
@@ -9,16 +14,19 @@ from symsets.data.videos import VideoFolder, ucf101
 av = pytest.importorskip("av", reason="needs PyAV")
 
 
-def video(path, *, frames=50, rate=25, codec="mpeg4", shape=(48, 64)):
+def video(path, *, frames=50, rate=25, codec="mpeg4", shape=(48, 64), times=None):
     """Encode a video that gets brighter by three grey levels from frame to frame."""
+    times = range(frames) if times is None else times
     path.parent.mkdir(parents=True, exist_ok=True)
     with av.open(str(path), "w") as container:
         stream = container.add_stream(codec, rate=rate)
         stream.height, stream.width = shape
         stream.pix_fmt, stream.bit_rate = "yuv420p", 10_000_000  # hardly any loss
-        for i in range(frames):
+        for i, time in enumerate(times):
             pixels = np.full((*shape, 3), 20 + 3 * i, dtype=np.uint8)
-            container.mux(stream.encode(av.VideoFrame.from_ndarray(pixels, format="rgb24")))
+            frame = av.VideoFrame.from_ndarray(pixels, format="rgb24")
+            frame.pts, frame.time_base = time, Fraction(1, rate)
+            container.mux(stream.encode(frame))
         container.mux(stream.encode())
     return path
 
@@ -80,8 +88,30 @@ def test_truncated_and_broken_videos_are_counted(tmp_path):
     (train / "empty.avi").touch()
     (train / "text.mov").write_text("no video")
     source = VideoFolder(tmp_path, size=32, fps=25, max_frames=50)
-    assert source.clips("train").names == ["train/whole.avi#0", "train/whole.avi#1"]
+    name = f"{tmp_path.name}/whole.avi"
+    assert source.clips("train").names == [f"{name}#0", f"{name}#1"]
     assert source.skipped == {"not readable or truncated": 5}
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs pipes")
+def test_a_pipe_is_not_waited_for(tmp_path):
+    os.mkfifo(tmp_path / "pipe.avi")
+    with pytest.raises(UnusableError, match="not regular files"):
+        decode_video(tmp_path / "pipe.avi", size=32, fps=12, num=8)
+
+
+def test_sources_are_the_subfolders_of_a_split(tmp_path):
+    for split in SPLITS:
+        for name in ("indoor/a.avi", "street/deep/b.avi", "c.avi"):
+            video(tmp_path / split / name, frames=9)
+    clips = VideoFolder(tmp_path, size=32, fps=25).clips("test")
+    assert sorted(clips.sources) == sorted(["indoor", "street", tmp_path.name])
+
+
+def test_after_a_gap_frames_come_as_before(tmp_path):
+    path = video(tmp_path / "gap.mp4", times=[*range(20), *range(100, 140)])
+    frames = decode_video(path, size=32, fps=5, num=24)
+    assert levels(frames) == [0, 4, 9, 14, 19, 20, 24, 29, 34, 39, 44, 49, 54, 59]
 
 
 def test_slow_videos_give_all_their_frames(tmp_path):

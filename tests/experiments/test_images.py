@@ -17,6 +17,7 @@ from symsets.data import image_source
 from symsets.experiments import bursts, colors, frames, quality, study
 from symsets.experiments.describe import make_study
 from symsets.experiments.images import pictures, scaled
+from symsets.train.metrics import mean_absolute_error, psnr, ssim
 from symsets.train.records import read_records
 
 Image = pytest.importorskip("PIL.Image", reason="needs Pillow")
@@ -344,6 +345,15 @@ def test_fractions_of_widths_are_multiples_of_eight():
     assert scaled([48, 100, 200], 0.25) == [16, 24, 48]
     assert scaled([50, 100], 0.01) == [8, 8]
     assert scaled([50, 100], 1) == [50, 100]
+
+
+def test_bursts_are_measured_as_pictures_of_bytes_would_be():
+    output, target = torch.rand(2, 3, 3, 16, 16, dtype=torch.float64) * 2 - 1
+    found = {m.name: m.values(output, target) for m in bursts.EXPERIMENT.task.metrics}
+    shown, scene = 127.5 * (output + 1), 127.5 * (target + 1)
+    as_bytes = {"mae": mean_absolute_error(1.0), "psnr": psnr(255.0), "ssim": ssim(255.0)}
+    for name, function in as_bytes.items():
+        torch.testing.assert_close(found[name], function(shown, scene))
 
 
 def test_gradients_of_pictures_count():

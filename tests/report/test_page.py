@@ -283,3 +283,14 @@ def test_a_search_is_shown_in_the_metric_of_its_own_experiment(signals, colors):
     shown = str(table)
     assert "1.90" in shown
     assert "190" not in shown
+
+
+def test_tables_by_source_are_told_apart(tmp_path):
+    records = [
+        Record(experiment="frames", model="dss-sum", metric=metric, value=0.5, recipe=recipe)
+        for recipe in ("ours", "published")
+        for metric in ("accuracy", "accuracy/indoor", "accuracy/street")
+    ]
+    write_records(tmp_path / "results.json", records)
+    titles = [table.title for table in report.write([tmp_path]).tables[2:]]
+    assert titles == ["frames · ours by source", "frames · published by source"]

@@ -62,6 +62,13 @@ def test_ssim_is_that_of_scikit_image(span, noise):
     assert ssim(span)(target, target).tolist() == pytest.approx([1.0] * 4)
 
 
+def test_ssim_knows_where_black_is():
+    output, target = pictures()
+    expected = ssim(255.0)(127.5 * (output + 1), 127.5 * (target + 1))
+    torch.testing.assert_close(ssim(2.0, low=-1.0)(output, target), expected)
+    assert (ssim(2.0)(output, target) < expected - 0.01).all()  # grey would count as black
+
+
 def test_one_picture_gets_one_value():
     output, target = pictures(shape=(1, 3, 32, 32))
     for function in (mean_absolute_error(1.0), psnr(2.0), ssim(2.0)):

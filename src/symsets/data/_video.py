@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from symsets.data.decoding import UnusableError
+from symsets.data.decoding import UnusableError, regular
 from symsets.extras import require
 
 __all__ = ["decode_video", "frames_first"]
@@ -24,9 +24,9 @@ def decode_video(path: Path, *, size: int, fps: float, num: int) -> Tensor:
     """
     av = require("av", "video")
     frames: list[np.ndarray] = []
-    decoded = 0
+    decoded = due = 0
     try:
-        with av.open(os.fspath(path)) as container:
+        with av.open(os.fspath(regular(path))) as container:
             stream = container.streams.video[0]
             rate = float(stream.average_rate or fps)
             for decoded, frame in enumerate(container.decode(stream), start=1):
@@ -34,11 +34,15 @@ def decode_video(path: Path, *, size: int, fps: float, num: int) -> Tensor:
                 if not frames:
                     begin = time
                 # half a frame of tolerance, for times that were rounded
-                if (time - begin) * fps >= len(frames) - 0.5 * fps / rate:
+                place = (time - begin) * fps + 0.5 * fps / rate
+                if place >= due:
                     frames.append(_middle(frame, size))
+                    due = int(place) + 1  # after a gap the next is not overdue
                 if len(frames) == num:
                     return frames_first(frames)
             declared = stream.frames
+    except UnusableError:
+        raise
     except FileNotFoundError as error:
         raise UnusableError("missing") from error
     except (av.error.FFmpegError, IndexError, ValueError, OSError) as error:

@@ -293,7 +293,10 @@ def _open(
         if where is None:
             raise MissingDataError(_missing(name, DATASETS[name], roots))
         return DATASETS[name].open(where, **options)
-    packs = {entry.name: entry.where for entry in _packs(roots) if entry.kind == kind}
+    packs: dict[str, Path | None] = {}
+    for entry in _packs(roots):
+        if entry.kind == kind:
+            packs.setdefault(entry.name, entry.where)  # the first directory counts
     path = packs.get(name) or Path(name)
     if pack is not None and path.suffix == ".npz":
         return pack(path, **options)

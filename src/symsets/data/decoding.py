@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+import stat
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -20,7 +21,7 @@ from symsets.extras import require
 if TYPE_CHECKING:
     from PIL import Image
 
-__all__ = ["Skipped", "UnusableError", "decode_image", "decode_images", "in_threads"]
+__all__ = ["Skipped", "UnusableError", "decode_image", "decode_images", "in_threads", "regular"]
 
 T = TypeVar("T")
 U = TypeVar("U")
@@ -43,6 +44,13 @@ class Skipped(Counter[str]):
         return f"{self.total()} skipped ({reasons})" if reasons else "none skipped"
 
 
+def regular(path: Path) -> Path:
+    """Return the path of a regular file: to open a pipe would be to wait for its other end."""
+    if not stat.S_ISREG(path.stat().st_mode):
+        raise UnusableError("not regular files")
+    return path
+
+
 def decode_image(encoded: bytes | Path, size: int) -> np.ndarray:
     """Decode a picture of any kind to its middle square, ``(size, size, 3)`` bytes.
 
@@ -55,7 +63,8 @@ def decode_image(encoded: bytes | Path, size: int) -> np.ndarray:
     """
     Image, ImageOps = require("PIL.Image", "images"), require("PIL.ImageOps", "images")
     try:
-        with Image.open(io.BytesIO(encoded) if isinstance(encoded, bytes) else encoded) as image:
+        file = io.BytesIO(encoded) if isinstance(encoded, bytes) else regular(encoded)
+        with Image.open(file) as image:
             if 2 * min(image.size) < size:
                 raise UnusableError(f"smaller than {(size + 1) // 2} pixels")
             # JPEG decodes straight to a half, a quarter or an eighth where that is enough

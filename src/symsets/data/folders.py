@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator
+from itertools import chain
 from pathlib import Path
 from typing import NoReturn
 
@@ -13,6 +14,7 @@ __all__ = [
     "STUDY",
     "MissingDataError",
     "checked_folder",
+    "divided_by_hand",
     "files_below",
     "first_existing",
     "listed",
@@ -37,15 +39,21 @@ def checked_folder(root: Path) -> Path:
 def files_below(root: Path, suffixes: Iterable[str]) -> Iterator[str]:
     """Give the paths below ``root`` of all visible files with one of the suffixes.
 
-    Studies below ``root`` are passed by. A folder that may not be read is an error, since what
-    lies in it would be missed without a word.
+    Links to folders are followed at the end, and no folder is entered twice. Studies below
+    ``root`` are passed by. A folder that may not be read is an error, since what lies in it would
+    be missed without a word.
     """
-    wanted = tuple(suffixes)
-    for folder, below, names in os.walk(checked_folder(root), onerror=_unreadable):
-        if STUDY in names and Path(folder) != root:
+    wanted, entered = tuple(suffixes), set()
+    starts = [checked_folder(root)]  # and links that are found on the way
+    walks = (os.walk(start, onerror=_unreadable) for start in starts)
+    for folder, below, names in chain.from_iterable(walks):
+        place = os.path.realpath(folder)
+        if place in entered or (STUDY in names and Path(folder) != root):
             below.clear()
             continue
+        entered.add(place)
         below[:] = sorted(name for name in below if not name.startswith("."))
+        starts += [path for name in below if (path := Path(folder, name)).is_symlink()]
         above = Path(folder).relative_to(root).as_posix()
         prefix = "" if above == "." else f"{above}/"
         for name in sorted(names):
@@ -57,13 +65,18 @@ def _unreadable(error: OSError) -> NoReturn:
     raise ValueError(f"{error.filename} must be a folder that can be read: {error.strerror}")
 
 
+def divided_by_hand(root: Path) -> bool:
+    """Tell whether a folder has a subfolder for each split."""
+    return all((root / split).is_dir() for split in SPLITS)
+
+
 def split_folder(root: Path, suffixes: Iterable[str]) -> dict[str, list[str]]:
     """Divide the files below a folder by its subfolders if they are named so, else by hash."""
     names = list(files_below(root, suffixes))
     if not names:
         kinds = " ".join(sorted(suffixes))
         raise ValueError(f"{root} must hold files that end in one of {kinds}, found none")
-    if all((root / split).is_dir() for split in SPLITS):
+    if divided_by_hand(root):
         return {
             split: shuffled(name for name in names if name.startswith(f"{split}/"))
             for split in SPLITS
@@ -79,13 +92,16 @@ def first_existing(root: Path, *names: str) -> Path | None:
 def listed(path: Path, num_words: int) -> list[list[str]]:
     """Return the first words of every line of a list file that is not empty."""
     lines = []
-    with path.open(encoding="utf-8") as text:
-        for number, line in enumerate(text, start=1):
-            words = line.split()[:num_words]
-            if words and len(words) < num_words:
-                raise ValueError(
-                    f"{path}, line {number}: must have {num_words} words, got {line.strip()!r}"
-                )
-            if words:
-                lines.append(words)
+    try:
+        text = path.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{path} must be a text file: {error}") from error
+    for number, line in enumerate(text.split("\n"), start=1):
+        words = line.split()[:num_words]
+        if words and len(words) < num_words:
+            raise ValueError(
+                f"{path}, line {number}: must have {num_words} words, got {line.strip()!r}"
+            )
+        if words:
+            lines.append(words)
     return lines

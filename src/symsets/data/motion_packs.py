@@ -32,7 +32,6 @@ from __future__ import annotations
 
 import os
 import re
-import zipfile
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -41,6 +40,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from symsets.data._arrays import Content, Kinds, array_names, read_arrays
 from symsets.data.motions import Motions, no_motions
 from symsets.data.skinning import rotation_from_quaternion, skin
 from symsets.data.splits import SPLITS, fraction
@@ -50,12 +50,11 @@ __all__ = ["MotionPack", "motion_pack_form"]
 SKINNED = ("quat", "offsets", "parent", "heads", "subject", "split")
 BAKED = ("verts", "offsets", "split")
 FPS = 24.0
-KINDS = {  # letters of numpy, number of axes, in words
+KINDS: Kinds = {
     "offsets": ("iu", 1, "a row of integers"),
     "name": ("U", 1, "a row of words"),
     "fps": ("iuf", 0, "one number"),
 }
-Content = dict[str, np.ndarray[Any, np.dtype[Any]]]
 
 
 def motion_pack_form(path: Path) -> str | None:
@@ -67,11 +66,7 @@ def motion_pack_form(path: Path) -> str | None:
         >>> motion_pack_form(Path("no such file.npz")) is None
         True
     """
-    try:
-        with zipfile.ZipFile(path) as archive:
-            keys = {name.removesuffix(".npy") for name in archive.namelist()}
-    except (OSError, zipfile.BadZipFile):
-        return None
+    keys = array_names(path)
     if keys.issuperset(SKINNED) and _sizes(keys):
         return "skinned"
     if keys.issuperset(BAKED):
@@ -119,22 +114,9 @@ class MotionPack:
                 f"{self.path} must be a pack of motions with the keys {list(SKINNED)} and rest512 "
                 f"and weights512, or {list(BAKED)}, or <name>_verts"
             )
-        try:
-            with np.load(self.path, allow_pickle=False) as archive:
-                content = {key: archive[key] for key in archive.files}
-        except (ValueError, OSError, EOFError, zipfile.BadZipFile) as error:
-            raise ValueError(f"{self.path} cannot be read: {error}") from error
-        self._check_kinds(content)
+        content = read_arrays(self.path, KINDS, array_names(self.path))
         self._read(content, num_vertices, only)
         self.num_vertices = num_vertices
-
-    def _check_kinds(self, content: Content) -> None:
-        for key, (letters, ndim, what) in KINDS.items():
-            found = content.get(key)
-            if found is not None and (found.dtype.kind not in letters or found.ndim != ndim):
-                raise ValueError(
-                    f"{key} of {self.path} must be {what}, got {found.dtype} of shape {found.shape}"
-                )
 
     def _read(self, content: Content, num_vertices: int | None, only: str | None) -> None:
         keys = set(content)

@@ -15,13 +15,13 @@ fps        float ()        for clips: frames in a second (optional, 12)
 from __future__ import annotations
 
 import os
-import zipfile
 from collections.abc import Iterable
 from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
 
+from symsets.data._arrays import Kinds, array_names, read_arrays
 from symsets.data.images import ImageFiles
 from symsets.data.splits import SPLITS, fraction
 from symsets.data.videos import VideoFiles
@@ -29,6 +29,14 @@ from symsets.data.videos import VideoFiles
 __all__ = ["ImagePack", "Pack", "VideoPack", "pack_kind"]
 
 KEYS = ("data", "offsets", "split")
+KINDS: Kinds = {
+    "data": ("u", 1, "a row of bytes"),
+    "offsets": ("iu", 1, "a row of integers"),
+    "split": ("iu", 1, "a row of integers"),
+    "name": ("U", 1, "a row of words"),
+    "clip_start": ("iu", 1, "a row of integers"),
+    "fps": ("iuf", 0, "one number"),
+}
 
 
 def pack_kind(path: Path) -> str | None:
@@ -38,11 +46,7 @@ def pack_kind(path: Path) -> str | None:
         >>> pack_kind(Path("no such file.npz")) is None
         True
     """
-    try:
-        with zipfile.ZipFile(path) as archive:
-            keys = {name.removesuffix(".npy") for name in archive.namelist()}
-    except (OSError, zipfile.BadZipFile):
-        return None
+    keys = array_names(path)
     if not keys.issuperset(KEYS):
         return None
     return "videos" if "clip_start" in keys else "images"
@@ -63,19 +67,15 @@ class Pack:
         if pack_kind(self.path) != kind:
             keys = [*KEYS, "clip_start"] if kind == "videos" else list(KEYS)
             raise ValueError(f"{self.path} must be a pack of {kind} with the keys {keys}")
-        try:
-            with np.load(self.path, allow_pickle=False) as content:
-                self.data = content["data"].tobytes()
-                self.offsets = content["offsets"].tolist()
-                self.split = content["split"]
-                starts = content["clip_start"] if kind == "videos" else None
-                names = content["name"].tolist() if "name" in content else None
-                self.fps = float(content["fps"]) if "fps" in content else 12.0
-        except (ValueError, OSError, EOFError, zipfile.BadZipFile) as error:
-            raise ValueError(f"{self.path} cannot be read: {error}") from error
-        num = len(self.split)
+        content = read_arrays(self.path, KINDS, KINDS)
+        num = len(content["split"])
+        names, starts = content.get("name"), content.get("clip_start")
+        self.data: bytes = content["data"].tobytes()
+        self.offsets: list[int] = content["offsets"].tolist()
+        self.split = content["split"]
         self.starts: list[int] = list(range(num + 1)) if starts is None else starts.tolist()
-        self.names: list[str] = [f"{i}" for i in range(num)] if names is None else names
+        self.names: list[str] = [f"{i}" for i in range(num)] if names is None else names.tolist()
+        self.fps = float(content["fps"]) if "fps" in content else 12.0
         self._check()
 
     def _check(self) -> None:
@@ -83,12 +83,12 @@ class Pack:
             len(self.names) == len(self.split) == len(self.starts) - 1
             and _rising(self.offsets, len(self.data))
             and _rising(self.starts, len(self.offsets) - 1)
-            and set(np.unique(self.split).tolist()) <= {0, 1, 2}
+            and set(self.split.tolist()) <= {0, 1, 2}
         )
         if not sound:
             raise ValueError(
                 f"{self.path} is inconsistent: offsets must rise to the number of bytes, "
-                "and split, name and clip_start must agree in length"
+                "split must be 0, 1 or 2, and split, name and clip_start must agree in length"
             )
 
     def members(self, split: str) -> list[int]:

@@ -13,7 +13,13 @@ from torch import Tensor
 from symsets.data._video import decode_video, frames_first
 from symsets.data.clips import Clips
 from symsets.data.decoding import Skipped, UnusableError, decode_image, in_threads
-from symsets.data.folders import MissingDataError, first_existing, listed, split_folder
+from symsets.data.folders import (
+    MissingDataError,
+    divided_by_hand,
+    first_existing,
+    listed,
+    split_folder,
+)
 from symsets.data.splits import SPLITS, checked_split, shuffled, split_by_hash
 
 __all__ = ["UCF101_NEEDS", "VIDEO_SUFFIXES", "VideoFiles", "VideoFolder", "has_ucf101", "ucf101"]
@@ -33,8 +39,8 @@ Encoded = Path | list[bytes]  # a video, or the pictures that are its frames
 class VideoFiles:
     """Clips from video files: the middle square of frames at equal distances in time.
 
-    Each video gives up to ``clips_per_video`` clips, one after the other. Videos that break off
-    before the first is complete, or cannot be read, are counted.
+    Each video gives up to ``clips_per_video`` clips, one after the other. Videos that cannot be
+    read, are too short, or break off before these are complete, are counted.
 
     Args:
         name: What tables call the data.
@@ -111,7 +117,8 @@ class VideoFiles:
 class VideoFolder(VideoFiles):
     """All videos below a folder, divided as :class:`~symsets.data.ImageFolder` divides pictures.
 
-    The source of a clip is the subfolder that it lies in, or the folder itself.
+    The source of a clip is the subfolder that it lies in (of ``train``, ``val`` or ``test`` where
+    these divide the folder), or the folder itself.
 
     Args:
         root: The folder.
@@ -133,9 +140,14 @@ class VideoFolder(VideoFiles):
         clips_per_video: int = 4,
     ) -> None:
         root = Path(root)
-        name = root.resolve().name
+        name, by_hand = root.resolve().name, divided_by_hand(root)
+
+        def called(below: str, split: str) -> str:
+            inside = below.removeprefix(f"{split}/") if by_hand else below
+            return inside if "/" in inside else f"{name}/{inside}"
+
         files = {
-            split: [(below if "/" in below else f"{name}/{below}", root / below) for below in names]
+            split: [(called(below, split), root / below) for below in names]
             for split, names in split_folder(root, VIDEO_SUFFIXES).items()
         }
         super().__init__(

@@ -98,7 +98,7 @@ EXPERIMENT = Experiment(
         (
             Metric("mae", mean_absolute_error(127.5), larger_is_better=False),
             Metric("psnr", psnr(2.0)),
-            Metric("ssim", ssim(2.0)),
+            Metric("ssim", ssim(2.0, low=-1.0)),
         ),
         keep_outputs=False,
     ),

@@ -81,12 +81,12 @@ def write(
     def searched(path: Path) -> str:
         return METRICS.get(study.experiments.get(path.parent, ""), "accuracy")
 
+    sections = [section for chapter in chapters for section in chapter.sections]
     more = (
-        *(table for c in study.comparisons if (table := parts_table(c))),
+        *(table for section in sections if (table := _parts(section))),
         *(skip_table(_after_dash(path), found) for path, found in study.skips.items()),
         *(search_table(_about(p), found, searched(p)) for p, found in study.searches.items()),
     )
-    sections = [section for chapter in chapters for section in chapter.sections]
     html.parent.mkdir(parents=True, exist_ok=True)
     figures = tuple(p.save_png(html.parent / "figures") for s in sections for p in s.pictures)
     markdown = html.with_suffix(".md")
@@ -134,6 +134,12 @@ def _section(
         pictures=tuple(_told_apart(picture, comparison.condition, chapter) for picture in drawn),
         verdicts=tuple(verdicts(comparison, chapter)),
     )
+
+
+def _parts(section: Section) -> Table | None:
+    """Return the table by source, told apart from that of other comparisons."""
+    table = parts_table(section.comparison)
+    return table and replace(table, title=f"{section.name} by source")
 
 
 def _told_apart(picture: Picture, mine: Condition, chapter: Sequence[Comparison]) -> Picture:

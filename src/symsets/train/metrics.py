@@ -147,18 +147,23 @@ def psnr(span: float) -> Callable[[Tensor, Tensor], Tensor]:
     return ratio
 
 
-def ssim(span: float) -> Callable[[Tensor, Tensor], Tensor]:
-    """Return the structural similarity of pictures ``(B, C, H, W)`` whose values span ``span``.
+def ssim(span: float, *, low: float = 0.0) -> Callable[[Tensor, Tensor], Tensor]:
+    """Return the structural similarity of pictures ``(B, C, H, W)``.
 
     It is the mean over all places where the window of 11 pixels lies inside the picture, as Wang
-    et al. (2004) define it; versions of torchmetrics differ in what they do at the borders.
+    et al. (2004) define it; versions of torchmetrics differ in what they do at the borders. It
+    compares brightness by ratios, so it must know where black is.
+
+    Args:
+        span: From black to white.
+        low: The value of black.
     """
 
     def similarity(output: Tensor, target: Tensor) -> Tensor:
         from torchmetrics.functional.image import structural_similarity_index_measure
 
         _, places = structural_similarity_index_measure(
-            output, target, data_range=span, reduction="none", return_full_image=True
+            output - low, target - low, data_range=span, reduction="none", return_full_image=True
         )
         return places[..., 5:-5, 5:-5].flatten(1).mean(1)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import os
+import shlex
 import subprocess
 import sys
 from collections.abc import Iterable, Iterator, Mapping
@@ -54,7 +55,7 @@ def source_commit() -> str:
 def command_line() -> str:
     """Return the command that runs, as a person would type it."""
     name = Path(sys.argv[0]).name
-    return " ".join(["symsets" if name == "__main__.py" else name, *sys.argv[1:]])
+    return shlex.join(["symsets" if name == "__main__.py" else name, *sys.argv[1:]])
 
 
 def checked_device(device: str) -> torch.device:

@@ -1,0 +1,51 @@
+"""Arrays of an ``.npz`` file that anybody may have made."""
+
+from __future__ import annotations
+
+import zipfile
+import zlib
+from collections.abc import Collection, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+__all__ = ["Content", "Kinds", "array_names", "read_arrays"]
+
+Content = dict[str, np.ndarray[Any, np.dtype[Any]]]
+Kinds = Mapping[str, tuple[str, int, str]]
+"""Of arrays by name: letters of numpy, number of axes, in words."""
+
+
+def array_names(path: Path) -> set[str]:
+    """Return the names of the arrays in a file, none if it is no ``.npz``; reads no content."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            return {name.removesuffix(".npy") for name in archive.namelist()}
+    except (OSError, NotImplementedError, zipfile.BadZipFile):
+        return set()
+
+
+def read_arrays(path: Path, kinds: Kinds, names: Collection[str]) -> Content:
+    """Return those arrays of some names that a file has; nothing is executed from it.
+
+    Args:
+        path: The file.
+        kinds: What arrays must be, if they are there.
+        names: What to read.
+
+    Raises:
+        ValueError: The file cannot be read, or one of its arrays is of another kind.
+    """
+    try:
+        with np.load(path, allow_pickle=False) as archive:
+            content = {key: archive[key] for key in archive.files if key in names}
+    except (ValueError, OSError, EOFError, RuntimeError, zipfile.BadZipFile, zlib.error) as error:
+        raise ValueError(f"{path} cannot be read: {error}") from error
+    for key, (letters, ndim, what) in kinds.items():
+        found = content.get(key)
+        if found is not None and (found.dtype.kind not in letters or found.ndim != ndim):
+            raise ValueError(
+                f"{key} of {path} must be {what}, got {found.dtype} of shape {found.shape}"
+            )
+    return content

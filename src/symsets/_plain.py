@@ -8,12 +8,18 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 from torch.autograd import forward_ad
-from torch.nn.modules.module import _has_any_global_hook
+from torch.nn.modules import module as _module
 from torch.utils._device import DeviceContext
 
 __all__ = ["NORMS", "is_bare", "is_transformed"]
 
 NORMS = (nn.BatchNorm1d, nn.BatchNorm2d, nn.BatchNorm3d)
+_GLOBAL_HOOKS = (
+    _module._global_forward_hooks,
+    _module._global_forward_pre_hooks,
+    _module._global_backward_hooks,
+    _module._global_backward_pre_hooks,
+)
 _FORWARDS: dict[type[nn.Module], Callable[..., Any]] = {
     kind: kind.forward for kind in (*NORMS, nn.ReLU, nn.ELU, nn.MaxPool2d)
 }
@@ -61,8 +67,8 @@ def is_bare(module: nn.Module) -> bool:
         module._forward_pre_hooks,
         module._backward_hooks,
         module._backward_pre_hooks,
+        *_GLOBAL_HOOKS,
     )
     kind = type(module)
     replaced = "forward" in vars(module) or kind.forward is not _FORWARDS.get(kind, kind.forward)
-    hooked = any(hooks) or _has_any_global_hook()
-    return not (hooked or replaced or forward_ad._current_level >= 0)
+    return not (any(hooks) or replaced or forward_ad._current_level >= 0)

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import numbers
-import re
 from collections.abc import Callable, Mapping
-from types import MappingProxyType
 from typing import Any
 
 import torch
@@ -133,8 +131,10 @@ def check_size(size: Any) -> None:
 
 def power_degree(how: str) -> int | None:
     """Return 3 for ``"power3"``, and None for poolings that are no power sums."""
-    match = re.fullmatch(r"power([1-9]\d*)", how) if isinstance(how, str) else None
-    return int(match.group(1)) if match else None
+    degree = how.removeprefix("power") if isinstance(how, str) else ""
+    # no regular expression, which older versions of torch cannot compile
+    fits = degree != how and degree.isdecimal() and degree.isascii() and degree[0] != "0"
+    return int(degree) if fits else None
 
 
 def pool_symbol(how: str, size: float = 1.0, of: str = "x_j") -> str:
@@ -283,6 +283,9 @@ def _zero_where_empty(summary: Tensor, x: RaggedSets) -> Tensor:
     return summary.masked_fill(expand_as(x.sizes == 0, summary), 0)
 
 
-POOLS: Mapping[str, Callable[[Sets], Tensor]] = MappingProxyType(
-    {"sum": _sum, "mean": _mean, "max": _max, "median": _median}
-)
+POOLS: Mapping[str, Callable[[Sets], Tensor]] = {
+    "sum": _sum,
+    "mean": _mean,
+    "max": _max,
+    "median": _median,
+}

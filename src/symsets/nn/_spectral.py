@@ -20,8 +20,8 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from functools import cache
-from typing import NamedTuple
 
 import torch
 import torch.nn.functional as F
@@ -36,7 +36,8 @@ TRACED_BATCH = 64  # a traced graph must not depend on the batch
 ALIGNMENT = 8  # the fast products of a GPU want sizes along memory to be multiples of this
 
 
-class _Axis(NamedTuple):
+@dataclass(frozen=True)
+class _Axis:
     """How one axis is convolved, from position ``-before`` on.
 
     A stride that divides the length is split off: every ``phases``-th position becomes a channel of
@@ -116,7 +117,8 @@ def spectral_cost(x: Sequence[int], weight: Sequence[int], stride: Sequence[int]
     axes = _plan(x, weight, stride)
     batch, out_channels = x[0], weight[0]
     in_channels = weight[1] * math.prod([a.phases for a in axes])
-    products = math.prod([a.num_products for a in axes])
+    counts = [a.num_products for a in axes]
+    products = math.prod(counts)
     transforms = [
         (batch * in_channels, [a.length for a in axes]),
         (out_channels * in_channels, [a.kernel for a in axes]),
@@ -126,9 +128,9 @@ def spectral_cost(x: Sequence[int], weight: Sequence[int], stride: Sequence[int]
     for rows, size in transforms:
         cost += MEMORY_COST * rows * products
         numbers = rows * math.prod(size)
-        for axis, n in zip(reversed(axes), reversed(size), strict=True):
-            cost += numbers * axis.num_products
-            numbers = numbers // n * axis.num_products
+        for count, n in zip(reversed(counts), reversed(size), strict=True):
+            cost += numbers * count
+            numbers = numbers // n * count
     return cost
 
 

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from symsets.data.decoding import Skipped, UnusableError, decode_image
-from symsets.data.folders import STUDY, files_below
+from symsets.data.folders import STUDY, files_below, split_folder
 from symsets.data.images import ImageFolder
 from symsets.data.splits import SPLITS, fraction, split_by_hash
 
@@ -238,3 +238,16 @@ def test_bad_folders_get_a_sentence(tmp_path):
         ImageFolder(tmp_path).images("valid")
     with pytest.raises(ValueError, match=r"size must be positive, got 0"):
         ImageFolder(tmp_path, size=0)
+
+
+@pytest.mark.parametrize("held", ["test", "val"])
+def test_a_folder_for_training_and_one_more_share_no_picture(tmp_path, held):
+    for split, num in (("train", 40), (held, 5)):
+        (tmp_path / split).mkdir()
+        for i in range(num):
+            (tmp_path / split / f"{i}.png").touch()
+    found = split_folder(tmp_path, [".png"])
+    assert sorted(found["test"]) == [f"{held}/{i}.png" for i in range(5)]
+    assert all(name.startswith("train/") for name in found["train"] + found["val"])
+    assert len(found["train"]) + len(found["val"]) == 40
+    assert 2 <= len(found["val"]) <= 10

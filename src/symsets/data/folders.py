@@ -66,22 +66,31 @@ def _unreadable(error: OSError) -> NoReturn:
 
 
 def divided_by_hand(root: Path) -> bool:
-    """Tell whether a folder has a subfolder for each split."""
-    return all((root / split).is_dir() for split in SPLITS)
+    """Tell whether a folder has subfolders for training and for the test, or for validation."""
+    return (root / "train").is_dir() and any((root / split).is_dir() for split in SPLITS[1:])
 
 
 def split_folder(root: Path, suffixes: Iterable[str]) -> dict[str, list[str]]:
-    """Divide the files below a folder by its subfolders if they are named so, else by hash."""
+    """Divide the files below a folder by its subfolders if they are named so, else by hash.
+
+    Where there is no subfolder for the test, that for validation is; where only one of them is
+    there, a tenth of the training files is for validation.
+    """
     names = list(files_below(root, suffixes))
     if not names:
         kinds = " ".join(sorted(suffixes))
         raise ValueError(f"{root} must hold files that end in one of {kinds}, found none")
-    if divided_by_hand(root):
-        return {
-            split: shuffled(name for name in names if name.startswith(f"{split}/"))
-            for split in SPLITS
-        }
-    return split_by_hash(names)
+    if not divided_by_hand(root):
+        return split_by_hash(names)
+    found = {
+        split: shuffled(name for name in names if name.startswith(f"{split}/"))
+        for split in SPLITS
+        if (root / split).is_dir()
+    }
+    if len(found) < len(SPLITS):
+        test = found.get("test", found.get("val", []))
+        found = {**split_by_hash(found["train"], test=0), "test": test}
+    return found
 
 
 def first_existing(root: Path, *names: str) -> Path | None:

@@ -142,12 +142,12 @@ class VideoFolder(VideoFiles):
         root = Path(root)
         name, by_hand = root.resolve().name, divided_by_hand(root)
 
-        def called(below: str, split: str) -> str:
-            inside = below.removeprefix(f"{split}/") if by_hand else below
+        def called(below: str) -> str:
+            inside = below.partition("/")[2] if by_hand else below
             return inside if "/" in inside else f"{name}/{inside}"
 
         files = {
-            split: [(called(below, split), root / below) for below in names]
+            split: [(called(below), root / below) for below in names]
             for split, names in split_folder(root, VIDEO_SUFFIXES).items()
         }
         super().__init__(

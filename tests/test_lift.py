@@ -579,7 +579,7 @@ def test_the_insides_of_set_layers_stay_as_they_are():
 
 
 def test_lifting_twice_is_refused():
-    with pytest.raises(ValueError, match="got Lifted without one"):
+    with pytest.raises(ValueError, match="single elements, got one lifted already"):
         lift(lift(Net()))
     with pytest.raises(ValueError, match="layer 'stem' cannot be lifted: it is lifted already"):
         lift(lift(Net()).model)

@@ -73,6 +73,8 @@ def lift(
     """
     if not isinstance(model, nn.Module):
         raise TypeError(f"model must be a module, got {type(model).__name__}")
+    if isinstance(model, Lifted):
+        raise ValueError("model must be a network for single elements, got one lifted already")
     check_size(size)
     messenger = _messenger(scheme, size)
     copied = copy.deepcopy(model)

@@ -193,3 +193,9 @@ def test_networks_for_graphs_get_the_graph_of_the_other_data(tmp_path, monkeypat
     transfer.test(transfer.networks[0])
     before, after = (all_records(tmp_path / name)[0].value for name in ("study", "out"))
     assert after == before
+
+
+def test_a_file_is_no_place_for_results(study, tmp_path):
+    (tmp_path / "file").touch()
+    code, text = evaluate(study, "--data", "leaves", "--out", tmp_path / "file")
+    assert (code, "out must be a folder" in text) == (2, True), text

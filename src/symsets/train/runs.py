@@ -24,6 +24,8 @@ RESULTS = ("runs", "unfinished", "results.json")  # what must not be lost
 
 def claim_directory(out: Path, configuration: Mapping[str, Any]) -> None:
     """Make ``out`` the directory of a study; refuse one that holds another configuration."""
+    if out.exists() and not out.is_dir():
+        raise ValueError(f"out must be a folder, but {out} is a file: choose another --out")
     with held(out / LOCK):
         _claim_directory(out, configuration)
 

@@ -3,6 +3,7 @@
 import json
 import shutil
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -199,3 +200,12 @@ def test_a_file_is_no_place_for_results(study, tmp_path):
     (tmp_path / "file").touch()
     code, text = evaluate(study, "--data", "leaves", "--out", tmp_path / "file")
     assert (code, "out must be a folder" in text) == (2, True), text
+
+
+def test_the_networks_in_the_repository_know_colours(tmp_path):
+    study = Path(__file__).parents[2] / "results" / "colors"
+    (transfer,) = make_transfers(study, "embedded", tmp_path / "out", num_sets=4)
+    for network in transfer.open():
+        transfer.test(network)
+    found = {r.model: r.value for r in all_records(tmp_path / "out")}
+    assert found["dss-sum"] < 6 < 8 < found["siamese-ds"] < 25

@@ -20,8 +20,10 @@ $(READY): pyproject.toml constraints.txt
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[dev]"
 	@touch $(READY)
 
-demo: $(READY)  ## Run the main job: why early aggregation matters, in one table and one picture
+demo: $(READY)  ## Run the main job: why early aggregation matters, in tables and pictures
 	@$(BIN)/symsets run signals --preset quick --out runs/demo
+	@printf '\nAnd with pictures: six colour channels of two photographs, shuffled; which belong together, and what\nare the colours? Two networks that were trained for it, on pictures they have never seen.\n\n'
+	@$(BIN)/symsets evaluate results/colors --data embedded --sets 8 --out runs/demo-colors
 
 test: lint types check  ## Lint, format check, types and the whole test suite
 

@@ -4,6 +4,7 @@ import torch
 
 from symsets.data.dfaust import HELD_OUT, DynamicFaust, has_dfaust
 from symsets.data.folders import MissingDataError
+from symsets.experiments.transfer import _take_everything
 
 h5py = pytest.importorskip("h5py", reason="needs h5py")
 
@@ -41,6 +42,14 @@ def test_the_split_is_hard(folder):
         "test": {"50026_punching", "50025_shake_hips"},
     }
     assert not HELD_OUT.val_subjects & HELD_OUT.test_subjects
+
+
+def test_all_sequences_can_be_for_the_test(folder):
+    source = DynamicFaust(folder)
+    _take_everything(source, [])
+    assert len(source.motions("test").names) == 7
+    with pytest.raises(ValueError, match="no motions for split 'train'"):
+        source.motions("train")
 
 
 def test_sequences_come_back_frame_by_frame(folder):

@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 import symsets
 from symsets.cli import app
 from symsets.cli import run as command
-from symsets.data import skip_study
+from symsets.data import GeneratedViews, skip_study
 from symsets.experiments import shapes, study, views
 from symsets.experiments.describe import make_study
 from symsets.train.records import read_records
@@ -279,6 +279,14 @@ def test_views_of_meshes_have_no_categories(tmp_path, data):
     assert np.linalg.norm(extent, axis=1) == pytest.approx(np.ones(TEST), abs=0.05)
     wrong = run("views", tmp_path / "other", data["meshes"], "--settings", "cars")
     assert_one_line(wrong, "views has no settings on these data, got 'cars'")
+
+
+def test_objects_with_few_views_are_measured_with_those(monkeypatch):
+    source = views.Objects("embedded", 0)
+    monkeypatch.setattr(GeneratedViews, "most_views", lambda self, split, num=None: 5)
+    network = views.make_network("dss-sum", "ours", 0.05, "cars", source)
+    found = views.by_number_of_views(network, source, "cars", TEST, "cpu")
+    assert list(found) == BY_VIEWS[:4]
 
 
 def test_more_sets_than_meshes_are_refused_before_any_is_seen(tmp_path, data, monkeypatch):

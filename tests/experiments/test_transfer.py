@@ -157,6 +157,12 @@ def test_what_networks_were_trained_on_is_never_all_for_the_test(study, photos, 
     moved.rename(study / "runs" / moved.name)
     code, text = evaluate(study, "--data", photos, "--all", "--out", tmp_path / "out")
     assert (code, "dss-sum, seed 0 was trained on" in text) == (2, True), text
+    config = json.loads((study / "runs" / moved.name / "config.json").read_text())
+    moved = (study / "runs" / moved.name).rename(study / RUN)
+    (moved / "config.json").write_text(json.dumps({**config, "data": "photos"}))
+    shutil.copy(photos / "0.png", photos / "more.png")  # the folder has grown since
+    code, text = evaluate(study, "--data", photos, "--all", "--out", tmp_path / "out")
+    assert (code, "dss-sum, seed 0 was trained on" in text) == (2, True), text
     code, text = evaluate(study, "--data", "leaves", "--all", "--out", tmp_path / "out")
     assert (code, "all is for data in files, got dead leaves" in text) == (2, True), text
 

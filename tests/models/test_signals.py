@@ -38,6 +38,17 @@ def test_ours_are_as_large_within_five_percent(model):
     assert abs(count / PARAMETERS.get(model, 3.2) - 1) < 0.05
 
 
+def test_the_released_siamese_ds_ends_in_deepsets_on_vectors():
+    net = small("siamese-ds", "published").double().eval()
+    x = torch.randn(2, 7, 1, 100, dtype=torch.float64)
+    first, _, second, _, _, last, _, head = net.net
+    features = second(first(x).relu()).relu().flatten(2)  # (B, N, C L)
+    message = last.context(features.amax(1))[:, None]
+    heard = (last.element(features.flatten(0, 1)).unflatten(0, (2, 7)) + message).relu()
+    torch.testing.assert_close(net(x), head(heard))
+    assert isinstance(last.element[0], torch.nn.Linear)
+
+
 @pytest.mark.parametrize("recipe", RECIPES)
 @pytest.mark.parametrize("model", [m for m in MODELS if m != "mlp"])
 def test_networks_are_invariant_to_the_order_of_any_sets(model, recipe):

@@ -76,7 +76,8 @@ class DynamicFaust:
             raise MissingDataError(f"{self.root}: {DFAUST_NEEDS}")
         self.faces: Tensor | None = None
         self._template: Tensor | None = None
-        self.files: dict[str, dict[str, Path]] = {split: {} for split in SPLITS}
+        self.files: dict[str, list[str]] = {split: [] for split in SPLITS}
+        self._path_of: dict[str, Path] = {}
         for path in self.paths:
             with _opened(path) as content:
                 self._list(path, content, held_out)
@@ -97,7 +98,8 @@ class DynamicFaust:
                 )
             split = held_out.split(*_words(name))
             if split is not None:
-                self.files[split][name] = path
+                self.files[split].append(name)
+                self._path_of[name] = path
         check_faces(names[0], faces, content[names[0]].shape[0])
         self.faces = faces
         if self._template is None:
@@ -107,8 +109,7 @@ class DynamicFaust:
         self, split: str, num: int | None = None, device: torch.device | str = "cpu"
     ) -> Motions:
         """Return the first ``num`` sequences of a split in a random but fixed order, or all."""
-        files = self.files[checked_split(split)]
-        names = shuffled(files)[:num]
+        names = shuffled(self.files[checked_split(split)])[:num]
         if not names:
             counts = {each: len(self.files[each]) for each in SPLITS}
             raise no_motions(self.root, split, counts)
@@ -118,16 +119,16 @@ class DynamicFaust:
         kept = farthest_points(self._template, self.num_vertices) if some else None
         sequences = []
         for name in names:
-            shapes = self._shapes(name, files[name])
+            shapes = self._shapes(name)
             check_motion(name, shapes, all_vertices)
             sequences.append((shapes if kept is None else shapes[..., kept]).to(device))
         who, what = zip(*map(_words, names), strict=True)
         faces = self.faces if kept is None else None
         return Motions.join(sequences, names, faces=faces, subjects=who, activities=what)
 
-    def _shapes(self, name: str, path: Path) -> Tensor:
+    def _shapes(self, name: str) -> Tensor:
         """Read a sequence as ``(L, 3, V)``."""
-        with _opened(path) as content:
+        with _opened(self._path_of[name]) as content:
             given = torch.from_numpy(content[name][()]).float()  # (V, 3, L)
         shapes = given.permute(2, 1, 0).contiguous()
         return shapes - shapes.mean(-1, keepdim=True) if self.centre else shapes

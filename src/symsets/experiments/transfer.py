@@ -154,7 +154,7 @@ def make_transfers(
     slug, settings = data_slug(data, source), Settings(told["preset"], told["recipe"])
     tested_on = source.name
     if everything:
-        _take_everything(source, [t for t in networks if t.path.name.startswith(f"{slug}-")])
+        _take_everything(source, [t for t in networks if _trained_on(t, source.name, slug)])
         slug, tested_on = f"{slug}_all", f"{source.name} (all)"
     out = out or Path("runs") / f"{study.resolve().name}-on-{plain(source.name)}"
     same = {"preset": settings.preset, "recipe": settings.recipe, "test_size": preset.test_size}
@@ -174,6 +174,11 @@ def make_transfers(
         chosen = tuple(trained for trained in networks if str(trained.config["data"]) == before)
         transfers.append(Transfer(bench, chosen))
     return transfers
+
+
+def _trained_on(trained: Trained, name: str, slug: str) -> bool:
+    """Whether a network knows data: by their name, for a folder may have grown since."""
+    return trained.config["data"] == name or trained.path.name.startswith(f"{slug}-")
 
 
 def _take_everything(source: Any, trained_on_it: Sequence[Trained]) -> None:

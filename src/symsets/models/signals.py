@@ -62,7 +62,8 @@ class SignalNetwork(nn.Module):
 
     The layers are circular convolutions as long as the signal, with stride 2. ``"mlp"`` sees the
     set as one long vector, ``"deepsets"`` every signal as a vector; ``"siamese-ds"`` lets elements
-    talk in the last layer only.
+    talk in the last layer only. As released, that layer sees vectors and hears their maximum; in
+    recipe ``"ours"`` it is a convolution that hears the sum.
 
     Args:
         model: A word from :data:`MODELS`, or any other scheme (see :func:`symsets.schemes`).
@@ -151,7 +152,10 @@ class _Builder:
             in_channels = 1
         for depth, (i, o) in enumerate(pairwise((in_channels, *widths))):
             i = 2 * i if model == "aittala" and depth else i
-            layers += [*self._layer(model, depth, i, o), nn.ReLU()]
+            if self.published and model == "siamese-ds" and depth == 2:
+                layers += [_Flatten(1), _vector_layer(i * self.lengths[2], o), nn.ReLU()]
+            else:
+                layers += [*self._layer(model, depth, i, o), nn.ReLU()]
         out = 2 * widths[-1] if model == "aittala" else widths[-1]
         return Sequential(*layers, self._head(out))
 
@@ -192,6 +196,12 @@ def _scheme(model: str, depth: int) -> str:
     if model == "siamese-ds":
         return "dss-sum" if depth == 2 else "siamese"
     return DEEPSETS.get(model, model)
+
+
+def _vector_layer(i: int, o: int) -> SetModule:
+    """Return the DeepSets layer that ends the released Siamese+DS: it pools before it maps."""
+    element, context = (nn.Sequential(nn.Linear(i, o), nn.BatchNorm1d(o)) for _ in range(2))
+    return DSS(element, context, pool="max")
 
 
 def _published_layer(scheme: str, normed: Any, i: int, o: int) -> SetModule:

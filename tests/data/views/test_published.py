@@ -107,6 +107,14 @@ def test_splits_share_no_object(tmp_path, views):
     assert source.views("val", 1, num_views=2).image.shape == (1, 2, 3, 16, 16)
 
 
+def test_the_object_with_the_fewest_views_says_how_many_there_are(tmp_path, views):
+    root = write_all(tmp_path, views)
+    source = NoxFolder(root, "cars", size=32)
+    assert source.most_views("test") == 3
+    write_view(root / source.objects["test"][0], "frame_00000003", views, 0)
+    assert (source.most_views("test", 1), source.most_views("test")) == (4, 3)
+
+
 def test_wide_pictures_are_kept_whole(tmp_path, views):
     wide = make_views("cars", [0], num_views=1, size=32)
     for name in ("image", "mask", "front", "back"):

@@ -123,6 +123,18 @@ def test_points_are_spread_evenly(kind):
     )
 
 
+def test_flat_parts_have_no_more_points_at_their_edges():
+    builder = Builder(torch.zeros(1, dtype=F64))
+    builder.add("ellipsoid", 0, (0, 0, 0), (1.0, 0.1, 1.0))
+    parts = builder.build()
+    half = parts.half[0, 0]
+    points = torch.cat([sample_surface(parts, make_keys([k]), 8192) for k in range(8)])
+    edge = (((points - 0.5) / half)[..., 1].abs() < 0.5).double().mean()
+    x, area = surface_grid("ellipsoid", half)
+    expected = (area * ((x / half)[:, 1].abs() < 0.5)).sum() / area.sum()
+    assert abs(edge / expected - 1) < 0.02
+
+
 def surface_grid(kind, half):
     """Points and areas of small pieces of a surface."""
     n = 400

@@ -129,6 +129,10 @@ class ViewSource(Protocol):
         """Return how many objects a split has; infinity if there is no end of them."""
         ...
 
+    def most_views(self, split: str, num: int | None = None) -> float:
+        """Return how many views each of the first ``num`` objects has; infinity for any number."""
+        ...
+
 
 def checked_views(size: int, num_views: int, num_points: int) -> None:
     """Raise one sentence unless the numbers make sense."""

@@ -101,6 +101,10 @@ class NoxFolder:
         """Return how many objects a split has, at least one."""
         return len(self._names(split))
 
+    def most_views(self, split: str, num: int | None = None) -> float:
+        """Return how many views each of the first ``num`` objects has: the fewest of them."""
+        return min(len(view_files(self.root / name)) for name in self._names(split)[:num])
+
     def _names(self, split: str) -> list[str]:
         names = self.objects[checked_split(split)]
         if not names:

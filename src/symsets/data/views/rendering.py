@@ -168,3 +168,8 @@ class GeneratedViews:
         """Return infinity: there is no end of objects."""
         checked_split(split)
         return math.inf
+
+    def most_views(self, split: str, num: int | None = None) -> float:
+        """Return infinity: objects are seen as often as is asked for."""
+        checked_split(split)
+        return math.inf

@@ -21,8 +21,9 @@ def sample_surface(parts: Parts, keys: Tensor, num: int) -> Tensor:
     """Return points spread evenly over the surface of the union of the parts.
 
     Candidates are drawn on every part in proportion to its area; those inside another part are
-    dropped. Where fewer are left than asked for, which only very hidden parts could bring about,
-    points are repeated.
+    dropped. Of the others each is taken with a probability in proportion to the area it stands
+    for. Where too few are left, which only very hidden parts could bring about, points are
+    repeated.
 
     Args:
         parts: The objects.
@@ -40,20 +41,19 @@ def sample_surface(parts: Parts, keys: Tensor, num: int) -> Tensor:
         True
     """
     M, dtype = CANDIDATES * num, parts.centre.dtype
-    u = uniform(keys, 5 * M, stream=STREAM).to(dtype).unflatten(1, (5, M))
-    part = _choose(_areas(parts), u[:, 0])  # (B, M)
+    *numbers, start = uniform(keys, 4 * M + 1, stream=STREAM).to(dtype).split([M, M, M, M, 1], 1)
+    part = _choose(_areas(parts), numbers[0])  # (B, M)
     rows = torch.arange(len(parts), device=part.device)[:, None]
     half = parts.half[rows, part]
-    own, weight = _on_surface(parts, part, half, u[:, 1:4])
+    own, weight = _on_surface(parts, part, half, torch.stack(numbers[1:], dim=1))
     x = parts.centre[rows, part] + (parts.turn[rows, part] @ (own * half)[..., None])[..., 0]
     level = parts.level(x).scatter(2, part[..., None], torch.inf)  # of all parts but its own
     outside = level.amin(2) > INSIDE
-    # The largest of log(weight) - log(an exponential number): a draw without replacement.
-    luck = -torch.log(-torch.log(u[:, 4].clamp(1e-7, 1 - 1e-7)))
-    order = (weight.log() + luck).masked_fill(~outside, -torch.inf).argsort(1, descending=True)
-    count = outside.sum(1, keepdim=True).clamp(1, num)
-    place = torch.arange(num, device=order.device) % count
-    return x.gather(1, order.gather(1, place)[..., None].expand(-1, -1, 3))
+    # Equal steps along the weights: unlike a draw without replacement, exactly in proportion.
+    edges = (weight * outside).double().cumsum(1)
+    steps = (torch.arange(num, device=edges.device) + start.double()) / num * edges[:, -1:]
+    place = torch.searchsorted(edges, steps, right=True).clamp_max(M - 1)
+    return x.gather(1, place[..., None].expand(-1, -1, 3))
 
 
 def _areas(parts: Parts) -> Tensor:

@@ -1,7 +1,7 @@
 """Classify sets: which wave is behind 10 to 25 noisy measurements of it?
 
 A training loop of your own, for sets of different sizes. Run
-``python examples/classify_measurements.py``; about a minute on two CPU cores.
+``python examples/classify_measurements.py``; some fifteen seconds on two CPU cores.
 """
 
 import warnings

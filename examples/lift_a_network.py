@@ -2,7 +2,7 @@
 
 The task has no answer for a single image: which of six pictures of blobs is the odd one out, the
 one whose blobs are not where those of the others are? The CNN gets to know blobs by counting them;
-lifted, it starts from what it knows. Run ``python examples/lift_a_network.py``; about a minute.
+lifted, it starts from what it knows. Run ``python examples/lift_a_network.py``; about ten seconds.
 """
 
 from collections.abc import Callable

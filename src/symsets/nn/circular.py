@@ -152,8 +152,8 @@ class CircularConv1d(_CircularConv):
     :math:`1.5 L` of them between real Fourier transforms, which are matrix products too. ``"auto"``
     counts multiply-adds for the shapes at hand and takes the method with fewer; to match what is
     measured, a number in a spectrum counts 80 more (it is written and read), and the direct method
-    works on channels in blocks of 16. At :math:`L = 50` it goes over to spectral at :math:`k = 10`
-    with 64 channels and at :math:`k = 6` with 160.
+    works on channels in blocks of 16. For 64 signals of :math:`L = 50` and stride 1 it goes over to
+    spectral at :math:`k = 10` with 64 channels and at :math:`k = 6` with 160.
 
     Args:
         in_channels: Channels of the input.
@@ -194,7 +194,8 @@ class CircularConv2d(_CircularConv):
     r"""Convolve images that wrap around, with a kernel of any size up to their full size.
 
     The layer of :class:`CircularConv1d` with two axes, where the spectral method takes about
-    :math:`2.25 HW` products of channel matrices: ``"auto"`` goes over to it between 4×4 and 7×7.
+    :math:`2.25 HW` products of channel matrices: for 8 to 64 images with 64 channels and stride 1,
+    ``"auto"`` goes over to it between 4×4 and 7×7.
 
     Args:
         in_channels: Channels of the input.

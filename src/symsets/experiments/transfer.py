@@ -184,10 +184,10 @@ def _trained_on(trained: Trained, name: str, slug: str) -> bool:
 def _take_everything(source: Any, trained_on_it: Sequence[Trained]) -> None:
     """Make all files of a source its test split."""
     if not hasattr(source, "files"):
-        raise ValueError(f"all is for data in files, got {source.name}: leave it out")
+        raise ValueError(f"--all is for data in files, got {source.name}: leave it out")
     if trained_on_it:
         raise ValueError(
-            f"all must not be asked of data that {trained_on_it[0].name} was trained on: leave it "
+            f"--all must not be asked of data that {trained_on_it[0].name} was trained on: leave it "
             "out, and the test split is used"
         )
     files = [file for split in reversed(SPLITS) for file in source.files[split]]

@@ -187,8 +187,8 @@ def _take_everything(source: Any, trained_on_it: Sequence[Trained]) -> None:
         raise ValueError(f"--all is for data in files, got {source.name}: leave it out")
     if trained_on_it:
         raise ValueError(
-            f"--all must not be asked of data that {trained_on_it[0].name} was trained on: leave it "
-            "out, and the test split is used"
+            f"--all must not be asked of data that {trained_on_it[0].name} was trained on: leave "
+            "it out, and the test split is used"
         )
     files = [file for split in reversed(SPLITS) for file in source.files[split]]
     source.files = {split: files if split == "test" else [] for split in SPLITS}

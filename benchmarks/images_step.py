@@ -24,15 +24,18 @@ from symsets import DSS
 from symsets.data import LabelledSets
 from symsets.experiments.experiment import Experiment
 from symsets.models._shape_maps import MaxOverPoints
-from symsets.nn import Merge
+from symsets.nn import ConcatPool, Merge
 
 BOUNDS = {"float32": 1e-4, "tf32": 3e-2, "bfloat16": 1e-1, "float16": 1e-1}
 
 
-def smooth(network: nn.Module) -> nn.Module:
-    """Replace activations and maxima by smooth ones, dropout and clamping by nothing."""
+def smooth(network: nn.Module, *, maxima: bool = False) -> nn.Module:
+    """Replace activations and maxima by smooth ones, dropout and clamping by nothing.
+
+    With ``maxima`` those over sets stay.
+    """
     for module in list(network.modules()):
-        if isinstance(module, DSS | Merge) and module.pool == "max":
+        if isinstance(module, ConcatPool | DSS | Merge) and module.pool == "max" and not maxima:
             module.pool = "mean"
         for name, child in module.named_children():
             if isinstance(child, nn.ReLU):
@@ -47,10 +50,10 @@ def smooth(network: nn.Module) -> nn.Module:
 
 
 def exact_gradients(
-    experiment: Experiment, network: nn.Module, fixed: LabelledSets
+    experiment: Experiment, smoothed: nn.Module, fixed: LabelledSets
 ) -> dict[str, Tensor]:
-    """The gradients of the smooth network on one batch, in plain float64."""
-    exact = smooth(network).to(fixed.device, torch.float64).train()
+    """The gradients of a smooth network on one batch, in plain float64."""
+    exact = smoothed.to(fixed.device, torch.float64).train()
     double = fixed.to(fixed.device, torch.float64)
     y = double.y.double() if double.y.is_floating_point() else double.y
     experiment.task.loss(exact(double.x), y).backward()
@@ -59,7 +62,7 @@ def exact_gradients(
 
 def gradient_error(
     experiment: Experiment,
-    network: nn.Module,
+    smoothed: nn.Module,
     fixed: LabelledSets,
     precision: str,
     gradients: dict[str, Tensor],
@@ -67,7 +70,7 @@ def gradient_error(
     captured: bool,
 ) -> float:
     """The largest relative error of a gradient after one step at learning rate 0."""
-    steps = make_steps([smooth(network)], fixed, experiment.task.loss, precision, captured=captured)
+    steps = make_steps([smoothed], fixed, experiment.task.loss, precision, captured=captured)
     run(steps, torch.arange(fixed.num_sets)[None, None].to(fixed.device), 0.0)
     scale = max(g.norm().item() for g in gradients.values())
     worst = 0.0
@@ -134,9 +137,10 @@ def main() -> None:
         torch.manual_seed(0)
         return experiment.make_network(options.model, "ours", 1.0, options.setting, source)
 
-    exact = exact_gradients(experiment, ours(), fixed)
+    exact = exact_gradients(experiment, smooth(ours()), fixed)
     for precision in precisions:
-        error = gradient_error(experiment, ours(), fixed, precision, exact, captured=on_gpu)
+        smoothed = smooth(ours())
+        error = gradient_error(experiment, smoothed, fixed, precision, exact, captured=on_gpu)
         for style, data, order in (
             ("ours, one batch", fixed, here),
             ("ours, sets made in the step", sets, anywhere),

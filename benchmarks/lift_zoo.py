@@ -88,7 +88,9 @@ def main() -> None:
             rows.append({"network": f"{library}.{name}"})
             rows[-1] |= examine(network(library, name), options.device)
             print(rows[-1], flush=True)
-    keep(options.out, device=options.device, rows=rows)
+    packages = [import_module(library.partition(".")[0]) for library in NETWORKS]
+    versions = {package.__name__: package.__version__ for package in packages}
+    keep(options.out, device=options.device, versions=versions, rows=rows)
 
 
 if __name__ == "__main__":

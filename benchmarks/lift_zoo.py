@@ -3,7 +3,8 @@
 Run ``python benchmarks/lift_zoo.py [--device cuda] [--out FILE]`` where both are installed. Each
 network, with random weights, is lifted whole. Its first answers must be those of the original; then
 all weights are moved a little, so that nothing is hidden by a zero, and every message must have a
-gradient, but for those of layers that the network never calls, which are counted.
+gradient, but for those of layers that the network never calls, which are counted. What is refused
+or not called is tried again with its attention left as it is.
 """
 
 from __future__ import annotations
@@ -54,13 +55,18 @@ def network(library: str, name: str) -> nn.Module:
     return made
 
 
-def examine(net: nn.Module, device: str) -> dict[str, Any]:
+def not_attention(name: str, _: nn.Module) -> bool:
+    """Pick the layers outside of attention."""
+    return "attn" not in name
+
+
+def examine(net: nn.Module, device: str, where: Any = None) -> dict[str, Any]:
     """Lift a network and compare; an error is told in its own words."""
     net, x = net.eval().to(device), torch.randn(2, 3, 3, 224, 224, device=device)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
-            sets = lift(net, scheme="dss-mean").eval()
+            sets = lift(net, scheme="dss-mean", where=where).eval()
             with torch.no_grad():
                 found, alone = sets(x), net(x.flatten(0, 1)).unflatten(0, (2, 3))
         except (ValueError, RuntimeError) as error:
@@ -86,7 +92,10 @@ def main() -> None:
         for name in names:
             torch.manual_seed(0)
             rows.append({"network": f"{library}.{name}"})
-            rows[-1] |= examine(network(library, name), options.device)
+            net = network(library, name)
+            rows[-1] |= examine(net, options.device)
+            if "error" not in rows[-1] or rows[-1]["warned"]:
+                rows[-1]["without_attention"] = examine(net, options.device, not_attention)
             print(rows[-1], flush=True)
     packages = [import_module(library.partition(".")[0]) for library in NETWORKS]
     versions = {package.__name__: package.__version__ for package in packages}

@@ -6,6 +6,7 @@ import re
 import shlex
 import subprocess
 import sys
+from importlib.metadata import requires
 
 import pytest
 from typer.testing import CliRunner
@@ -147,6 +148,35 @@ def test_a_missing_extra_is_named():
 
     with pytest.raises(MissingExtraError, match=r"pip install 'symsets\[graphs\]'"):
         require("no_such_library.inside", "graphs")
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["run", "orbits"],
+        ["run", "colors", "--preset", "smoke"],
+        ["evaluate", "runs/colors-smoke", "--data", "embedded"],
+        ["report", "runs/colors-smoke"],
+    ],
+)
+def test_what_experiments_need_is_named_before_they_begin(monkeypatch, tmp_path, arguments):
+    missing = ("lightning", "matplotlib")
+    monkeypatch.setattr("symsets.extras.find_spec", lambda name: name not in missing or None)
+    monkeypatch.chdir(tmp_path)
+    result = runner.invoke(app, arguments)
+    assert result.exit_code == 2
+    hint = "lightning, matplotlib are needed here but not installed: pip install"
+    assert result.output.startswith(f"symsets: {hint} 'symsets[experiments]'")
+    assert not list(tmp_path.iterdir())
+
+
+def test_the_libraries_of_the_extra_are_those_that_are_installed_with_it():
+    from symsets.extras import EXPERIMENTS
+
+    extra = [
+        each for each in requires("symsets") or () if re.search("extra == .experiments.", each)
+    ]
+    assert {re.match(r"\w+", each)[0].lower() for each in extra} == set(EXPERIMENTS)
 
 
 def test_a_recorded_command_can_be_typed_again(monkeypatch):

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import importlib
+from importlib.util import find_spec
 from typing import Any
 
-__all__ = ["MissingExtraError", "require"]
+__all__ = ["MissingExtraError", "check_experiments", "require"]
+
+EXPERIMENTS = ("lightning", "torchmetrics", "matplotlib", "jinja2")  # as in pyproject.toml
 
 
 class MissingExtraError(ImportError):
@@ -22,7 +25,18 @@ def require(module: str, extra: str) -> Any:
     try:
         return importlib.import_module(module)
     except ImportError as error:
-        library = module.partition(".")[0]
-        raise MissingExtraError(
-            f"{library} is needed here but not installed: pip install 'symsets[{extra}]'"
-        ) from error
+        raise _missing([module.partition(".")[0]], extra) from error
+
+
+def check_experiments() -> None:
+    """Raise unless all that experiments need is there, before they begin; nothing is imported."""
+    missing = [library for library in EXPERIMENTS if find_spec(library) is None]
+    if missing:
+        raise _missing(missing, "experiments")
+
+
+def _missing(libraries: list[str], extra: str) -> MissingExtraError:
+    names, verb = ", ".join(libraries), "is" if len(libraries) == 1 else "are"
+    return MissingExtraError(
+        f"{names} {verb} needed here but not installed: pip install 'symsets[{extra}]'"
+    )

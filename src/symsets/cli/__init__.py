@@ -16,6 +16,7 @@ from symsets.cli import run
 from symsets.cli.common import console, show_report, user_errors
 from symsets.cli.evaluate import evaluate
 from symsets.cli.pack import pack
+from symsets.extras import check_experiments
 
 __all__ = ["app", "main"]
 
@@ -89,9 +90,10 @@ def report(
     ] = True,
 ) -> None:
     """Show finished runs beside the published numbers; write a page, Markdown and figures."""
-    from symsets import report as reports
-
     with user_errors():
+        check_experiments()
+        from symsets import report as reports
+
         show_report(reports.write(directories, out, examples=examples))
 
 

@@ -9,6 +9,7 @@ import typer
 from rich.progress import Progress
 
 from symsets.cli.common import console, show_report, user_errors
+from symsets.extras import check_experiments
 from symsets.train.records import checked_device
 
 __all__ = ["evaluate"]
@@ -42,11 +43,12 @@ def evaluate(
     The test split of the data is used, or with --all everything, if none of it was used in
     training. Networks that have been tested are not tested again.
     """
-    from symsets import report
-    from symsets.experiments.imported import import_file
-    from symsets.experiments.transfer import make_transfers
-
     with user_errors(interrupted="interrupted; the same command continues where it was"):
+        check_experiments()
+        from symsets import report
+        from symsets.experiments.imported import import_file
+        from symsets.experiments.transfer import make_transfers
+
         checked_device(device)
         if import_ is not None:
             import_file(import_)

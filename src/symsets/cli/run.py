@@ -9,6 +9,7 @@ import typer
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
 from symsets.cli.common import console, show_report, user_errors
+from symsets.extras import check_experiments
 from symsets.train.processes import is_first
 from symsets.train.records import checked_device
 
@@ -31,10 +32,12 @@ def orbits(
     device: Annotated[str, typer.Option(help="Where to train, such as cpu or cuda.")] = "cpu",
 ) -> None:
     """Show what early aggregation sees and late aggregation cannot (under a minute)."""
-    from symsets.experiments import orbits as experiment
-
     with user_errors():
+        check_experiments()
         checked_device(device)
+        from symsets.experiments import orbits as experiment
+        from symsets.report import orbits as report
+
     runs = len(experiment.MODELS) * len(experiment.HEIGHTS) * seeds
     console.print(
         "Each set holds four periodic signals; in half of the sets two of them were\n"
@@ -62,8 +65,6 @@ def orbits(
                     task, advance=1, description=name, loss=loss
                 ),
             )
-        from symsets.report import orbits as report
-
         console.print(report.table(outcomes))
         report.figure(outcomes, out / "orbits.png")
     console.print("", *report.conclusions(outcomes), sep="\n")
@@ -202,12 +203,13 @@ def _run(
     import_: Path | None,
     **described: Any,
 ) -> None:
-    from symsets import report
-    from symsets.experiments.describe import announcement, make_study
-    from symsets.experiments.experiment import find_experiment
-    from symsets.experiments.imported import import_file
-
     with user_errors(interrupted="interrupted; the same command continues where it was"):
+        check_experiments()
+        from symsets import report
+        from symsets.experiments.describe import announcement, make_study
+        from symsets.experiments.experiment import find_experiment
+        from symsets.experiments.imported import import_file
+
         checked_device(device)
         experiment = find_experiment(name)
         out = out or Path("runs") / f"{name}-{preset}"

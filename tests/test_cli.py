@@ -179,6 +179,17 @@ def test_the_libraries_of_the_extra_are_those_that_are_installed_with_it():
     assert {re.match(r"\w+", each)[0].lower() for each in extra} == set(EXPERIMENTS)
 
 
+@pytest.mark.parametrize("line", ["import no_such_library", "raise ImportError('an old numpy')"])
+def test_a_broken_extra_is_not_said_to_be_missing(tmp_path, monkeypatch, line):
+    from symsets.extras import MissingExtraError, require
+
+    (tmp_path / "broken_library.py").write_text(line)
+    monkeypatch.syspath_prepend(tmp_path)
+    problem = r"broken_library is needed here but cannot be imported \(.*(no_such|old numpy)"
+    with pytest.raises(MissingExtraError, match=problem):
+        require("broken_library", "graphs")
+
+
 def test_a_recorded_command_can_be_typed_again(monkeypatch):
     typed = ["run", "colors", "--data", "my photos/*", "--models", "dss-sum,siamese"]
     monkeypatch.setattr(sys, "argv", ["/somewhere/symsets/__main__.py", *typed])

@@ -12,8 +12,9 @@ from safetensors.torch import save as save_safetensors
 from torch import nn
 from torch.utils.checkpoint import checkpoint
 
-from symsets import DSS, RaggedSets, Sequential, Siamese, lift
+from symsets import DSS, RaggedSets, Sequential, Siamese, lift, register_scheme
 from symsets.nn import CircularConv1d, Graph, GraphConv
+from symsets.nn.registry import unregister_scheme
 from symsets.testing import assert_equivariant, equivariance_error, roll
 
 SCHEMES = ["dss-sum", "dss-mean", "dss-max", "dss-median", "dss-power2", "attention", "wreath"]
@@ -183,6 +184,18 @@ def test_modes_are_those_of_the_model():
 def test_schemes_that_cannot_start_as_the_original_are_refused(scheme):
     with pytest.raises(ValueError, match=f"start as the original network, which '{scheme}' cannot"):
         lift(Net(), scheme)
+
+
+def test_a_scheme_of_somebody_that_is_called_like_ours_is_refused():
+    @register_scheme("dss-mine")
+    def build(make, in_channels, out_channels, *, size):
+        return DSS(make(in_channels, out_channels))
+
+    try:
+        with pytest.raises(ValueError, match="start as the original network, which 'dss-mine' can"):
+            lift(Net(), "dss-mine")
+    finally:
+        unregister_scheme("dss-mine")
 
 
 @pytest.mark.parametrize("scheme", ["dss", "dss-medain", "dss-siamese", "nonsense", None, 5])

@@ -44,3 +44,16 @@ def test_only_registered_networks_are_made(saved):
     (saved / "network.json").write_text(json.dumps({"network": "os.system", "arguments": {}}))
     with pytest.raises(ValueError, match="network must be one of"):
         load(saved)
+
+
+def test_a_kill_in_the_middle_leaves_the_network_that_was_there(saved, monkeypatch):
+    def killed(state, path):
+        path.write_bytes(b"torn")
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("safetensors.torch.save_file", killed)
+    before = load(saved)
+    with pytest.raises(KeyboardInterrupt):
+        save(saved, "signals", before.arguments, before.state_dict())
+    assert load(saved).arguments == before.arguments
+    assert sorted(path.name for path in saved.iterdir()) == ["model.safetensors", "network.json"]

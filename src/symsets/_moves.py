@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -86,8 +87,6 @@ def stay(x: Tensor) -> Tensor:
 
 def _permute(group: PermutationGroup, generator: torch.Generator) -> Action:
     """Draw an element of the group and let it act on the last axes of a tensor."""
-    import numpy as np
-
     seed = int(torch.randint(2**31, (1,), generator=generator, device="cpu"))
     permutation = torch.tensor(group.random_element(np.random.default_rng(seed)), device="cpu")
     inverse, shape = permutation.argsort(), tuple(group.shape)

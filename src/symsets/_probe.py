@@ -13,6 +13,7 @@ import torch
 from torch import Tensor, nn
 from torch.utils import _pytree as pytree
 
+from symsets._checks import check_choice
 from symsets._distances import (
     EPS,
     difference,
@@ -51,8 +52,7 @@ class Probe:
         task: str,
     ) -> Probe:
         """Bring a model and its input to float64."""
-        if task not in TASKS:
-            raise ValueError(f"task must be one of {list(TASKS)}, got {task!r}")
+        check_choice("task", task, TASKS)
         fold(x)  # one sentence if x is no batch of sets
         given = (model, x, tuple(args))
         if isinstance(model, nn.Module):

@@ -12,7 +12,7 @@ EXPERIMENTS = ("lightning", "torchmetrics", "matplotlib", "jinja2")  # as in pyp
 
 
 class MissingExtraError(ImportError):
-    """A library that belongs to an extra is not installed."""
+    """A library that belongs to an extra is not installed, or does not work."""
 
 
 def require(module: str, extra: str) -> Any:
@@ -25,7 +25,17 @@ def require(module: str, extra: str) -> Any:
     try:
         return importlib.import_module(module)
     except ImportError as error:
-        raise _missing([module.partition(".")[0]], extra) from error
+        library = module.partition(".")[0]
+        # A library that is there may lack another one, or not fit to it.
+        if (
+            isinstance(error, ModuleNotFoundError)
+            and (error.name or "").partition(".")[0] == library
+        ):
+            raise _missing([library], extra) from error
+        raise MissingExtraError(
+            f"{library} is needed here but cannot be imported ({error}): "
+            f"pip install 'symsets[{extra}]'"
+        ) from error
 
 
 def check_experiments() -> None:

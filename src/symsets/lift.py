@@ -19,9 +19,9 @@ from symsets.nn.attention import SetAttention
 from symsets.nn.base import AdditiveSetLayer, SetModule
 from symsets.nn.circular import CircularConv1d, CircularConv2d
 from symsets.nn.dss import DSS
-from symsets.nn.registry import schemes
+from symsets.nn.registry import dss_pool, schemes
 from symsets.nn.wreath import Wreath
-from symsets.sets import RaggedSets, Sets, check_size, fold, power_degree
+from symsets.sets import RaggedSets, Sets, check_size, fold
 
 __all__ = ["Lifted", "lift"]
 
@@ -174,7 +174,6 @@ def _shortened(names: list[str]) -> str:
 
 def _messenger(scheme: str, size: float) -> Messenger | None:
     """Return what makes the message of a layer, starting at zero."""
-    pool = str(scheme).removeprefix("dss-")
     if scheme == "siamese":
         return None
     if scheme == "attention":
@@ -183,7 +182,7 @@ def _messenger(scheme: str, size: float) -> Messenger | None:
         return lambda module: _silent(
             Wreath(module, size=size, channel_axis=-1 if isinstance(module, nn.Linear) else 1)
         )
-    if str(scheme).startswith("dss-") and (scheme in schemes() or power_degree(pool)):
+    if pool := dss_pool(str(scheme)):
         return lambda module: _silent(DSS(module, pool=pool, size=size), "context")
     if scheme in schemes():
         raise ValueError(

@@ -9,7 +9,7 @@ from typing import Any
 
 from torch import Tensor, nn
 
-__all__ = ["load", "save"]
+__all__ = ["WEIGHTS", "load", "save"]
 
 DESCRIPTION, WEIGHTS = "network.json", "model.safetensors"
 
@@ -20,10 +20,11 @@ def save(
     """Write what :func:`load` needs: which registered network, made how, with which weights."""
     from safetensors.torch import save_file
 
+    from symsets.train.files import written_whole
     from symsets.train.records import write_json
 
-    directory.mkdir(parents=True, exist_ok=True)
-    save_file({key: value.cpu().contiguous() for key, value in state.items()}, directory / WEIGHTS)
+    with written_whole(directory / WEIGHTS) as part:
+        save_file({key: value.cpu().contiguous() for key, value in state.items()}, part)
     write_json(directory / DESCRIPTION, {"network": name, "arguments": dict(arguments)})
 
 

@@ -142,12 +142,36 @@ def test_forms_are_told_apart_without_reading(tmp_path):
         ),
         (skinned(fps=np.full(4, 30.0)), r"fps of .*p\.npz must be one number, got float64 of sh"),
         (baked(name=np.array([{}] * 4, dtype=object)), r"p\.npz cannot be read: .*allow_pickle"),
+        (baked(verts=np.zeros((39, 5, 3), "U1")), r"verts of .*p\.npz must be numbers with axes"),
+        (baked(faces=FACES.astype("U1")), r"faces of .*p\.npz must be integers \(F, 3\), got <U1"),
+        (baked(split=np.array(0)), r"split of .*p\.npz must be a row of words or integers, got"),
+        (
+            {
+                "verts": np.zeros((4, 5, 3)),
+                "offsets": np.array([], int),
+                "split": np.array([], int),
+            },
+            r"p\.npz is inconsistent: offsets must rise",
+        ),
+        ({"a_verts": np.zeros(4)}, r"a_verts of .*p\.npz must be numbers with axes for vertices"),
+        (skinned(quat=np.zeros((39, 8))), r"quat of .*p\.npz must be numbers \(T, K, 4\), got fl"),
+        (skinned(quat=np.zeros((39, 2, 3))), r"p\.npz is inconsistent: quat, parent, driver"),
+        (skinned(driver=np.array([0.0, 1.0, 1.0])), r"driver of .* must be a row of integers"),
+        (skinned(driver=np.array([0, 1, -3])), r"p\.npz is inconsistent: quat, parent, driver"),
+        (skinned(subject=np.array(["a"] * 4)), r"p\.npz is inconsistent: quat, parent, driver"),
+        (skinned(subject=np.array([0, 0, 1, -1])), r"p\.npz is inconsistent: quat, parent"),
+        (skinned(subject_id=np.array(["01"])), r"inconsistent: .*subject_id, rest6 and weights6"),
     ],
 )
 def test_bad_packs_get_a_sentence(tmp_path, arrays, message):
     path = write(tmp_path / "p.npz", arrays)
     with pytest.raises(ValueError, match=message):
         MotionPack(path).motions("test" if "a_verts" in arrays else "train")
+
+
+def test_arrays_that_a_form_does_not_have_may_be_anything(tmp_path):
+    arrays = baked(heads=np.array("?"), hand_verts=np.arange(3), rest=np.zeros(2))
+    assert MotionPack(write(tmp_path / "p.npz", arrays)).motions("val").names == ["2_walk"]
 
 
 def test_a_missing_file_is_named(tmp_path):

@@ -158,3 +158,15 @@ def test_nothing_is_executed_from_a_pack(tmp_path):
     path = write(tmp_path / "evil.npz", [encoded(3)], split=np.array([object()], dtype=object))
     with pytest.raises(ValueError, match=r"evil\.npz cannot be read: .*allow_pickle"):
         ImagePack(path)
+
+
+def test_a_clip_without_frames_is_counted(tmp_path):
+    path = write(
+        tmp_path / "clips.npz",
+        [encoded(20 * t) for t in range(8)],
+        split=np.array([0, 0]),
+        clip_start=np.array([0, 0, 8]),
+    )
+    source = VideoPack(path, size=40)
+    assert source.clips("train").lengths.tolist() == [8]
+    assert source.skipped == {"shorter than 8 frames": 1}

@@ -1,6 +1,7 @@
 """The experiments on shapes and on views from the command line, as small as they can be."""
 
 import json
+import weakref
 from dataclasses import replace
 
 import numpy as np
@@ -335,3 +336,25 @@ def test_data_that_cannot_be_used_get_one_line(tmp_path, data):
     flat = write_meshes(tmp_path / "flat")
     (flat / "test" / "0.obj").write_text("v 1 1 1\nv 1 1 1\nv 1 1 1\nf 1 2 3\n")
     assert_one_line(run("views", tmp_path / "d", flat), "0.obj must have an extent")
+
+
+def test_errors_are_those_of_the_truth_that_is_asked_about():
+    made = GeneratedViews("cars", size=16).views("test", 2, num_points=50)
+    output = made.targets.clone()
+    output[:, :, 0] = 40 * output[:, :, 0] - 20
+    found = views.Reconstruction()
+    metrics = [found.metric("chamfer", larger_is_better=False), found.metric("f-score@0.01")]
+    right, wrong = (views.Truth(made.targets, points) for points in (made.points, 1 + made.points))
+    near, far = ([m.values(output, truth) for m in metrics] for truth in (right, wrong))
+    assert bool((near[0] < far[0]).all())
+    assert bool((far[1] == 0).all())
+    assert [m.values(output, right).tolist() for m in metrics] == [v.tolist() for v in near]
+
+
+def test_measuring_keeps_no_batch():
+    made = GeneratedViews("cars", size=16).views("test", 1, num_points=50)
+    found = views.Reconstruction()
+    found.metric("chamfer").values(output := made.targets.clone(), views.Truth(output, made.points))
+    kept = weakref.ref(output)
+    del output
+    assert kept() is None

@@ -2,6 +2,7 @@
 
 import errno
 import json
+import math
 import os
 import signal
 import subprocess
@@ -302,3 +303,14 @@ def test_seeds_that_began_together_go_on_without_one_that_is_finished(tmp_path):
     again.run_group(again.groups[0], lambda epoch, value: None)
     assert not together(tmp_path).groups
     assert not list((tmp_path / "unfinished").glob("*.ckpt"))
+
+
+def test_a_learning_rate_at_which_the_metric_is_infinite_has_failed(tmp_path):
+    path = tmp_path / "search.json"
+    values = {1e-1: math.inf, 1e-2: math.nan, 1e-3: 7.0}
+
+    def measure(rate):
+        return values.get(rate, 9.0)
+
+    assert search.search_learning_rate(path, "mlp", measure, larger_is_better=False) == 1e-3
+    assert json.loads(path.read_text())["mlp"]["0.1"] is None

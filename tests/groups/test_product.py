@@ -64,3 +64,8 @@ def test_the_group_of_a_product_of_actions_is_the_product_of_their_groups():
     assert action.order == 12
     assert action.on(0, 2) == Symmetric(3) * Cyclic(2)
     assert action.on(0).order == 6
+
+
+def test_a_product_of_nothing_is_refused():
+    with pytest.raises(ValueError, match="parts must hold at least one group, got none"):
+        Product()

@@ -13,7 +13,7 @@ LAYOUTS = {"contiguous": torch.contiguous_format, "channels last": torch.channel
 
 @pytest.fixture(autouse=True)
 def _no_matrices_left():
-    enlarge._shares.cache_clear()
+    enlarge._cached_shares.cache_clear()
 
 
 def library(scale, align_corners):
@@ -81,7 +81,7 @@ def test_matrices_are_made_once_for_each_type():
     for _ in range(3):
         module(pictures(shape=(1, 1, 4, 4)))
         module(pictures(shape=(1, 1, 4, 4), dtype=torch.float32))
-    assert enlarge._shares.cache_info().misses == 2
+    assert enlarge._cached_shares.cache_info().misses == 2
 
 
 def test_half_precision_stays_half():
@@ -212,3 +212,11 @@ def test_matrices_of_traced_pictures_are_not_kept():
     with FakeTensorMode():
         Enlarge(2)(torch.empty(1, 3, 4, 5))
     assert type(Enlarge(2)(torch.ones(1, 3, 4, 5))) is torch.Tensor
+
+
+def test_no_matrix_leaves_its_place_for_others():
+    module, x = Enlarge(2), torch.randn(1, 1, 3, 3)
+    first = module._matrix(3, x)
+    for length in range(1, 100):
+        module._matrix(length, x)
+    assert module._matrix(3, x) is first  # a captured CUDA graph may still read it

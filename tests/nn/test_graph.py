@@ -457,3 +457,24 @@ def test_a_graph_moved_in_inference_mode_serves_in_training():
         graph = graph.to(torch.float32)
     x = torch.randn(2, 3, V, requires_grad=True)
     GraphConv(3, 2)(x, graph).sum().backward()
+
+
+def test_over_sets_gives_each_thread_its_own_answer():
+    class Raced(GraphBatch):
+        """Another thread puts its answer into the place of every one that is kept."""
+
+        theirs = None
+
+        @property
+        def _means(self):
+            return self.theirs
+
+        @_means.setter
+        def _means(self, kept):
+            pass
+
+    loop = Graph(torch.tensor([[0, 1], [1, 0]]), num_nodes=2)
+    batch = Raced([loop, loop])
+    sizes = torch.tensor([1, 1])
+    batch.theirs = (torch.tensor([1, 0]), sizes, loop)
+    assert len(batch.over_sets(torch.tensor([0, 1]), sizes)) == 2

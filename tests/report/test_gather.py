@@ -176,3 +176,12 @@ def test_two_results_of_one_run_are_refused(tmp_path, other):
         write_records(tmp_path / name / "results.json", [Record(**base | more)])
     with pytest.raises(ValueError, match=r"a and .*b have two results of one run: accuracy of dss"):
         gather([tmp_path / "a", tmp_path / "b"])
+
+
+def test_metrics_at_something_else_than_numbers_of_elements_are_no_series(tmp_path):
+    base = {"experiment": "signals", "model": "dss-sum", "value": 0.5}
+    names = ("accuracy", "accuracy@5", "accuracy@top-2")
+    write_records(tmp_path / "results.json", [Record(metric=name, **base) for name in names])
+    (comparison,) = gather([tmp_path]).comparisons
+    assert [m.name for m in comparison.metrics] == ["accuracy", "accuracy@top-2"]
+    assert comparison.by_elements == {"dss-sum": {5: (0.5,)}}

@@ -1,7 +1,9 @@
+import sys
+
 import pytest
 
 from symsets.experiments.orbits import HEIGHTS, MODELS, Outcome
-from symsets.report.orbits import CLEARLY_ABOVE_CHANCE, conclusions
+from symsets.report.orbits import CLEARLY_ABOVE_CHANCE, conclusions, figure
 from symsets.train.records import Record
 
 
@@ -57,3 +59,9 @@ def test_conclusions_are_what_was_measured(accuracies, any_sum, equal_sums):
 
 def test_a_guess_is_not_clearly_above_chance():
     assert 0.52 < CLEARLY_ABOVE_CHANCE < 0.55
+
+
+def test_the_figure_needs_no_screen(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
+    figure(outcomes(), tmp_path / "orbits.png")
+    assert (tmp_path / "orbits.png").stat().st_size > 0

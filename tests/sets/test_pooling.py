@@ -229,3 +229,11 @@ def test_the_softmax_of_many_elements_fits_into_half_precision(dtype):
     assert weights.dtype == dtype
     assert weights[0].item() == pytest.approx(1 / 70_000, rel=2e-2)
     assert weights[-1] == 1
+
+
+@pytest.mark.parametrize("sizes", [[1, 4], [5]])
+def test_the_softmax_of_integers_is_refused(sizes):
+    rows = torch.zeros(5, 1, dtype=torch.int64)
+    for x in (RaggedSets(rows, sizes), rows[None]):
+        with pytest.raises(TypeError, match=r"x must hold floating-point numbers, got torch\.i"):
+            softmax(x)

@@ -179,3 +179,13 @@ def test_a_network_returns_one_thing():
         evaluate(networks(1), labelled(), task)
     with pytest.raises(TypeError, match=r"sets must be a Supply of sets such as .*, got Tensor"):
         evaluate(networks(1)[0], torch.zeros(2, 3), task)
+
+
+def test_what_cannot_be_evaluated_is_named():
+    net, task = networks(1)[0], Task(cross_entropy, (ACCURACY,))
+    with pytest.raises(ValueError, match=r"precision must be one of \['float32', .*, got 'half'"):
+        evaluate(net, labelled(), task, precision="half")
+    with pytest.raises(ValueError, match="batch_size must be at least 1, got -1"):
+        evaluate(net, labelled(), task, batch_size=-1)
+    with pytest.raises(ValueError, match="sets must hold at least one set, got none"):
+        evaluate(net, labelled(0), task)

@@ -14,6 +14,7 @@ from torch.nn.functional import cross_entropy
 from symsets.data import LabelledSets, Signals
 from symsets.data.colors import ColorSets
 from symsets.models.signals import SignalNetwork
+from symsets.train.checkpoints import AtomicIO
 from symsets.train.ensemble import Ensemble
 from symsets.train.evaluation import evaluate
 from symsets.train.fitting import fit
@@ -139,6 +140,16 @@ def test_an_unreadable_checkpoint_is_named(sets, tmp_path):
     checkpoint.write_bytes(b"nonsense")
     with pytest.raises(ValueError, match=r"checkpoint .*last\.ckpt cannot be read .* delete it"):
         train(sets, [0], Plan(**EXACT), checkpoint=checkpoint)
+
+
+@pytest.mark.parametrize("error", [PermissionError(13, "denied"), torch.OutOfMemoryError("full")])
+def test_a_sound_checkpoint_is_not_to_be_deleted(tmp_path, monkeypatch, error):
+    def fail(*words, **options):
+        raise error
+
+    monkeypatch.setattr(torch, "load", fail)
+    with pytest.raises(type(error)):
+        AtomicIO().load_checkpoint(tmp_path / "last.ckpt")
 
 
 def test_two_processes_get_the_result_of_one(tmp_path):

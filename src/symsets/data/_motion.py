@@ -7,7 +7,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-__all__ = ["KINDS", "Tracks", "tracks"]
+__all__ = ["KINDS", "NUM_THINGS", "Tracks", "tracks"]
 
 KINDS = ("bounce", "slide", "burst", "spread", "fade")
 NUM_THINGS = 6

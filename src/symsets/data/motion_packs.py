@@ -32,6 +32,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Mapping
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -50,10 +51,32 @@ __all__ = ["MotionPack", "motion_pack_form"]
 SKINNED = ("quat", "offsets", "parent", "heads", "subject", "split")
 BAKED = ("verts", "offsets", "split")
 FPS = 24.0
-KINDS: Kinds = {
-    "offsets": ("iu", 1, "a row of integers"),
+ROW = ("iu", 1, "a row of integers")
+WORDS = ("iuU", 1, "a row of words or integers")
+VERTICES = ("iuf", 3, "numbers with axes for vertices and coordinates")
+FACES = ("iu", 2, "integers (F, 3)")
+COMMON: Kinds = {
+    "offsets": ROW,
+    "split": WORDS,
+    "subject": WORDS,
+    "activity": WORDS,
     "name": ("U", 1, "a row of words"),
     "fps": ("iuf", 0, "one number"),
+}
+KINDS: Mapping[str, Kinds] = {  # of the arrays that a form has, by patterns of their names
+    "skinned": {
+        **COMMON,
+        "parent": ROW,
+        "driver": ROW,
+        "subject_id": WORDS,
+        "quat": ("iuf", 3, "numbers (T, K, 4)"),
+        "heads": ("iuf", 3, "numbers (S, J, 3)"),
+        r"rest\d+": VERTICES,
+        r"weights\d+": ("iuf", 2, "numbers (V, J)"),
+        r"faces\d+": FACES,
+    },
+    "baked": {**COMMON, "verts": VERTICES, "faces": FACES},
+    "apart": {"fps": COMMON["fps"], r".+_verts": VERTICES, r".+_faces": FACES},
 }
 
 
@@ -72,6 +95,12 @@ def motion_pack_form(path: Path) -> str | None:
     if keys.issuperset(BAKED):
         return "baked"
     return "apart" if any(key.endswith("_verts") for key in keys) else None
+
+
+def _kinds(form: str, keys: set[str]) -> Kinds:
+    """Return what the arrays of these names must be."""
+    known = KINDS[form].items()
+    return {key: kind for pattern, kind in known for key in keys if re.fullmatch(pattern, key)}
 
 
 def _sizes(keys: set[str]) -> list[int]:
@@ -114,7 +143,8 @@ class MotionPack:
                 f"{self.path} must be a pack of motions with the keys {list(SKINNED)} and rest512 "
                 f"and weights512, or {list(BAKED)}, or <name>_verts"
             )
-        content = read_arrays(self.path, KINDS, array_names(self.path))
+        names = array_names(self.path)
+        content = read_arrays(self.path, _kinds(self.form, names), names)
         self._read(content, num_vertices, only)
         self.num_vertices = num_vertices
 
@@ -125,7 +155,7 @@ class MotionPack:
             self._read_apart(content, only)
             return
         self.offsets = content["offsets"].tolist()
-        num = len(self.offsets) - 1
+        num = max(0, len(self.offsets) - 1)
         self.split = _split_words(content["split"])
         subject = content["subject"] if "subject" in keys else np.zeros(num, int)
         self.subjects = [str(word) for word in subject.tolist()]
@@ -161,16 +191,18 @@ class MotionPack:
         sound = (
             all(parent < joint for joint, parent in enumerate(self.parents))
             and self.driver.shape == (J,)
-            and int(self.driver.max()) < self.quaternions.shape[1]
+            and set(self.driver.tolist()) <= set(range(self.quaternions.shape[1]))
+            and self.quaternions.shape[2] == 4
             and self.heads.shape == (num_bodies, J, 3)
             and self.rest.shape == (num_bodies, size, 3)
             and self.weights.shape == (size, J)
-            and max(self.body, default=0) < num_bodies
+            and set(self.body) <= set(range(num_bodies))
+            and len(content.get("subject_id", self.rest)) == num_bodies
         )
         if not sound:
             raise ValueError(
-                f"{self.path} is inconsistent: quat, parent, driver, heads, subject, rest{size} "
-                f"and weights{size} must agree in the numbers of joints and subjects"
+                f"{self.path} is inconsistent: quat, parent, driver, heads, subject, subject_id, "
+                f"rest{size} and weights{size} must agree in the numbers of joints and subjects"
             )
 
     def _read_apart(self, content: Content, only: str | None) -> None:

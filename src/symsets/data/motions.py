@@ -11,7 +11,15 @@ from torch import Tensor
 from symsets.data.splits import SPLITS, checked_split
 from symsets.nn import Graph
 
-__all__ = ["HeldOut", "MotionSource", "Motions", "check_faces", "check_motion", "farthest_points"]
+__all__ = [
+    "HeldOut",
+    "MotionSource",
+    "Motions",
+    "check_faces",
+    "check_motion",
+    "farthest_points",
+    "no_motions",
+]
 
 
 class Motions(NamedTuple):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from symsets._checks import check_choice
 from symsets.data.augment import Augment
 from symsets.data.made import MadeSets, random_crops
 
@@ -55,10 +56,7 @@ class QualitySets(MadeSets):
         size: int = 64,
         seed: int = 0,
     ) -> None:
-        if degradation not in DEGRADATIONS:
-            raise ValueError(
-                f"degradation must be one of {list(DEGRADATIONS)}, got {degradation!r}"
-            )
+        check_choice("degradation", degradation, DEGRADATIONS)
         super().__init__(images, num_sets, seed=seed)
         kind, _, level = degradation.partition("-")
         self.kind, self.level = kind, float(level)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from hashlib import blake2b
 
+from symsets._checks import check_choice
+
 __all__ = ["SPLITS", "checked_split", "fraction", "shuffled", "split_by_hash"]
 
 SPLITS = ("train", "val", "test")
@@ -12,8 +14,7 @@ SPLITS = ("train", "val", "test")
 
 def checked_split(split: str) -> str:
     """Return ``split``, or say which ones there are."""
-    if split not in SPLITS:
-        raise ValueError(f"split must be one of {list(SPLITS)}, got {split!r}")
+    check_choice("split", split, SPLITS)
     return split
 
 

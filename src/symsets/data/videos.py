@@ -10,6 +10,7 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
+from symsets._checks import check_choice
 from symsets.data._video import decode_video, frames_first
 from symsets.data.clips import Clips
 from symsets.data.decoding import Skipped, UnusableError, decode_image, in_threads
@@ -79,6 +80,10 @@ class VideoFiles:
         """How many videos were left out so far, for each reason."""
         return Skipped(sum(self._skipped.values(), Skipped()))
 
+    @property
+    def _too_short(self) -> str:
+        return f"shorter than {self.min_frames} frames"
+
     def clips(
         self, split: str, num: int | None = None, device: torch.device | str = "cpu"
     ) -> Clips:
@@ -104,12 +109,14 @@ class VideoFiles:
         wanted = self.max_frames * self.clips_per_video
         if isinstance(encoded, Path):
             frames = decode_video(encoded, size=self.size, fps=self.fps, num=wanted)
+        elif len(encoded) < self.min_frames:
+            raise UnusableError(self._too_short)
         else:
             pictures = [decode_image(picture, self.size) for picture in encoded[:wanted]]
             frames = frames_first(pictures)
         clips = [clip for clip in frames.split(self.max_frames) if len(clip) >= self.min_frames]
         if not clips:
-            raise UnusableError(f"shorter than {self.min_frames} frames")
+            raise UnusableError(self._too_short)
         single = self.clips_per_video == 1
         return [(name if single else f"{name}#{i}", clip) for i, clip in enumerate(clips)]
 
@@ -183,8 +190,7 @@ def ucf101(
         fold: Which official split, 1 to 3.
     """
     root = Path(root)
-    if fold not in (1, 2, 3):
-        raise ValueError(f"fold must be one of [1, 2, 3], got {fold!r}")
+    check_choice("fold", fold, (1, 2, 3))
     paths = _ucf101_paths(root, fold)
     if paths is None:
         raise MissingDataError(f"{root}: {UCF101_NEEDS}")

@@ -7,6 +7,7 @@ import zipfile
 from dataclasses import replace
 from pathlib import Path
 
+from symsets._checks import check_choice
 from symsets.data.catalogue import DATA_SUFFIXES
 from symsets.data.folders import files_below
 from symsets.data.splits import fraction
@@ -14,7 +15,7 @@ from symsets.experiments import words
 from symsets.experiments.experiment import RECIPES, Experiment, Settings, Source
 from symsets.experiments.study import Study
 from symsets.nn.registry import is_scheme, schemes
-from symsets.train.plan import Plan
+from symsets.train.step import PRECISIONS
 
 __all__ = ["announcement", "data_slug", "make_study", "plain"]
 
@@ -38,9 +39,9 @@ def make_study(
     together: bool = False,
 ) -> Study:
     """Return the study that a user described in words; one sentence for each wrong one."""
-    words.chosen_word("recipe", recipe, RECIPES)
-    presets = experiment.presets
-    chosen = presets[words.chosen_word("preset", preset, presets)]
+    check_choice("recipe", recipe, RECIPES)
+    check_choice("preset", preset, experiment.presets)
+    chosen = experiment.presets[preset]
     if models is not None:
         choices = list(dict.fromkeys([*experiment.models, *schemes()]))
         chosen = replace(chosen, models=words.names("models", models, choices, also=is_scheme))
@@ -58,7 +59,7 @@ def make_study(
     else:
         rate = words.learning_rate(learning_rate)
     how = Settings(preset, recipe, rate, epochs, data_seed, precision)
-    Plan(1, precision=precision)  # one sentence if there is no such precision
+    check_choice("precision", precision, PRECISIONS)
     data = experiment.default_data if data is None else data
     source = experiment.open_source(data, data_seed)
     allowed = experiment.settings_of(source)

@@ -10,7 +10,9 @@ from typing import Any, Protocol
 
 from torch import Tensor, nn
 
+from symsets._checks import check_choice
 from symsets.data.labelled import Supply
+from symsets.models._blocks import RECIPES
 from symsets.train.metrics import Task
 from symsets.train.plan import Plan
 
@@ -25,7 +27,6 @@ __all__ = [
 ]
 
 EXPERIMENTS = ("signals", "quality", "colors", "bursts", "frames", "shapes", "views")
-RECIPES = ("ours", "published")
 
 
 @dataclass(frozen=True)
@@ -156,7 +157,6 @@ class Experiment:
 
 def find_experiment(name: str) -> Experiment:
     """Return an experiment by its name."""
-    if name not in EXPERIMENTS:
-        raise ValueError(f"experiment must be one of {list(EXPERIMENTS)}, got {name!r}")
+    check_choice("experiment", name, EXPERIMENTS)
     experiment: Experiment = import_module(f"symsets.experiments.{name}").EXPERIMENT
     return experiment

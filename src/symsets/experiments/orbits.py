@@ -25,7 +25,7 @@ from symsets.nn import CircularConv1d, Classify, Sequential, set_layer
 from symsets.train.records import Record, device_name, read_records, write_json, write_records
 from symsets.train.runs import claim_directory
 
-__all__ = ["HEIGHTS", "MODELS", "Outcome", "make_sets", "network", "run"]
+__all__ = ["HEIGHTS", "MODELS", "TEST_PAIRS", "Outcome", "make_sets", "network", "run"]
 
 LENGTH = 16
 WIDTH = 32

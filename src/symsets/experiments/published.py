@@ -10,6 +10,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 __all__ = [
+    "MEAN_SHAPE_BY_SKIP",
+    "METRICS",
+    "PUBLISHED_DATA",
+    "TASKS",
     "Beats",
     "Below",
     "Claim",

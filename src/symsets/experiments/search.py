@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable
 from contextlib import nullcontext
 from pathlib import Path
@@ -36,11 +37,16 @@ def search_learning_rate(
     with held(path.with_suffix(".lock")) if is_alone() else nullcontext():
         found = _read(path) if path.exists() else {}
         if model not in found:
-            found[model] = {f"{rate:g}": measure(rate) for rate in LEARNING_RATE_GRID}
+            found[model] = {f"{rate:g}": _finite(measure(rate)) for rate in LEARNING_RATE_GRID}
             write_json(path, found)
     values = {rate: value for rate, value in found[model].items() if value is not None}
     best = max if larger_is_better else min
     return float(best(values, key=lambda rate: values[rate])) if values else 1e-3
+
+
+def _finite(value: float | None) -> float | None:
+    """Return nothing for what is not finite: such a network is of no use, and JSON has no word."""
+    return None if value is None or not math.isfinite(value) else value
 
 
 def _read(path: Path) -> dict[str, dict[str, float | None]]:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from symsets._checks import check_choice
 from symsets.data.folders import STUDY
 from symsets.data.splits import SPLITS
 from symsets.experiments import words
@@ -145,7 +146,8 @@ def make_transfers(
         raise ValueError(f"{experiment.name} has no other data: its sets are generated")
     networks = trained_networks(study, models)
     source = experiment.open_source(data, 0)
-    preset = experiment.presets[words.chosen_word("preset", told["preset"], experiment.presets)]
+    check_choice("preset", told["preset"], experiment.presets)
+    preset = experiment.presets[told["preset"]]
     allowed = experiment.settings_of(source)
     used = tuple(dict.fromkeys(setting_on(allowed, trained) for trained in networks))
     test_size = num_sets or preset.test_size

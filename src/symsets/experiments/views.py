@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -200,19 +201,31 @@ def loss(output: Tensor, target: Tensor | Truth) -> Tensor:
 
 
 class Reconstruction:
-    """All errors of the clouds of a batch, computed once for all metrics that ask."""
+    """All errors of the clouds of a batch, computed once for all metrics that ask.
+
+    The batch itself is not kept: it may be large, and on a GPU.
+    """
 
     def __init__(self) -> None:
-        self._known: tuple[Tensor, dict[str, list[float]]] | None = None
+        self._of: tuple[weakref.ref[Tensor], ...] = ()
+        self._known: dict[str, list[float]] = {}
+
+    def errors(self, output: Tensor, points: Tensor) -> dict[str, list[float]]:
+        """Return the errors of all objects; the same two tensors are compared once."""
+        asked = output, points
+        if not self._of or any(
+            kept() is not one for kept, one in zip(self._of, asked, strict=True)
+        ):
+            self._known = reconstruction_errors(output, points)
+            self._of = tuple(weakref.ref(one) for one in asked)
+        return self._known
 
     def metric(self, name: str, *, larger_is_better: bool = True) -> Metric:
         """Return one of the errors as a metric."""
         key = name.removeprefix("f-score@")
 
         def values(output: Tensor, target: Any) -> Tensor:
-            if self._known is None or self._known[0] is not output:
-                self._known = output, reconstruction_errors(output, target.points)
-            found = self._known[1]
+            found = self.errors(output, target.points)
             return torch.tensor(found[name] if name in found else found[f"f@{key}"])
 
         return Metric(name, values, larger_is_better)

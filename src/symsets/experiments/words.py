@@ -4,14 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection
 
-__all__ = ["chosen_word", "learning_rate", "names", "sizes"]
-
-
-def chosen_word(what: str, text: str, choices: Collection[str]) -> str:
-    """Return ``text`` if it is one of the choices."""
-    if text not in choices:
-        raise ValueError(f"{what} must be one of {list(choices)}, got {text!r}")
-    return text
+__all__ = ["learning_rate", "names", "sizes"]
 
 
 def names(

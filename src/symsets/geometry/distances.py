@@ -10,6 +10,8 @@ import torch
 from scipy.spatial import cKDTree
 from torch import Tensor
 
+from symsets._checks import check_choice
+
 __all__ = ["Agreement", "agreement", "chamfer", "f_score", "nearest"]
 
 METHODS = ("auto", "tree", "chunks")
@@ -47,8 +49,7 @@ def nearest(a: Tensor, b: Tensor, *, method: str = "auto", chunk: int = CHUNK) -
             raise ValueError(f"{name} must be floating point, got {points.dtype}")
     if not len(b):
         raise ValueError("b must have at least one point, got none")
-    if method not in METHODS:
-        raise ValueError(f"method must be one of {list(METHODS)}, got {method!r}")
+    check_choice("method", method, METHODS)
     if chunk < 1:
         raise ValueError(f"chunk must be positive, got {chunk}")
     a, b = a.detach(), b.detach()

@@ -1,12 +1,25 @@
 """Permutations and labels as integer arrays: the few operations everything else is made of."""
 
-import operator
 from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
+
+__all__ = [
+    "MAX_POINTS",
+    "IntArray",
+    "by_first_appearance",
+    "closure",
+    "components",
+    "cycles",
+    "frozen",
+    "kronecker",
+    "permutation",
+    "quotient",
+    "random_product",
+]
 
 IntArray = npt.NDArray[np.int64]
 
@@ -15,17 +28,6 @@ MAX_POINTS = 50_000_000
 
 MAX_ELEMENTS = 100_000
 """Groups with more elements than this are not listed."""
-
-
-def positive(name: str, value: object) -> int:
-    """Return ``value`` as an int of at least one, or say that ``name`` must be one."""
-    try:
-        number = operator.index(value)  # type: ignore[arg-type]
-    except TypeError:
-        raise TypeError(f"{name} must be an integer, got {value!r}") from None
-    if number < 1:
-        raise ValueError(f"{name} must be at least 1, got {number}")
-    return number
 
 
 def permutation(values: npt.ArrayLike, rule: str = "generators must be permutations") -> IntArray:

@@ -5,9 +5,12 @@ from collections.abc import Hashable, Sequence
 
 import numpy as np
 
-from symsets.groups._arrays import IntArray, by_first_appearance, kronecker, positive
+from symsets._checks import positive
+from symsets.groups._arrays import IntArray, by_first_appearance, kronecker
 from symsets.groups.named import Symmetric
 from symsets.groups.permutation import PermutationGroup, checked_group
+
+__all__ = ["tensor_power", "wreath"]
 
 
 class Wreath(PermutationGroup):

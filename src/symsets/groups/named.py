@@ -5,8 +5,11 @@ from collections.abc import Hashable, Sequence
 
 import numpy as np
 
-from symsets.groups._arrays import IntArray, positive
+from symsets._checks import positive
+from symsets.groups._arrays import IntArray
 from symsets.groups.permutation import PermutationGroup
+
+__all__ = ["Cyclic", "Dihedral", "Symmetric", "Translations", "Trivial"]
 
 
 class _Named(PermutationGroup):

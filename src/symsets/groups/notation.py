@@ -9,6 +9,8 @@ from symsets.groups.composite import tensor_power, wreath
 from symsets.groups.named import Cyclic, Dihedral, Symmetric, Trivial
 from symsets.groups.permutation import PermutationGroup
 
+__all__ = ["order_text", "parse"]
+
 MAX_NUMBER = 100_000
 MAX_POWER = 8
 MAX_DEPTH = 20

@@ -8,6 +8,16 @@ import numpy as np
 from symsets.groups._arrays import IntArray, closure, components
 from symsets.groups.permutation import PermutationGroup, checked_group
 
+__all__ = [
+    "basis",
+    "check_written",
+    "dimension",
+    "factor_pairs",
+    "label_numbers",
+    "leaf_labels",
+    "trace_dimension",
+]
+
 MAX_SEARCHED = 20_000_000
 MAX_WRITTEN = 50_000_000
 """Numbers of pairs up to which orbits are searched for, and labels written out."""

@@ -23,6 +23,8 @@ from symsets.groups._arrays import (
     random_product,
 )
 
+__all__ = ["PermutationGroup", "checked_group"]
+
 Array = TypeVar("Array", npt.NDArray[np.generic], torch.Tensor)
 
 

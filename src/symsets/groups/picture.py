@@ -17,6 +17,8 @@ from symsets.groups.notation import order_text
 from symsets.groups.pairs import basis, dimension
 from symsets.groups.permutation import PermutationGroup
 
+__all__ = ["figure", "scheme_text"]
+
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 

@@ -9,6 +9,8 @@ import numpy as np
 from symsets.groups._arrays import IntArray, kronecker
 from symsets.groups.permutation import PermutationGroup, checked_group
 
+__all__ = ["Product"]
+
 
 class Product(PermutationGroup):
     r"""The direct product of groups, each moving its own index axes; usually written ``G * H``.
@@ -30,6 +32,8 @@ class Product(PermutationGroup):
 
     def __init__(self, *parts: PermutationGroup) -> None:
         groups = [checked_group("parts", part) for part in parts]
+        if not groups:
+            raise ValueError("parts must hold at least one group, got none; see Trivial")
         self._factors = tuple(factor for group in groups for factor in group.factors)
         self.shape = tuple(size for factor in self._factors for size in factor.shape)
 

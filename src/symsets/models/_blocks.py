@@ -10,20 +10,18 @@ from typing import Any, TypeVar
 import torch
 from torch import Tensor, nn
 
+from symsets._checks import check_choice
 from symsets.models._convolution import Conv2d
 from symsets.nn import DSS, Sequential, set_layer
-from symsets.nn.registry import Make, is_scheme, schemes
+from symsets.nn.registry import Make, dss_pool, is_scheme, schemes
 from symsets.sets import Sets, fold, map_elements, power_degree
-from symsets.sets.pooling import POOLS
 
 __all__ = [
     "MODELS",
     "RECIPES",
     "Layers",
-    "check_choice",
     "check_model",
     "default_widths",
-    "dss_pool",
     "image_size",
     "in_full_precision",
 ]
@@ -44,27 +42,10 @@ RECIPES = ("ours", "published")
 Widths = TypeVar("Widths")
 
 
-def check_choice(name: str, value: Any, choices: Sequence[Any]) -> None:
-    """Raise one sentence unless ``value`` is one of ``choices``."""
-    if value not in choices:
-        raise ValueError(f"{name} must be one of {list(choices)}, got {value!r}")
-
-
 def check_model(model: Any, known: Collection[str] = MODELS) -> None:
     """Raise one sentence unless ``model`` is a word for a network, or the name of a scheme."""
     if model not in known and not is_scheme(model):
         check_choice("model", model, [*known, *(name for name in schemes() if name not in known)])
-
-
-def dss_pool(scheme: str) -> str | None:
-    """Return the pooling that the name of a DSS layer ends in; None for all other schemes.
-
-    Example:
-        >>> dss_pool("dss-max"), dss_pool("dss-of-my-own"), dss_pool("siamese")
-        ('max', None, None)
-    """
-    pool = scheme.removeprefix("dss-")
-    return pool if pool != scheme and (pool in POOLS or power_degree(pool)) else None
 
 
 def default_widths(table: dict[str, dict[str, Widths]], model: str, recipe: str) -> Widths:

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import linear
 
-from symsets.groups._arrays import positive
+from symsets._checks import positive
 from symsets.nn import Graph
 from symsets.nn._applied import applied
 from symsets.nn._layout import entries_first

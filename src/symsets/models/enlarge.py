@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
+from functools import cache
 
 import torch
 from torch import Tensor, nn
@@ -51,22 +51,28 @@ class Enlarge(nn.Module):
         return (columns @ lines.unflatten(2, pixels.shape[2:])).permute(0, 3, 1, 2)
 
     def _matrix(self, length: int, like: Tensor) -> Tensor:
+        asked = length, self.scale, self.align_corners
         # What is made for a graph that is being traced is no tensor to keep.
-        traced = torch.compiler.is_compiling() or type(like) not in (Tensor, nn.Parameter)
-        make = _shares.__wrapped__ if traced else _shares
-        return make(length, self.scale, self.align_corners, like.device, like.dtype)
+        if torch.compiler.is_compiling() or type(like) not in (Tensor, nn.Parameter):
+            return _shares(*asked, like.device).to(like.dtype)
+        return _cached_shares(*asked, like.dtype, like.device)
 
 
-@lru_cache(maxsize=64)
-def _shares(
-    length: int, scale: int, align_corners: bool, device: torch.device, dtype: torch.dtype
+@cache  # never evicted: a captured CUDA graph goes on reading at the address it saw
+def _cached_shares(
+    length: int, scale: int, align_corners: bool, dtype: torch.dtype, device: torch.device
 ) -> Tensor:
-    """Return the shares ``(scale length, length)`` that old pixels have in new ones."""
     with torch.inference_mode(False), torch.no_grad():
-        old = torch.arange(length, device=device, dtype=torch.float64)
-        new = torch.arange(scale * length, device=device, dtype=torch.float64)
-        if align_corners:
-            place = new * ((length - 1) / max(1, scale * length - 1))
-        else:
-            place = ((new + 0.5) / scale - 0.5).clamp(0, length - 1)
-        return (1 - (place[:, None] - old).abs()).clamp(min=0).to(dtype)
+        # The copy from the CPU ends before it returns, so every CUDA stream may read the result.
+        return _shares(length, scale, align_corners, torch.device("cpu")).to(dtype).to(device)
+
+
+def _shares(length: int, scale: int, align_corners: bool, device: torch.device) -> Tensor:
+    """Return the shares ``(scale length, length)`` that old pixels have in new ones."""
+    old = torch.arange(length, device=device, dtype=torch.float64)
+    new = torch.arange(scale * length, device=device, dtype=torch.float64)
+    if align_corners:
+        place = new * ((length - 1) / max(1, scale * length - 1))
+    else:
+        place = ((new + 0.5) / scale - 0.5).clamp(0, length - 1)
+    return (1 - (place[:, None] - old).abs()).clamp(min=0)

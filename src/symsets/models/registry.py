@@ -7,6 +7,8 @@ from typing import Any
 
 from torch import nn
 
+from symsets._checks import check_choice
+
 __all__ = ["build", "register_network"]
 
 _NETWORKS: dict[str, Callable[..., nn.Module]] = {}
@@ -28,6 +30,5 @@ def register_network(
 
 def build(name: str, arguments: Mapping[str, Any]) -> nn.Module:
     """Make a registered network from plain arguments."""
-    if name not in _NETWORKS:
-        raise ValueError(f"network must be one of {sorted(_NETWORKS)}, got {name!r}")
+    check_choice("network", name, sorted(_NETWORKS))
     return _NETWORKS[name](**arguments)

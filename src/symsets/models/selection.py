@@ -7,11 +7,10 @@ from typing import Any
 
 from torch import nn
 
-from symsets.groups._arrays import positive
+from symsets._checks import check_choice, positive
 from symsets.models._blocks import (
     RECIPES,
     Layers,
-    check_choice,
     check_model,
     default_widths,
     image_size,
@@ -20,7 +19,7 @@ from symsets.models.registry import register_network
 from symsets.nn import Sequential
 from symsets.sets import Sets
 
-__all__ = ["SelectionNetwork"]
+__all__ = ["WIDTHS", "SelectionNetwork"]
 
 Blocks = tuple[tuple[int, ...], ...]
 POOLS = (2, 2, 5)  # after each block

@@ -9,23 +9,21 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from symsets.groups._arrays import positive
+from symsets._checks import check_choice, positive
 from symsets.models._blocks import (
     RECIPES,
     Layers,
-    check_choice,
     check_model,
     default_widths,
-    dss_pool,
 )
 from symsets.models._shape_maps import EdgeTensors, MaxOverPoints, Normed, PerPoint, Points
 from symsets.models.registry import register_network
 from symsets.nn import DSS, AdjacencyLinear, Exchangeable, Graph, GraphConv, Sequential, set_layer
 from symsets.nn._layout import suit_device
-from symsets.nn.registry import Make
+from symsets.nn.registry import Make, dss_pool
 from symsets.sets import RaggedSets, Sets, fold, map_elements, power_degree
 
-__all__ = ["KINDS", "ShapeNetwork"]
+__all__ = ["KINDS", "WIDTHS", "ShapeNetwork"]
 
 KINDS: dict[str, Callable[..., nn.Module]] = {  # the map of single shapes
     "points": Points,

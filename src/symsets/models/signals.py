@@ -8,8 +8,8 @@ from typing import Any
 
 from torch import Tensor, nn
 
-from symsets.groups._arrays import positive
-from symsets.models._blocks import RECIPES, check_choice, check_model, dss_pool
+from symsets._checks import check_choice, positive
+from symsets.models._blocks import RECIPES, check_model
 from symsets.models.registry import register_network
 from symsets.models.standardise import Standardise
 from symsets.nn import (
@@ -24,6 +24,7 @@ from symsets.nn import (
 )
 from symsets.nn._layout import suit_device
 from symsets.nn.base import SetModule
+from symsets.nn.registry import dss_pool
 from symsets.sets import Sets, power_degree
 
 __all__ = ["MODELS", "RECIPES", "SignalNetwork", "default_widths"]

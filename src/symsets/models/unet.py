@@ -8,14 +8,12 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from symsets.groups._arrays import positive
+from symsets._checks import check_choice, positive
 from symsets.models._blocks import (
     RECIPES,
     Layers,
-    check_choice,
     check_model,
     default_widths,
-    dss_pool,
     image_size,
     in_full_precision,
 )
@@ -25,9 +23,10 @@ from symsets.models.registry import register_network
 from symsets.nn import Merge, Sequential
 from symsets.nn._applied import applied
 from symsets.nn.base import SetModule
+from symsets.nn.registry import dss_pool
 from symsets.sets import Sets, fold, map_elements, pool
 
-__all__ = ["UNet"]
+__all__ = ["WIDTHS", "UNet"]
 
 TASKS = ("transform", "merge")
 LAST_STRIDE = 8  # of the pooling before the bottleneck; all others have stride 2

@@ -9,8 +9,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from symsets.groups._arrays import positive
-from symsets.models._blocks import RECIPES, Layers, check_choice, check_model, dss_pool, image_size
+from symsets._checks import check_choice, positive
+from symsets.models._blocks import RECIPES, Layers, check_model, image_size
 from symsets.models.registry import register_network
 from symsets.nn import (
     DSS,
@@ -23,9 +23,10 @@ from symsets.nn import (
     set_layer,
 )
 from symsets.nn.base import SetModule
+from symsets.nn.registry import dss_pool
 from symsets.sets import Sets, fold, power_degree
 
-__all__ = ["OUT_CHANNELS", "ViewsNetwork"]
+__all__ = ["OUT_CHANNELS", "WIDTHS", "ViewsNetwork"]
 
 AGGREGATES = ("block", "layer")
 WIDTHS = {"published": (64, 128, 256, 512, 512), "ours": (32, 64, 128, 192, 256)}
@@ -68,8 +69,7 @@ class ViewsNetwork(nn.Module):
         recipe: ``"published"`` has VGG16's blocks of 2, 2, 3, 3 and 3 convolutions, goes back up
             by putting maxima where they were, and sums as they are. ``"ours"`` has two
             convolutions in every block, enlarges bilinearly, and divides sums by the set size.
-        widths: Channels per resolution; those of the recipe if left out. Any number of them with
-            recipe ``"ours"``.
+        widths: Channels per resolution, two to five of them; those of the recipe if left out.
         num_elements: Number of views in training.
         aggregate: ``"block"`` or ``"layer"``.
         in_channels: Channels of an image.

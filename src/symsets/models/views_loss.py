@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import binary_cross_entropy_with_logits
 
-from symsets.models._blocks import check_choice
+from symsets._checks import check_choice
 from symsets.models.views import OUT_CHANNELS
 from symsets.sets import Sets, fold
 

@@ -22,10 +22,12 @@ __all__ = [
     "check_context",
     "check_elements",
     "check_keeps_input",
+    "check_rows",
     "context_args",
     "takes_extra",
     "twin",
     "without_bias",
+    "zeroed",
 ]
 
 # The axes of an element after its channels (a linear map has the channels last). Only for torch's

@@ -29,6 +29,8 @@ from torch import Tensor, nn
 
 from symsets.nn._layout import entries_first
 
+__all__ = ["prefers_spectral", "spectral_conv"]
+
 # Fitted to training steps on two CPU cores; benchmarks/circular_conv.py shows how well it chooses.
 MEMORY_COST = 80  # multiply-adds that writing and reading a number of a spectrum is worth
 CHANNEL_BLOCK = 16  # channels that the direct convolution works on at a time

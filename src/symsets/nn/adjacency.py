@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from symsets.groups._arrays import positive
+from symsets._checks import check_choice, positive
 from symsets.nn._types import check_type
 
 __all__ = ["AdjacencyLinear"]
@@ -62,8 +62,7 @@ class AdjacencyLinear(nn.Module):
         normalize: bool = True,
     ) -> None:
         super().__init__()
-        if order not in NUM_MAPS:
-            raise ValueError(f"order must be one of {list(NUM_MAPS)}, got {order!r}")
+        check_choice("order", order, NUM_MAPS)
         self.in_channels = positive("in_channels", in_channels)
         self.out_channels = positive("out_channels", out_channels)
         self.order, self.normalize = order, normalize

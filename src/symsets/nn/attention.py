@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from symsets.groups._arrays import positive
+from symsets._checks import check_choice, positive
 from symsets.nn._parts import as_element, check_keeps_input, twin
 from symsets.nn.base import AdditiveSetLayer
 from symsets.sets import RaggedSets, Sets, map_elements
@@ -66,8 +66,7 @@ class SetAttention(AdditiveSetLayer):
         compare: str = "element",
     ) -> None:
         super().__init__(element)
-        if compare not in COMPARISONS:
-            raise ValueError(f"compare must be one of {list(COMPARISONS)}, got {compare!r}")
+        check_choice("compare", compare, COMPARISONS)
         self.heads = positive("heads", heads)
         # An empty nn.Sequential is an identity, and false: only None asks for a twin.
         self.value = twin(self.element, bias=False) if value is None else as_element(value, "value")

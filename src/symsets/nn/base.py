@@ -11,7 +11,7 @@ from symsets.nn._memory import add_into, makes_new_memory, own_gradient
 from symsets.nn._parts import as_element, check_elements
 from symsets.sets import RaggedSets, Sets, map_elements, memory_order, spread
 
-__all__ = ["AdditiveSetLayer", "SetLayer", "SetModule"]
+__all__ = ["AdditiveSetLayer", "SetLayer", "SetModule", "add_message"]
 
 
 class SetModule(nn.Module):

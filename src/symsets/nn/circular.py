@@ -11,7 +11,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from symsets.groups._arrays import positive
+from symsets._checks import check_choice, positive
 from symsets.nn._memory import new_memory
 from symsets.nn._spectral import prefers_spectral, spectral_conv
 from symsets.nn._types import check_type
@@ -41,8 +41,7 @@ class _CircularConv(nn.Module):
         method: str = "auto",
     ) -> None:
         super().__init__()
-        if method not in _METHODS:
-            raise ValueError(f"method must be one of {list(_METHODS)}, got {method!r}")
+        check_choice("method", method, _METHODS)
         self.in_channels = positive("in_channels", in_channels)
         self.out_channels = positive("out_channels", out_channels)
         self.kernel_size = self._per_axis("kernel_size", kernel_size)

@@ -7,8 +7,8 @@ import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
+from symsets._checks import positive
 from symsets.groups import PermutationGroup
-from symsets.groups._arrays import positive
 from symsets.groups.pairs import check_written, factor_pairs, label_numbers, leaf_labels
 from symsets.groups.permutation import checked_group
 from symsets.nn._types import check_type

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import linear
 
-from symsets.groups._arrays import positive
+from symsets._checks import check_choice, positive
 from symsets.nn._types import check_type
 from symsets.sets import check_size
 
@@ -59,8 +59,7 @@ class Exchangeable(nn.Module):
         size: float = 1.0,
     ) -> None:
         super().__init__()
-        if pool not in POOLS:
-            raise ValueError(f"pool must be one of {list(POOLS)}, got {pool!r}")
+        check_choice("pool", pool, POOLS)
         check_size(size)
         self.in_channels = positive("in_channels", in_channels)
         self.out_channels = positive("out_channels", out_channels)

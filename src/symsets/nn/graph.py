@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import linear
 
-from symsets.groups._arrays import positive
+from symsets._checks import positive
 from symsets.nn._layout import entries_first
 from symsets.nn._memory import add_into, new_memory
 from symsets.nn._sparse import SparseMatrix
@@ -245,10 +245,11 @@ class GraphBatch(Topology):
             )
         if torch.compiler.is_compiling():
             return self._mean(index, sizes)
-        if self._means is None or self._means[0] is not index or self._means[1] is not sizes:
+        kept = self._means  # read once: another thread may put its own there
+        if kept is None or kept[0] is not index or kept[1] is not sizes:
             with torch.inference_mode(False):  # what is kept may be used in training
-                self._means = index, sizes, self._mean(index, sizes)
-        return self._means[2]
+                kept = self._means = index, sizes, self._mean(index, sizes)
+        return kept[2]
 
     def _mean(self, index: Tensor, sizes: Tensor) -> GraphBatch:
         V, entries = self.num_nodes, self._matrix.matrix

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from symsets.groups._arrays import positive
+from symsets._checks import check_choice, positive
 from symsets.nn._parts import as_element, check_channels, check_elements, context_args
 from symsets.nn._types import check_type
 from symsets.nn.base import SetModule
@@ -43,8 +43,7 @@ class _InvariantHead(SetModule):
         super().__init__()
         check_pool(pool)
         check_size(size)
-        if entries not in REDUCTIONS:
-            raise ValueError(f"entries must be one of {sorted(REDUCTIONS)}, got {entries!r}")
+        check_choice("entries", entries, sorted(REDUCTIONS))
         self.in_channels = positive("in_channels", in_channels)
         self.pool = pool
         self.entries = entries

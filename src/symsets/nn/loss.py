@@ -6,6 +6,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
+from symsets._checks import check_choice
 from symsets.sets import RaggedSets, Sets, pool, spread
 from symsets.sets.ragged import common_rows
 
@@ -34,8 +35,7 @@ def select_loss(scores: Sets, target: Tensor, *, reduction: str = "mean") -> Ten
         >>> torch.isclose(loss.exp(), torch.tensor(8.0).sqrt())
         tensor(True)
     """
-    if reduction not in REDUCTIONS:
-        raise ValueError(f"reduction must be one of {list(REDUCTIONS)}, got {reduction!r}")
+    check_choice("reduction", reduction, REDUCTIONS)
     if not isinstance(scores, Tensor | RaggedSets):
         raise TypeError(f"scores must be a tensor or RaggedSets, got {type(scores).__name__}")
     rank = common_rows(scores).ndim + 1 if isinstance(scores, RaggedSets) else scores.ndim

@@ -8,7 +8,7 @@ from typing import Protocol
 
 from torch import nn
 
-from symsets.groups._arrays import positive
+from symsets._checks import positive
 from symsets.nn._parts import without_bias
 from symsets.nn.aggregate import ConcatPool, RemoveMean
 from symsets.nn.attention import SetAttention
@@ -17,8 +17,18 @@ from symsets.nn.dss import DSS, Siamese
 from symsets.nn.sequential import takes_sets
 from symsets.nn.wreath import Wreath
 from symsets.sets import check_size, power_degree
+from symsets.sets.pooling import POOLS
 
-__all__ = ["Make", "SchemeBuilder", "is_scheme", "register_scheme", "schemes", "set_layer"]
+__all__ = [
+    "Make",
+    "SchemeBuilder",
+    "dss_pool",
+    "is_scheme",
+    "register_scheme",
+    "schemes",
+    "set_layer",
+    "unregister_scheme",
+]
 
 Make = Callable[[int, int], nn.Module]
 """Makes a map for one element, given its numbers of input and output channels."""
@@ -125,6 +135,17 @@ def is_scheme(name: str) -> bool:
     return _builder(name) is not None
 
 
+def dss_pool(scheme: str) -> str | None:
+    """Return the pooling that the name of a DSS layer ends in; None for all other schemes.
+
+    Example:
+        >>> dss_pool("dss-max"), dss_pool("dss-of-my-own"), dss_pool("siamese")
+        ('max', None, None)
+    """
+    pool = scheme.removeprefix("dss-")
+    return pool if pool != scheme and (pool in POOLS or power_degree(pool)) else None
+
+
 def _builder(name: str) -> SchemeBuilder | None:
     return _SCHEMES.get(name) or _power_scheme(name) if isinstance(name, str) else None
 
@@ -140,8 +161,8 @@ def _dss(pool: str) -> SchemeBuilder:
 
 
 def _power_scheme(scheme: str) -> SchemeBuilder | None:
-    pool = scheme.removeprefix("dss-")
-    return _dss(pool) if pool != scheme and power_degree(pool) else None
+    pool = dss_pool(scheme)
+    return _dss(pool) if pool and power_degree(pool) else None
 
 
 for _pool in ("sum", "mean", "max", "median"):

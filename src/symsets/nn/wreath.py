@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from symsets.groups._arrays import positive
+from symsets._checks import positive
 from symsets.nn._parts import channels, check_channels
 from symsets.nn.base import AdditiveSetLayer
 from symsets.sets import RaggedSets, Sets, check_size, map_elements, pool, pool_symbol, spread

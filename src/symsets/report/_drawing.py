@@ -21,6 +21,7 @@ __all__ = [
     "YES",
     "Picture",
     "canvas",
+    "colour_name",
     "far_apart",
     "label_ends",
     "style",

@@ -132,8 +132,12 @@ class Comparison:
     def _series(self) -> dict[str, int]:
         """Metrics such as ``chamfer@5``: the first one at other numbers of elements."""
         first = METRICS.get(self.condition.experiment, "")
-        names = {name for _, name, _ in self.scores if name.startswith(f"{first}@")}
-        return {name: int(name.partition("@")[2]) for name in names}
+        parts = {name: name.partition("@") for _, name, _ in self.scores}
+        return {
+            name: int(num)
+            for name, (what, _, num) in parts.items()
+            if what == first and num.isdecimal()
+        }
 
     @property
     def by_elements(self) -> dict[str, dict[int, tuple[float, ...]]]:

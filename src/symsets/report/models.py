@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from zlib import crc32
 
-__all__ = ["BASELINES", "SIAMESE", "Look", "look", "rank"]
+__all__ = ["BASELINES", "LOOKS", "SIAMESE", "Look", "look", "rank"]
 
 
 @dataclass(frozen=True)

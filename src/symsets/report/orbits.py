@@ -89,10 +89,10 @@ def _listed(models: Sequence[str]) -> str:
 
 def figure(outcomes: Sequence[Outcome], path: Path) -> None:
     """Draw the two kinds of sets, and what the networks make of them."""
-    plt = require("matplotlib.pyplot", "experiments")
-    fig, axes = plt.subplots(
-        1, 3, figsize=(11, 3.4), layout="constrained", width_ratios=[1, 1, 1.6]
-    )
+    # Not pyplot, which wants a screen where somebody has chosen a backend with windows.
+    Figure = require("matplotlib.figure", "experiments").Figure
+    drawing = Figure(figsize=(11, 3.4), layout="constrained")
+    axes = drawing.subplots(1, 3, width_ratios=[1, 1, 1.6])
     x, moved = make_sets(1, "any-sum", torch.Generator().manual_seed(5))
     for axis, sets, title in (
         (axes[0], x, "aligned"),
@@ -100,8 +100,7 @@ def figure(outcomes: Sequence[Outcome], path: Path) -> None:
     ):
         _draw_set(axis, sets[0, :, 0], title)
     _draw_bars(axes[2], _accuracies(outcomes))
-    fig.savefig(path, dpi=150)
-    plt.close(fig)
+    drawing.savefig(path, dpi=150)
 
 
 def _draw_set(axis: Any, elements: torch.Tensor, title: str) -> None:

@@ -102,6 +102,8 @@ def softmax(x: Sets) -> Sets:
         tensor([1.0000, 0.2500, 0.2500, 0.2500, 0.2500])
     """
     check_sets(x)
+    if not x.dtype.is_floating_point:
+        raise TypeError(f"x must hold floating-point numbers, got {x.dtype}")
     if isinstance(x, Tensor):
         return x.softmax(1)
     dense = _as_dense(x)

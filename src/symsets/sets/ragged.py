@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 from torch.utils import _pytree as pytree
 
-__all__ = ["Partition", "RaggedSets"]
+__all__ = ["Partition", "RaggedSets", "check_rows", "common_rows", "expand_as"]
 
 
 class Partition:

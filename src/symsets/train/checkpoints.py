@@ -58,6 +58,8 @@ class AtomicIO(CheckpointIO):
             if "fitted" not in found:
                 raise ValueError("it is of something else")
             return found
+        except (OSError, torch.OutOfMemoryError):
+            raise  # nothing is wrong with the file itself
         except Exception as error:
             raise ValueError(
                 f"checkpoint {path} cannot be read ({type(error).__name__}): delete it to start "

@@ -10,12 +10,13 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from symsets._checks import check_choice, positive
 from symsets._modes import evaluating
 from symsets.data.labelled import Supply
 from symsets.sets import RaggedSets, Sets
 from symsets.train.ensemble import Ensemble
 from symsets.train.metrics import Task
-from symsets.train.step import autocast, matmul_precision
+from symsets.train.step import PRECISIONS, autocast, matmul_precision
 
 __all__ = ["Evaluation", "Network", "check_supply", "evaluate", "outputs_of"]
 
@@ -41,8 +42,7 @@ class Evaluation:
 
     def mean(self, name: str) -> float:
         """Return a metric."""
-        if name not in self.values:
-            raise ValueError(f"name must be one of {list(self.values)}, got {name!r}")
+        check_choice("name", name, self.values)
         return self.values[name].double().mean().item()
 
 
@@ -61,12 +61,14 @@ def evaluate(
         network: What to apply.
         sets: What to apply it to.
         task: What to measure.
-        precision: Of the computation.
+        precision: Of the computation, as in a :class:`~symsets.train.Plan`.
         batch_size: Sets at a time; it changes no result, if the loss is a mean over sets.
     """
     if not callable(network):
         raise TypeError(f"network must be one network, got {type(network).__name__}")
     check_supply(sets, "sets")
+    check_choice("precision", precision, PRECISIONS)
+    positive("batch_size", batch_size)
     members = outputs_of(network)
     kept: list[list[tuple[Any, ...]]] = []
     targets = []
@@ -81,11 +83,13 @@ def evaluate(
 
 
 def check_supply(sets: object, name: str) -> None:
-    """Raise one sentence unless ``sets`` are a supply, such as labelled sets."""
+    """Raise one sentence unless ``sets`` are a supply, such as labelled sets, that holds some."""
     if not hasattr(sets, "num_sets"):
         raise TypeError(
             f"{name} must be a Supply of sets such as LabelledSets(x, y), got {type(sets).__name__}"
         )
+    if not sets.num_sets:
+        raise ValueError(f"{name} must hold at least one set, got none")
 
 
 def outputs_of(network: Network) -> Callable[[Sets], Any]:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
+from uuid import uuid4
 
 try:
     import fcntl
@@ -33,7 +34,8 @@ def written_whole(path: Path) -> Iterator[Path]:
         ('done', ['one.txt'])
     """
     path.parent.mkdir(parents=True, exist_ok=True)
-    part = path.with_name(f".{path.name}.{os.getpid()}.part")
+    # Not the number of the process: on another machine, or in a container, another may have it.
+    part = path.with_name(f".{path.name}.{uuid4().hex[:12]}.part")
     try:
         yield part
         part.replace(path)
@@ -64,10 +66,8 @@ def held(path: Path, *, wait: bool = True) -> Iterator[bool]:
             if not _lock(file, wait=wait):
                 yield False
                 return
-            if not _is_at(
-                file, path
-            ):  # its holder has removed it, and somebody may have made it anew
-                continue
+            if not _is_at(file, path):
+                continue  # its holder has removed it, and somebody may have made it anew
             try:
                 yield True
             finally:

@@ -297,8 +297,6 @@ def fit(
         raise TypeError(f"networks must be a list, as in [net], got one {type(networks).__name__}")
     for name, sets in (("train", train), ("val", val)):
         check_supply(sets, name)
-        if not sets.num_sets:
-            raise ValueError(f"{name} must hold at least one set, got none")
     for name, value, kind in (("plan", plan, Plan), ("task", task, Task)):
         if not isinstance(value, kind):
             raise TypeError(f"{name} must be a {kind.__name__}, got {type(value).__name__}")

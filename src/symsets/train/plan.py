@@ -9,6 +9,7 @@ from numbers import Integral, Real
 import torch
 from torch import Tensor
 
+from symsets._checks import check_choice
 from symsets.train.step import PRECISIONS
 
 __all__ = ["SCHEDULES", "Plan", "epochs_between_validations"]
@@ -68,10 +69,8 @@ class Plan:
     evaluation_batch: int = 512
 
     def __post_init__(self) -> None:
-        if self.schedule not in SCHEDULES:
-            raise ValueError(f"schedule must be one of {list(SCHEDULES)}, got {self.schedule!r}")
-        if self.precision not in PRECISIONS:
-            raise ValueError(f"precision must be one of {list(PRECISIONS)}, got {self.precision!r}")
+        check_choice("schedule", self.schedule, SCHEDULES)
+        check_choice("precision", self.precision, PRECISIONS)
         for name in (
             "epochs",
             "batch_size",

@@ -20,9 +20,20 @@ import torch
 from symsets._version import __version__
 from symsets.train.files import written_whole
 
-__all__ = ["Record", "read_records", "write_json", "write_records"]
+__all__ = [
+    "Record",
+    "checked_device",
+    "device_name",
+    "from_plain",
+    "read_records",
+    "reading",
+    "to_plain",
+    "write_json",
+    "write_records",
+]
 
 SCHEMA = 1
+OWN_PREFIX = "src/symsets/train/"  # where this file lies in its own repository
 TYPES: dict[Any, tuple[tuple[type, ...], str]] = {  # of the fields, as they are written in a record
     "str": ((str,), "text"),
     "int": ((int,), "an integer"),
@@ -34,22 +45,24 @@ TYPES: dict[Any, tuple[tuple[type, ...], str]] = {  # of the fields, as they are
 def source_commit() -> str:
     """Return the commit of the source tree that runs, or nothing outside of one.
 
-    ``SYMSETS_COMMIT`` names it where a copy of the tree runs without its history.
+    Installed below a repository of somebody else, the code has none. ``SYMSETS_COMMIT`` names it
+    where a copy of the tree runs without its history.
     """
     if named := os.environ.get("SYMSETS_COMMIT"):
         return named
     here = Path(__file__).parent
     try:
         run = subprocess.run(
-            ["git", "-C", str(here), "rev-parse", "--short=12", "HEAD"],
+            ["git", "-C", str(here), "rev-parse", "--show-prefix", "--short=12", "HEAD"],
             capture_output=True,
             text=True,
             timeout=10,
             check=False,
         )
-    except OSError:
+    except (OSError, subprocess.TimeoutExpired):
         return ""
-    return run.stdout.strip() if run.returncode == 0 else ""
+    prefix, _, commit = run.stdout.strip().partition("\n")
+    return commit if run.returncode == 0 and prefix == OWN_PREFIX else ""
 
 
 def command_line() -> str:

@@ -231,9 +231,11 @@ def test_bad_meshes_get_a_sentence_with_their_name(tmp_path):
     headless = tmp_path / "headless.glb"
     headless.write_bytes(write_glb(tmp_path / "a.glb").read_bytes().replace(b"JSON", b"NOPE", 1))
     bare = write_glb(tmp_path / "bare.glb", accessors=[{"bufferView": 0, "componentType": 9}])
+    listed = write_glb(tmp_path / "listed.glb", nodes=[["mesh"]])
     cases += [
         (headless, r"must have a chunk of JSON, found chunks of the kinds \['0x45504f4e', '0x00"),
         (bare, r"bare\.glb cannot be read as a mesh: missing or unknown 9"),
+        (listed, r"listed\.glb cannot be read as a mesh: 'list' object has no attribute 'get'"),
     ]
     short = write_ply(tmp_path / "short.ply", "binary_little_endian")
     short.write_bytes(short.read_bytes()[:-5])

@@ -198,3 +198,11 @@ def test_missing_data_say_what_is_needed(tmp_path, views):
     found = view_source("shapenetcoco", size=32, directories=[tmp_path])
     assert found.name == "shapenetcoco_v1 cars"
     assert isinstance(view_source(str(tmp_path / "shapenetcoco_v1")), NoxFolder)
+
+
+def test_a_line_that_is_predicted_in_an_unknown_way_is_one_sentence(tmp_path, monkeypatch):
+    compress = zlib.compress
+    monkeypatch.setattr(zlib, "compress", lambda lines: compress(b"\x05" + lines[1:]))
+    write_png(tmp_path / "p.png", np.zeros((2, 2, 3), int))
+    with pytest.raises(ValueError, match=r"p\.png cannot be read as an image: its lines are pred"):
+        read_png(tmp_path / "p.png")

@@ -47,7 +47,7 @@ def read_mesh(path: Path) -> Mesh:
         vertices, faces = reader(path)
     except KeyError as error:
         raise ValueError(f"{path} cannot be read as a mesh: missing or unknown {error}") from error
-    except (ValueError, IndexError, TypeError, OSError, EOFError) as error:
+    except (ValueError, IndexError, TypeError, AttributeError, OSError, EOFError) as error:
         raise ValueError(f"{path} cannot be read as a mesh: {error}") from error
     if len(faces) and not (faces.min() >= 0 and faces.max() < len(vertices)):
         raise ValueError(f"{path} must have faces of its {len(vertices)} vertices only")

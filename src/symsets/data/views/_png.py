@@ -57,6 +57,8 @@ def _sixteen_bits(content: bytes) -> np.ndarray:
     if len(raw) != height * (1 + width * step):
         raise ValueError("it ends too early")
     lines = raw.reshape(height, 1 + width * step)
+    if (lines[:, 0] > 4).any():
+        raise ValueError("its lines are predicted in an unknown way")
     pixels = _unfilter(lines[:, 0], lines[:, 1:].reshape(height, width, step))
     return pixels.reshape(height, -1).view(">u2").reshape(height, width, -1)
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from symsets.data.views.parts import Parts
+from symsets.data.views.parts import KINDS, Parts
 
 __all__ = ["Hits", "cast", "normals"]
 
@@ -135,7 +135,7 @@ def normals(parts: Parts, part: Tensor, x: Tensor) -> Tensor:
     round_ = own * own.new_tensor([1.0, 0.0, 1.0])
     on_cap = size[..., 1:2] > round_.norm(dim=-1, keepdim=True)
     cap = own.sign() * own.new_tensor([0.0, 1.0, 0.0])
-    kind = torch.tensor([list(_INTERVALS).index(k) for k in parts.kinds], device=x.device)
+    kind = torch.tensor([KINDS.index(k) for k in parts.kinds], device=x.device)
     kind = kind[part][..., None]
     local = torch.where(kind == 0, flat, torch.where(kind == 1, own, round_.where(~on_cap, cap)))
     outward = (local[..., None, :] @ into)[..., 0, :]  # normals transform by the transpose

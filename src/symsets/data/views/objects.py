@@ -8,6 +8,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+from symsets._checks import check_choice
 from symsets.data.views import _airplanes, _cars, _chairs
 from symsets.data.views._random import Draws, make_keys
 from symsets.data.views.parts import Parts
@@ -63,8 +64,7 @@ def make_objects(
         >>> bool(((high - low).norm(dim=1) - 1).abs().max() < 1e-12)
         True
     """
-    if category not in CATEGORIES:
-        raise ValueError(f"category must be one of {list(CATEGORIES)}, got {category!r}")
+    check_choice("category", category, CATEGORIES)
     made = CATEGORIES[category]
     place = list(CATEGORIES).index(category)
     keys = make_keys(which, seed, split, place, device=device)

@@ -13,13 +13,14 @@ import torch
 from torch import Tensor
 from torch.nn.functional import interpolate
 
+from symsets._checks import check_choice
 from symsets.data.folders import MissingDataError, first_existing
 from symsets.data.splits import SPLITS, checked_split, shuffled, split_by_hash
 from symsets.data.views._png import read_png
 from symsets.data.views._random import name_keys, uniform
 from symsets.data.views.batch import Views, checked_views
 
-__all__ = ["NoxFolder", "has_nox"]
+__all__ = ["NOX_NEEDS", "NoxFolder", "has_nox"]
 
 SYNSETS = {"cars": "02958343", "airplanes": "02691156", "chairs": "03001627"}
 TEST_FOLDERS = ("val", "test")
@@ -70,8 +71,7 @@ class NoxFolder:
         self, root: str | os.PathLike[str], category: str = "cars", *, size: int = 64
     ) -> None:
         checked_views(size, 1, 0)
-        if category not in SYNSETS:
-            raise ValueError(f"category must be one of {list(SYNSETS)}, got {category!r}")
+        check_choice("category", category, SYNSETS)
         self.root, self.category, self.size = Path(root), category, size
         synset = SYNSETS[category]
         test = first_existing(self.root, *(f"{part}/{synset}" for part in TEST_FOLDERS))

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
+from symsets._checks import check_choice
 from symsets.data.splits import SPLITS, checked_split
 from symsets.data.views.batch import Views, checked_views
 from symsets.data.views.cameras import Cameras, random_cameras
@@ -131,8 +132,7 @@ class GeneratedViews:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        if self.category not in CATEGORIES:
-            raise ValueError(f"category must be one of {list(CATEGORIES)}, got {self.category!r}")
+        check_choice("category", self.category, CATEGORIES)
         checked_views(self.size, 1, 0)
 
     @property

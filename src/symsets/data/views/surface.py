@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from symsets.data.views._random import uniform
-from symsets.data.views.parts import Parts
+from symsets.data.views.parts import KINDS, Parts
 
 __all__ = ["sample_surface"]
 
@@ -85,7 +85,7 @@ def _on_surface(parts: Parts, part: Tensor, half: Tensor, u: Tensor) -> tuple[Te
     """Return points in the parts' own coordinates, and what each should count for."""
     u0, u1, u2 = u.unbind(1)
     turn = 2 * math.pi * u1
-    kind = torch.tensor([("box", "ellipsoid", "cylinder").index(k) for k in parts.kinds])
+    kind = torch.tensor([KINDS.index(k) for k in parts.kinds])
     kind = kind.to(part.device)[part]
     box, even = _on_box(half, u0, u1, u2), torch.ones_like(u0)
     z = 2 * u0 - 1

@@ -1,0 +1,40 @@
+"""What arguments must be, in the one sentence that is said if they are not."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Collection
+from typing import Any
+
+__all__ = ["check_choice", "positive"]
+
+
+def check_choice(name: str, value: Any, choices: Collection[Any]) -> None:
+    """Raise one sentence unless ``value`` is one of ``choices``.
+
+    Example:
+        >>> check_choice("pool", "medain", ("max", "mean"))
+        Traceback (most recent call last):
+        ...
+        ValueError: pool must be one of ['max', 'mean'], got 'medain'
+    """
+    if value not in choices:
+        raise ValueError(f"{name} must be one of {list(choices)}, got {value!r}")
+
+
+def positive(name: str, value: object) -> int:
+    """Return ``value`` as an int of at least one, or say that ``name`` must be one.
+
+    Example:
+        >>> positive("heads", 0)
+        Traceback (most recent call last):
+        ...
+        ValueError: heads must be at least 1, got 0
+    """
+    try:
+        number = operator.index(value)  # type: ignore[arg-type]
+    except TypeError:
+        raise TypeError(f"{name} must be an integer, got {value!r}") from None
+    if number < 1:
+        raise ValueError(f"{name} must be at least 1, got {number}")
+    return number

@@ -1040,3 +1040,29 @@ def test_the_first_call_names_layers_that_the_network_does_not_call():
         lifted(x)
         lift(Reads(), where=["first"])(x)
         lift(Net())(torch.randn(2, 3, 2, 8))
+
+
+def test_a_layer_that_is_parametrised_is_saved_by_its_weights():
+    lifted = lift(nn.Sequential(nn.Linear(3, 4), nn.ReLU()), "dss-max")
+    nn.utils.parametrizations.orthogonal(lifted.model[0])
+    x = torch.randn(2, 5, 3)
+    torch.testing.assert_close(copy.deepcopy(lifted)(x), lifted(x))
+    with pytest.raises(RuntimeError, match="only supported through state_dict"):
+        torch.save(lifted, io.BytesIO())
+
+
+class Locked(nn.Linear):
+    """A map that keeps what cannot be saved, and does without it."""
+
+    def __init__(self):
+        super().__init__(3, 4)
+        self.lock = threading.Lock()
+
+    def __getstate__(self):
+        return self.__dict__ | {"lock": None}
+
+
+def test_a_layer_keeps_its_own_way_to_be_copied():
+    lifted, x = lift(Locked()), torch.randn(2, 5, 3)
+    lifted.model.lock = threading.Lock()
+    torch.testing.assert_close(copy.deepcopy(lifted)(x), lifted(x))

@@ -114,6 +114,7 @@ class _Hearing(_Layer):
     """Mixed into the class of a layer: adds the message of the set to what the layer returns."""
 
     message: AdditiveSetLayer
+    lifted: type[nn.Module]
     _binding: Binding
     _name: str
     _takes: list[tuple[str, Any]]
@@ -159,7 +160,8 @@ class _Hearing(_Layer):
         return ", ".join(filter(None, [super().extra_repr(), f"+ {inner}"]))
 
     def __reduce_ex__(self, protocol: Any) -> Any:
-        return _restore, (type(self).__mro__[2],), self.__dict__
+        # A class may have its own way to keep its state: one that is parametrised refuses.
+        return _restore, (self.lifted,), self.__getstate__()  # type: ignore[no-untyped-call]
 
 
 _CLASSES: dict[type[nn.Module], type[nn.Module]] = {}

@@ -127,6 +127,34 @@ def test_copies_and_saved_weights_give_the_same_layer():
     torch.testing.assert_close(twin(x), layer(x))
 
 
+@pytest.mark.parametrize("text", ["S5 x C4", "C4 wr S3", "S4^2"])
+def test_a_layer_from_the_meta_device_is_the_one_whose_weights_it_gets(text):
+    G = groups.parse(text)
+    layer, x = EquivariantLinear(G, 3, 8), torch.randn(2, 3, *G.shape)
+    with torch.device("meta"):
+        filled, assigned = (EquivariantLinear(G, 3, 8) for _ in range(2))
+        assert filled(torch.randn(2, 3, *G.shape)).shape == (2, 8, *G.shape)
+    filled.to_empty(device="cpu").load_state_dict(layer.state_dict())
+    assigned.load_state_dict(layer.state_dict(), assign=True)
+    assert torch.equal(filled(x), layer(x))
+    assert torch.equal(assigned(x), layer(x))
+    filled.to("meta").to_empty(device="cpu").reset_parameters()
+    assert 0.3 < filled.double()(x.double()).var() < 3
+
+
+def test_weights_in_half_precision_are_drawn_at_the_same_scale():
+    layer = EquivariantLinear(groups.Cyclic(500), 200, 2).half()  # sums of 100,000 terms
+    layer.reset_parameters()
+    assert 0.9 < layer.weight.std() * 100_000**0.5 < 1.1
+
+
+def test_weights_may_be_of_another_type_for_a_call():
+    layer, x = make(groups.parse("S5 x C4"), None)
+    weights = {name: value.detach().clone() for name, value in layer.named_parameters()}
+    y = torch.func.functional_call(layer.float(), weights, x)
+    torch.testing.assert_close(y, layer.double()(x), atol=1e-5, rtol=1e-5)  # rounded to float32
+
+
 def test_autocast_computes_in_the_lower_precision():
     torch.manual_seed(0)
     layer, x = EquivariantLinear(groups.parse("S5 x C4"), 3, 8), torch.randn(2, 3, 5, 4)

@@ -299,6 +299,16 @@ def test_copies_and_pickles_are_the_same_graph(directed):
     assert torch.equal(pickle.loads(pickle.dumps(batch)).to_dense(), batch.to_dense())
 
 
+def test_a_gradient_leaves_nothing_behind():
+    graphs, x = GraphBatch([random_graph(i) for i in range(4)]), values((2, 2, 3, V))
+    layer = DSS(GraphConv(3, 4)).double()
+    torch.func.grad(lambda x: layer(x, graphs).sum())(x)
+    again = pickle.loads(pickle.dumps(graphs))
+    assert torch.equal(layer(x, again), layer(x, graphs))
+    assert graphs._means is not None
+    pickle.dumps(graphs)
+
+
 def test_a_loader_collates_graphs():
     loader = DataLoader([random_graph(i) for i in range(4)], batch_size=2, collate_fn=Graph.stack)
     assert [repr(batch) for batch in loader] == ["GraphBatch(2 graphs, 6 nodes)"] * 2

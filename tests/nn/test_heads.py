@@ -163,6 +163,16 @@ def test_bad_input_gets_a_sentence(call, message):
         call()
 
 
+def test_another_map_may_take_the_place_of_the_first():
+    class Quantised(nn.Identity):
+        def weight(self):  # as in torch's own, where it is no tensor
+            raise NotImplementedError
+
+    head, x = Classify(2, 3, hidden=(4,)), torch.randn(2, 5, 2, 6)
+    head.mlp = nn.Sequential(Quantised(), nn.Linear(2, 3))
+    torch.testing.assert_close(head(x), head.mlp[1](x.mean(-1).sum(1)))
+
+
 def test_widths_are_positive_and_listed():
     for make in (lambda: Classify(0, 3), lambda: Select(-1), lambda: Classify(3, 0)):
         with pytest.raises(ValueError, match="must be at least 1, got"):

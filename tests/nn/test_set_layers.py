@@ -7,6 +7,7 @@ import pytest
 import torch
 from elements import EDGES
 from torch import nn
+from torch.distributed.algorithms._checkpoint.checkpoint_wrapper import checkpoint_wrapper
 
 from symsets import (
     DSS,
@@ -184,6 +185,13 @@ class TestTwins:
             DSS(normed)
 
 
+WRAPPERS = {
+    "compiled": lambda module: torch.compile(module, backend="eager"),
+    "averaged": torch.optim.swa_utils.AveragedModel,
+    "checkpointed": checkpoint_wrapper,
+}
+
+
 class TestSequential:
     def test_plain_modules_run_per_element(self):
         net = Sequential(DSS(nn.Conv2d(3, 4, 3)), nn.BatchNorm2d(4), nn.ReLU(), nn.Flatten())
@@ -221,6 +229,21 @@ class TestSequential:
         torch.testing.assert_close(Sequential(Sequential(merge), *after)(sets), expected)
         vector = Sequential(DSS(nn.Linear(3, 4)), Classify(4, 5), nn.Softmax(dim=1))
         torch.testing.assert_close(vector(torch.randn(2, 6, 3)).sum(1), torch.ones(2))
+
+    @pytest.mark.parametrize("wrap", WRAPPERS.values(), ids=WRAPPERS)
+    def test_a_wrapped_head_is_a_head(self, wrap):
+        head, x = Classify(3, 4), torch.randn(2, 5, 3)
+        net = Sequential(wrap(head), nn.Softmax(dim=-1))
+        torch.testing.assert_close(net(x), head(x).softmax(-1))
+        assert not net.returns_sets
+
+    @pytest.mark.parametrize("wrap", WRAPPERS.values(), ids=WRAPPERS)
+    def test_graphs_reach_the_wrapped_layers_that_take_them(self, wrap):
+        parts = DSS(GraphConv(2, 4)), Sequential(nn.ReLU(), DSS(nn.Linear(6, 6))), Classify(4, 5)
+        graph, x = Graph(EDGES, 6), torch.randn(2, 3, 2, 6)
+        with torch.no_grad():
+            expected = Sequential(*parts)(x, graph)
+            torch.testing.assert_close(Sequential(*map(wrap, parts))(x, graph), expected)
 
     def test_a_module_may_come_twice(self):
         linear = nn.Linear(3, 3)
@@ -624,6 +647,13 @@ def test_joined_chains_are_chains(join):
 
 
 # Twins
+
+
+@pytest.mark.parametrize("layer", [DSS, SetAttention, Wreath])
+def test_all_parts_are_of_the_type_and_on_the_device_of_the_element(layer):
+    wide = layer(nn.Linear(3, 4, dtype=torch.float64))
+    assert wide(torch.randn(2, 5, 3, dtype=torch.float64)).dtype == torch.float64
+    assert all(p.is_meta for p in layer(nn.Linear(3, 4, device="meta")).parameters())
 
 
 def test_the_twin_of_a_frozen_map_learns():

@@ -89,6 +89,35 @@ def test_it_pickles(sets):
     assert again.partition == sets.partition
 
 
+def test_a_gradient_leaves_nothing_behind(sets):
+    layer = SetAttention(nn.Linear(2, 3))
+    torch.func.grad(lambda x: layer(sets.with_elements(x)).elements.sum())(sets.elements)
+    again = pickle.loads(pickle.dumps(sets))
+    assert torch.equal(layer(again).elements, layer(sets).elements)
+
+
+def test_distributed_training_finds_the_elements(sets, tmp_path):
+    store = f"file://{tmp_path / 'store'}"
+    torch.distributed.init_process_group("gloo", init_method=store, rank=0, world_size=1)
+    try:
+        net = nn.ModuleList([DSS(nn.Linear(2, 3)), nn.Linear(2, 3)])
+        net.forward = lambda x: net[0](x)
+        parallel = nn.parallel.DistributedDataParallel(net, find_unused_parameters=True)
+        parallel(sets).elements.sum().backward()
+    finally:
+        torch.distributed.destroy_process_group()
+    assert all(p.grad is not None for p in net[0].parameters())
+    assert all(p.grad is None for p in net[1].parameters())
+
+
+def test_lightning_converts_the_elements(sets):
+    precision = pytest.importorskip("lightning.pytorch.plugins.precision")
+    converted = precision.DoublePrecision().convert_input([sets])[0]
+    assert converted.dtype == torch.float64
+    assert converted.partition == sets.partition
+    assert sets.dtype == torch.float32
+
+
 def test_residual_sums(sets):
     assert torch.equal((sets + sets).elements, 2 * sets.elements)
     with pytest.raises(ValueError, match="same sizes"):

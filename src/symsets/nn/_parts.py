@@ -163,7 +163,11 @@ def takes_extra(module: nn.Module) -> bool:
         return any(takes_extra(part) for part in module)
     kinds = [p.kind for p in inspect.signature(module.forward).parameters.values()]
     positional = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-    return inspect.Parameter.VAR_POSITIONAL in kinds or sum(k in positional for k in kinds) > 1
+    named = sum(kind in positional for kind in kinds)
+    if inspect.Parameter.VAR_POSITIONAL not in kinds:
+        return named > 1
+    parts = list(module.children())
+    return named > 0 or len(parts) != 1 or takes_extra(parts[0])  # a wrapper hands all on
 
 
 def check_channels(features: Tensor, expected: int) -> None:

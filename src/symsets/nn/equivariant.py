@@ -1,6 +1,7 @@
 """The linear layer that is equivariant to any permutation group."""
 
 import math
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -65,7 +66,6 @@ class EquivariantLinear(nn.Module):
         Maron et al., On Learning Sets of Symmetric Elements, ICML 2020, theorem 6.
     """
 
-    fan_in: Tensor
     label_numbers: Tensor
     dense_labels: Tensor
     orbits: Tensor
@@ -86,15 +86,18 @@ class EquivariantLinear(nn.Module):
         self.out_channels = positive("out_channels", out_channels)
         for source, goal in self._pairs:
             check_written(source.degree * goal.degree)
-        schemes = [leaf_labels(*pair) for pair in self._pairs]
+        schemes = self._schemes()
         self._counts = [int(scheme.max()) + 1 for scheme in schemes]
         self._plan(schemes)
-        self._register_schemes(schemes)
         self.weight = nn.Parameter(torch.empty(math.prod(self._counts), out_channels, in_channels))
         self.bias: nn.Parameter | None = None
         if bias:
             self.bias = nn.Parameter(torch.empty(self.target.num_orbits, out_channels))
+        self._register_schemes(schemes)
         self.reset_parameters()
+
+    def _schemes(self) -> list[Labels]:
+        return [leaf_labels(*pair) for pair in self._pairs]
 
     def _plan(self, schemes: list[Labels]) -> None:
         """Choose the factors whose basis maps become channels, and the one applied as a matrix."""
@@ -111,25 +114,43 @@ class EquivariantLinear(nn.Module):
             self._expanded.append(last)
 
     def _register_schemes(self, schemes: list[Labels]) -> None:
+        """Put what the group says beside the weights."""
+
         def constant(name: str, value: Labels | Tensor) -> None:
-            self.register_buffer(name, torch.as_tensor(value), persistent=False)
+            value = torch.as_tensor(value, device=self.weight.device)
+            self.register_buffer(name, value, persistent=False)
 
         for f in self._expanded:
-            maps = nn.functional.one_hot(torch.as_tensor(schemes[f])).permute(2, 0, 1)  # (E, T, S)
-            constant(f"maps_{f}", maps.to(torch.get_default_dtype()))
+            labels = torch.as_tensor(schemes[f], device=self.weight.device)
+            maps = nn.functional.one_hot(labels, self._counts[f]).permute(2, 0, 1)  # (E, T, S)
+            constant(f"maps_{f}", maps.to(self.weight.dtype))
         if self._dense is not None:
             constant("dense_labels", schemes[self._dense])
         numbers, fan_in = label_numbers(schemes), np.ones(1)
         for scheme, (_, target) in zip(schemes, self._pairs, strict=True):
             fan_in = np.outer(fan_in, _fan_in(scheme, target.orbits)).ravel()
         constant("label_numbers", numbers)
-        constant("fan_in", torch.as_tensor(fan_in[np.argsort(numbers)]))
         constant("orbits", np.array(self.target.orbits))
+        # No buffer: it may not fit into the type of the weights.
+        self.fan_in = torch.as_tensor(fan_in[np.argsort(numbers)], device="cpu")
+
+    def _apply(self, fn: Any, recurse: bool = True) -> Any:
+        was_meta = self.weight.is_meta
+        super()._apply(fn, recurse)  # type: ignore[no-untyped-call]
+        if was_meta:  # to_empty gives memory, and no numbers
+            self._register_schemes(self._schemes())
+        return self
+
+    def _load_from_state_dict(self, *args: Any) -> None:
+        was_meta = self.weight.is_meta
+        super()._load_from_state_dict(*args)
+        if was_meta:  # assign=True gives weights, and what the group says is none of them
+            self._register_schemes(self._schemes())
 
     def reset_parameters(self) -> None:
         """Draw new weights at unit scale; the bias becomes zero."""
         with torch.no_grad():
-            scale = (self.in_channels * self.fan_in).rsqrt()
+            scale = (self.in_channels * self.fan_in).rsqrt().to(self.weight)
             self.weight.normal_().mul_(scale[:, None, None])
             if self.bias is not None:
                 self.bias.zero_()
@@ -152,7 +173,7 @@ class EquivariantLinear(nn.Module):
 
     def _expand(self, x: Tensor, f: int) -> Tensor:
         """Apply every basis map of one factor; what comes of each becomes a channel."""
-        maps: Tensor = self.get_buffer(f"maps_{f}")  # (E, T, S)
+        maps: Tensor = self.get_buffer(f"maps_{f}").to(x.dtype)  # (E, T, S)
         x = nn.functional.linear(x.movedim(2 + f, -1), maps.flatten(0, 1))  # (B, R, …, E·T)
         x = x.unflatten(-1, maps.shape[:2]).movedim((-2, -1), (2, 3 + f))  # (B, R, E, …, T, …)
         return x.flatten(1, 2)

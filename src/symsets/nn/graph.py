@@ -10,6 +10,7 @@ from torch import Tensor, nn
 from torch.nn.functional import linear
 
 from symsets._checks import positive
+from symsets._plain import is_transformed
 from symsets.nn._layout import entries_first
 from symsets.nn._memory import add_into, new_memory
 from symsets.nn._sparse import SparseMatrix
@@ -243,7 +244,7 @@ class GraphBatch(Topology):
                 f"index must be ({self.num_graphs},), one set for each graph, "
                 f"got shape {tuple(index.shape)}"
             )
-        if torch.compiler.is_compiling():
+        if is_transformed():  # what is made inside a transform ends with it
             return self._mean(index, sizes)
         kept = self._means  # read once: another thread may put its own there
         if kept is None or kept[0] is not index or kept[1] is not sizes:

@@ -116,7 +116,8 @@ class Classify(_InvariantHead):
     def forward(self, x: Sets) -> Tensor:
         """Return one vector per set."""
         summary = pool(self._features(x), self.pool, size=self.size)
-        check_type(summary, self.mlp[0], self)
+        if type(self.mlp[0]).forward is nn.Linear.forward:  # and not quantised, say
+            check_type(summary, self.mlp[0], self)
         return self.mlp(summary)
 
 

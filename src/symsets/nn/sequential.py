@@ -25,7 +25,8 @@ class Sequential(SetModule, nn.Sequential):
 
     Dense and ragged batches take the same path. Further arguments (a graph, an ``edge_index``)
     go to those set layers whose maps take them. After a head that makes one thing of every set
-    (``Classify``, ``Merge``), plain modules see these things, as they do in ``nn.Sequential``.
+    (``Classify``, ``Merge``), plain modules see these things, as they do in ``nn.Sequential``. Your
+    own module with set layers inside is taken to return sets, unless its ``returns_sets`` is false.
 
     Args:
         modules: Set layers, plain modules, heads.
@@ -95,4 +96,8 @@ def _as_chain(value: Any) -> Any:
 
 
 def _returns_sets(module: nn.Module) -> bool:
-    return not isinstance(module, SetModule) or module.returns_sets
+    """Whether sets come out of ``module``; what wraps a single module says what that says."""
+    if hasattr(module, "returns_sets"):
+        return bool(module.returns_sets)
+    parts = list(module.children())
+    return len(parts) != 1 or _returns_sets(parts[0])

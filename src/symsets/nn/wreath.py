@@ -71,7 +71,8 @@ class Wreath(AdditiveSetLayer):
         self.size = size
         self.channel_axis = channel_axis
         shape = positive("out_channels", out_channels), positive("in_channels", in_channels)
-        self.beta = nn.Parameter(torch.empty(shape))
+        like = next(element.parameters(), torch.empty(0))
+        self.beta = nn.Parameter(torch.empty(shape, dtype=like.dtype, device=like.device))
         self.reset_parameters()
 
     def reset_parameters(self) -> None:

@@ -9,6 +9,7 @@ from typing import Any, TypeAlias, Union
 import torch
 from torch import Tensor, nn
 
+from symsets._plain import is_transformed
 from symsets.sets.ragged import Partition, RaggedSets, check_rows
 
 __all__ = ["Sets", "check_sets", "fold", "map_elements", "membership", "memory_order", "spread"]
@@ -88,7 +89,8 @@ def membership(x: Sets) -> tuple[Tensor, Tensor]:
     """Return the set of each element ``(T,)`` and the size of each set ``(B,)``."""
     if isinstance(x, RaggedSets):
         return x.partition.index, x.partition.sizes
-    traced = torch.compiler.is_compiling() or type(x) not in (Tensor, nn.Parameter)
+    # What is made inside a transform ends with it, and must not be kept.
+    traced = is_transformed() or type(x) not in (Tensor, nn.Parameter)
     make = _dense_partition if traced else _cached_partition
     partition = make(x.shape[0], x.shape[1], x.device)
     return partition.index, partition.sizes

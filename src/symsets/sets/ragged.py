@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from itertools import accumulate
 from typing import Any
 
 import torch
 from torch import Tensor
 from torch.utils import _pytree as pytree
+
+from symsets._plain import is_transformed
 
 __all__ = ["Partition", "RaggedSets", "check_rows", "common_rows", "expand_as"]
 
@@ -68,21 +71,26 @@ class Partition:
     @property
     def buckets(self) -> list[tuple[Tensor, Tensor]]:
         """Sets grouped by their size: (which sets ``(b,)``, their rows ``(b, n)``) per size."""
-        if self._buckets is None:
-            groups: dict[int, list[int]] = {}
-            for i, n in enumerate(self.counts):
-                groups.setdefault(n, []).append(i)
-            groups.pop(0, None)
-            self._buckets = [
-                (
-                    self._tensor(sets),
-                    self._tensor([[self.starts[i] + k for k in range(n)] for i in sets]),
-                )
-                for n, sets in sorted(groups.items())
-            ]
-        return self._buckets
+        if self._buckets is not None:
+            return self._buckets
+        groups: dict[int, list[int]] = {}
+        for i, n in enumerate(self.counts):
+            groups.setdefault(n, []).append(i)
+        groups.pop(0, None)
+        buckets = [
+            (
+                self._tensor(sets),
+                self._tensor([[self.starts[i] + k for k in range(n)] for i in sets]),
+            )
+            for n, sets in sorted(groups.items())
+        ]
+        if not is_transformed():  # what is made inside a transform ends with it
+            self._buckets = buckets
+        return buckets
 
 
+# A dataclass, for DistributedDataParallel and Lightning look for tensors in the fields of these.
+@dataclass(init=False, repr=False, eq=False)
 class RaggedSets:
     """A batch of sets of different sizes: all elements end to end, plus the size of each set.
 
@@ -109,8 +117,10 @@ class RaggedSets:
         torch.Size([3, 3, 32, 32])
     """
 
+    elements: Any
+
     def __init__(self, elements: Tensor | RaggedSets, sizes: Tensor | Sequence[int]) -> None:
-        self.elements: Any = elements
+        self.elements = elements
         self.partition = Partition(_checked_sizes(elements, sizes), elements.device)
 
     @classmethod

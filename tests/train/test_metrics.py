@@ -3,9 +3,10 @@ import math
 import pytest
 import torch
 from skimage.metrics import peak_signal_noise_ratio, structural_similarity
+from torch.utils.data import DataLoader
 
 from symsets.data.labelled import LabelledSets
-from symsets.sets import RaggedSets
+from symsets.sets import RaggedSets, collate
 from symsets.train.metrics import ACCURACY, Metric, Task, accuracy, mean_absolute_error, psnr, ssim
 
 
@@ -153,6 +154,20 @@ def test_stored_sets_of_different_sizes_are_a_supply():
     assert sets.batch(torch.tensor([2]))[0].elements.flatten().tolist() == [2, 3, 4]
     assert sets.first(3).x.partition.counts == (2, 0, 3)
     assert sets.to("cpu", torch.float64).x.dtype == torch.float64
+
+
+def test_stored_sets_are_a_dataset_of_pairs():
+    x = RaggedSets(torch.arange(9.0).reshape(9, 1), [2, 0, 3, 4])
+    loader = DataLoader(LabelledSets(x, torch.arange(4)), batch_size=3, collate_fn=collate)
+    (first, y), (last, z) = loader
+    assert first.partition.counts == (2, 0, 3)
+    assert torch.equal(first.elements, x.elements[:5])
+    assert torch.equal(last, x[3][None])
+    assert (y.tolist(), z.tolist()) == ([0, 1, 2], [3])
+    dense = LabelledSets(torch.randn(7, 3, 2), torch.arange(7))
+    assert len(dense) == len(list(dense)) == 7
+    assert torch.equal(dense[-1][0], dense.x[6])
+    assert repr(dense) == "LabelledSets(x: (7, 3, 2), y: (7,))"
 
 
 def test_accuracy_of_sets_of_different_sizes_is_that_of_each_set():

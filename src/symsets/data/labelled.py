@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, Protocol
+from dataclasses import dataclass
+from typing import Any, Protocol
 
 import torch
 from torch import Tensor
+from torch.utils.data import Dataset
 
 from symsets.sets import RaggedSets, Sets
 
@@ -47,26 +49,42 @@ class Supply(Protocol):
         ...
 
 
-class _Stored(NamedTuple):
-    x: Any
-    y: Tensor
-
-
-class LabelledSets(_Stored):
+@dataclass(frozen=True, eq=False, repr=False)
+class LabelledSets(Dataset[tuple[Any, Tensor]]):
     """Sets ``x (M, N, C, *E)`` or ragged, and labels ``y (M,)``, the simplest :class:`Supply`.
+
+    A dataset as well, of pairs of a set and its label: a ``DataLoader`` takes it, with
+    ``collate_fn=symsets.collate`` if sets differ in size.
 
     Example:
         >>> x = RaggedSets(torch.zeros(9, 3), sizes=[2, 3, 4])
-        >>> LabelledSets(x, torch.tensor([0, 1, 0])).part(1, 3)
+        >>> sets = LabelledSets(x, torch.tensor([0, 1, 0]))
+        >>> sets
+        LabelledSets(x: RaggedSets(3 sets of 2–4 elements (3,)), y: (3,))
+        >>> sets.part(1, 3)
         (RaggedSets(2 sets of 3–4 elements (3,)), tensor([1, 0]))
+        >>> len(sets), sets[2]
+        (3, (tensor([[0., 0., 0.],
+                [0., 0., 0.],
+                [0., 0., 0.],
+                [0., 0., 0.]]), tensor(0)))
     """
 
-    __slots__ = ()
+    x: Sets
+    y: Tensor
 
-    def __new__(cls, x: Sets, y: Tensor) -> LabelledSets:
-        """Check that there is a label for each set."""
-        _check(x, y)
-        return super().__new__(cls, x, y)
+    def __post_init__(self) -> None:
+        _check(self.x, self.y)
+
+    def __repr__(self) -> str:
+        shown = tuple(self.x.shape) if isinstance(self.x, Tensor) else self.x
+        return f"LabelledSets(x: {shown}, y: {tuple(self.y.shape)})"
+
+    def __len__(self) -> int:
+        return len(self.y)
+
+    def __getitem__(self, index: int) -> tuple[Any, Tensor]:
+        return self.x[index], self.y[index]
 
     @property
     def num_sets(self) -> int:

@@ -1,13 +1,16 @@
 import copy
 import pickle
 import warnings
+from collections import OrderedDict
 
 import pytest
 import torch
 import torch.utils.checkpoint
+from torch import nn
 from torch.utils.data import DataLoader
 
-from symsets import DSS
+from symsets import DSS, Siamese
+from symsets.nn import SetAttention
 from symsets.nn.graph import Graph, GraphBatch, GraphConv
 
 TOLERANCE = 1e-9
@@ -162,6 +165,33 @@ def test_over_sets_is_computed_once_per_batch_of_sets():
     assert batch.over_sets(index, sizes) is first
     assert batch.over_sets(torch.tensor([1, 0]), sizes) is not first
     assert batch.to(dtype=torch.float32).over_sets(index, sizes) is not first
+
+
+@pytest.mark.parametrize("shared", [True, False])
+def test_a_plain_chain_hands_the_graph_to_those_who_take_it(shared):
+    first, last = GraphConv(3, 8).double(), GraphConv(8, 4).double()
+    chain = nn.Sequential(OrderedDict(first=first, act=nn.ELU(), inner=nn.Sequential(last)))
+    graph = random_graph() if shared else GraphBatch([random_graph(seed) for seed in range(6)])
+    means = graph.over_sets(torch.tensor([0, 0, 0, 1, 1, 1]), torch.tensor([3, 3]))
+    x = values((2, 3, 3, V), requires_grad=True)
+
+    def by_hand(rows, graph):
+        return last(nn.functional.elu(first(rows, graph)), graph)
+
+    alone = by_hand(x.flatten(0, 1), graph).unflatten(0, (2, 3))
+    heard = by_hand(x.sum(1), means).unsqueeze(1)
+    siamese, dss = Siamese(chain), DSS(chain, context=chain)
+    for found, expected in ((siamese(x, graph), alone), (dss(x, graph), alone + heard)):
+        assert torch.allclose(found, expected, atol=TOLERANCE)
+        grads = [
+            torch.autograd.grad(y.square().sum(), x, retain_graph=True)[0]
+            for y in (found, expected)
+        ]
+        assert torch.allclose(*grads, atol=TOLERANCE)
+    assert list(siamese.state_dict()) == [f"element.{name}" for name in chain.state_dict()]
+    assert repr(siamese.element) == repr(chain)
+    with pytest.raises(ValueError, match=r"^element must not change its input in place"):
+        SetAttention(nn.Sequential(nn.ReLU(inplace=True), first))
 
 
 def test_a_shared_graph_is_its_own_mean():

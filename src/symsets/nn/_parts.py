@@ -11,9 +11,10 @@ import torch
 from torch import Tensor, nn
 from torch.nn.parameter import UninitializedParameter
 
+from symsets.nn._extra import Chain, as_chain
 from symsets.nn._types import check_type, kind_of
 from symsets.nn.pyg import PyGConv, is_pyg
-from symsets.sets import RaggedSets, Sets, check_sets, membership
+from symsets.sets import RaggedSets, Sets, check_sets
 
 __all__ = [
     "as_element",
@@ -23,8 +24,6 @@ __all__ = [
     "check_elements",
     "check_keeps_input",
     "check_rows",
-    "context_args",
-    "takes_extra",
     "twin",
     "without_bias",
     "zeroed",
@@ -41,13 +40,19 @@ AXES: dict[Callable[..., Any], tuple[str, ...]] = {
     nn.ConvTranspose2d.forward: ("H", "W"),
     nn.ConvTranspose3d.forward: ("D", "H", "W"),
 }
+CHAINS = (nn.Sequential, Chain)
 TENSOR_MAPS = ("torch.nn.modules.", "symsets.nn.")  # what is no set module there takes tensors
 
 
 def as_element(module: nn.Module, name: str = "element") -> nn.Module:
-    """Check that ``module`` can be an element map; adapt a graph convolution to our layout."""
+    """Check that ``module`` can be an element map; adapt a graph convolution to our layout.
+
+    A plain chain with parts that take a graph becomes one that hands it to them.
+    """
     if not isinstance(module, nn.Module):
         raise TypeError(f"{name} must be a module, got {type(module).__name__}")
+    if type(module) is nn.Sequential:
+        return as_chain(module, as_element)
     return PyGConv(module) if is_pyg(module) else module
 
 
@@ -140,34 +145,6 @@ def zeroed(module: nn.Module) -> nn.Module:
         for parameter in module.parameters():
             parameter.zero_()
     return module
-
-
-def context_args(x: Sets, args: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Turn the arguments of the element map into those of the context map.
-
-    What differs from element to element, such as a graph for each, has a method ``over_sets``
-    that returns its mean over each set; all else is shared.
-    """
-    if not any(hasattr(arg, "over_sets") for arg in args):
-        return args
-    index, sizes = membership(x)
-    return tuple(arg.over_sets(index, sizes) if hasattr(arg, "over_sets") else arg for arg in args)
-
-
-def takes_extra(module: nn.Module) -> bool:
-    """Whether ``module`` takes arguments beside its input, such as a graph."""
-    inner = getattr(module, "element", None)
-    if isinstance(inner, nn.Module):
-        return takes_extra(inner)
-    if isinstance(module, nn.Sequential):
-        return any(takes_extra(part) for part in module)
-    kinds = [p.kind for p in inspect.signature(module.forward).parameters.values()]
-    positional = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-    named = sum(kind in positional for kind in kinds)
-    if inspect.Parameter.VAR_POSITIONAL not in kinds:
-        return named > 1
-    parts = list(module.children())
-    return named > 0 or len(parts) != 1 or takes_extra(parts[0])  # a wrapper hands all on
 
 
 def check_channels(features: Tensor, expected: int) -> None:
@@ -295,7 +272,7 @@ def _first_map(module: nn.Module) -> nn.Module | None:
 
 def _first_part(module: nn.Module) -> nn.Module | None:
     """Return the part that sees the input of ``module``, if it sees it as it is."""
-    while type(module) is nn.Sequential and len(module):
+    while isinstance(module, nn.Sequential) and type(module) in CHAINS and len(module):
         module = module[0]
     # A hook may change what comes in, and that of a lazy map still decides what it takes.
     return None if module._forward_pre_hooks or "forward" in vars(module) else module

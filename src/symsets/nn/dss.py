@@ -8,12 +8,12 @@ import torch
 from torch import Tensor, nn
 
 from symsets.nn._beside import shares_gradient, sum_beside
+from symsets.nn._extra import context_args
 from symsets.nn._parts import (
     as_element,
     check_context,
     check_elements,
     check_keeps_input,
-    context_args,
     twin,
 )
 from symsets.nn.base import AdditiveSetLayer, SetLayer

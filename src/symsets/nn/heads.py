@@ -10,7 +10,8 @@ import torch
 from torch import Tensor, nn
 
 from symsets._checks import check_choice, positive
-from symsets.nn._parts import as_element, check_channels, check_elements, context_args
+from symsets.nn._extra import context_args
+from symsets.nn._parts import as_element, check_channels, check_elements
 from symsets.nn._types import check_type
 from symsets.nn.base import SetModule
 from symsets.nn.dss import DSS

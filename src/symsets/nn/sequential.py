@@ -8,7 +8,8 @@ from typing import Any
 from torch import nn
 
 from symsets.nn._applied import joined
-from symsets.nn._parts import check_elements, takes_extra
+from symsets.nn._extra import takes_extra
+from symsets.nn._parts import check_elements
 from symsets.nn.base import SetModule
 from symsets.sets import map_elements
 

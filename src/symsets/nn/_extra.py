@@ -1,0 +1,66 @@
+"""What maps for elements take beside the elements, such as a graph: who takes it, and which."""
+
+from __future__ import annotations
+
+import inspect
+from collections import OrderedDict
+from collections.abc import Callable
+from typing import Any
+
+from torch import Tensor, nn
+
+from symsets.sets import Sets, membership
+
+__all__ = ["Chain", "as_chain", "context_args", "takes_extra"]
+
+
+class Chain(nn.Sequential):
+    """Maps for single elements in turn; further arguments go to those that take them."""
+
+    def _get_name(self) -> str:
+        return "Sequential"
+
+    def forward(self, x: Tensor, *args: Any) -> Tensor:
+        """Apply all maps."""
+        for part in self:
+            x = part(x, *args) if args and takes_extra(part) else part(x)
+        return x
+
+
+def as_chain(plain: nn.Sequential, adapt: Callable[[Any], nn.Module]) -> nn.Sequential:
+    """Return ``plain`` or, if a part takes a graph, a chain of its parts under their names."""
+    parts = OrderedDict((name, adapt(part)) for name, part in plain._modules.items())
+    graphs = any(takes_extra(part) and not _is_torchs(part) for part in parts.values())
+    return Chain(parts) if graphs else plain
+
+
+def _is_torchs(module: nn.Module) -> bool:
+    return type(module).__module__.startswith("torch.nn.")  # what some take beside is no graph
+
+
+def context_args(x: Sets, args: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Turn the arguments of the element map into those of the context map.
+
+    What differs from element to element, such as a graph for each, has a method ``over_sets``
+    that returns its mean over each set; all else is shared.
+    """
+    if not any(hasattr(arg, "over_sets") for arg in args):
+        return args
+    index, sizes = membership(x)
+    return tuple(arg.over_sets(index, sizes) if hasattr(arg, "over_sets") else arg for arg in args)
+
+
+def takes_extra(module: nn.Module) -> bool:
+    """Whether ``module`` takes arguments beside its input, such as a graph."""
+    inner = getattr(module, "element", None)
+    if isinstance(inner, nn.Module):
+        return takes_extra(inner)
+    if isinstance(module, nn.Sequential):
+        return any(takes_extra(part) for part in module)
+    kinds = [p.kind for p in inspect.signature(module.forward).parameters.values()]
+    positional = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    named = sum(kind in positional for kind in kinds)
+    if inspect.Parameter.VAR_POSITIONAL not in kinds:
+        return named > 1
+    parts = list(module.children())
+    return named > 0 or len(parts) != 1 or takes_extra(parts[0])  # a wrapper hands all on

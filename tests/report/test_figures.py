@@ -87,3 +87,50 @@ def test_one_seed_that_explodes_has_no_negative_errors(tmp_path, worst, scale):
     assert axis.get_yscale() == scale
     (band,) = axis.collections
     assert band.get_paths()[0].vertices[:, 1].min() == 0
+
+
+@pytest.mark.parametrize(("low", "high"), [(97, 23_400), (38, 13_500), (89, 110), (199, 402)])
+def test_all_times_have_a_tick_near_them(signals, low, high):
+    path = signals / "results.json"
+    times = {"dss-sum": low, "siamese": high, "sridhar": high}
+    write_records(path, [replace(r, seconds=times[r.model]) for r in read_records(path)])
+    ticks = drawn(signals, "time").axes[1].get_xticks()
+    assert min(ticks) <= 2.5 * low
+    assert max(ticks) >= high / 2.5
+
+
+def curves(folder, ends, accuracy):
+    """Return the figure of curves of runs that ended after so many epochs."""
+    config = {"experiment": "quality", "model": "dss-sum", "setting": "gaussian-30"}
+    config |= {"preset": "quick", "data": "photographs", "train_size": 8, "recipe": "ours"}
+    for seed, epochs in enumerate(ends):
+        run = folder / "runs" / str(seed)
+        run.mkdir(parents=True)
+        (run / "config.json").write_text(json.dumps({**config, "seed": seed}))
+        lines = [f"{k},1,{accuracy + k / 100}" for k in range(epochs)]
+        (run / "curves.csv").write_text("\n".join(["epoch,val_loss,val_accuracy", *lines]))
+    records = [Record(metric="accuracy", value=1.0, seed=seed, **config) for seed in range(2)]
+    write_records(folder / "results.json", records)
+    (comparison,) = gather([folder]).comparisons
+    (picture,) = (p for p in pictures(comparison) if p.name.endswith("curves"))
+    return picture
+
+
+@pytest.mark.parametrize(("accuracy", "near"), [(0.06, True), (0.6, False)])
+def test_chance_far_below_does_not_press_curves_together(tmp_path, accuracy, near):
+    picture = curves(tmp_path, (9, 9), accuracy)  # chance is 5 %
+    (axis,) = picture.figure.axes
+    assert ("chance" in [text.get_text() for text in axis.texts]) == near
+    assert (axis.get_ylim()[0] < 5) == near
+    assert ("chance, 5 %, is far below" in picture.caption) != near
+
+
+@pytest.mark.parametrize(("ends", "told"), [((5, 5), False), ((5, 3), True)])
+def test_only_runs_that_stopped_early_are_told_of(tmp_path, ends, told):
+    assert ("stopped early" in curves(tmp_path, ends, 0.6).caption) == told
+
+
+def test_times_are_said_to_be_longer_where_runs_shared_a_device(signals):
+    (comparison,) = gather([signals]).comparisons
+    (picture,) = (p for p in pictures(comparison) if p.name.endswith("time"))
+    assert "longer where runs shared a device" in picture.caption

@@ -65,3 +65,16 @@ def test_the_figure_needs_no_screen(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
     figure(outcomes(), tmp_path / "orbits.png")
     assert (tmp_path / "orbits.png").stat().st_size > 0
+
+
+@pytest.mark.parametrize("seeds", [1, 3])
+def test_several_runs_are_dots_on_their_bar(tmp_path, monkeypatch, seeds):
+    seen = []
+    monkeypatch.setattr(
+        "matplotlib.figure.Figure.savefig", lambda self, *_, **__: seen.append(self.axes[2])
+    )
+    several = [o for k in range(seeds) for o in outcomes(dss_power2=(0.9 + k / 100, 0.99))]
+    figure(several, tmp_path / "orbits.png")
+    dots = sorted(x for line in seen[0].lines for x in line.get_xdata() if 51 < x < 98)
+    assert dots == pytest.approx([90, 91, 92] if seeds == 3 else [])
+    assert ("dots: runs" in seen[0].get_xlabel()) == (seeds == 3)

@@ -294,3 +294,10 @@ def test_tables_by_source_are_told_apart(tmp_path):
     write_records(tmp_path / "results.json", records)
     titles = [table.title for table in report.write([tmp_path]).tables[2:]]
     assert titles == ["frames · ours by source", "frames · published by source"]
+
+
+def test_a_table_that_goes_on_has_a_shade_on_that_side(signals):
+    page = report.write([signals]).html.read_text("utf-8")
+    rule = page[page.index(".scroll {") :].partition("}")[0]
+    assert "no-repeat local" in rule  # moves with the table and covers the shade at its end
+    assert "no-repeat scroll" in rule

@@ -235,10 +235,26 @@ def test_parts_of_the_data_have_a_table_of_their_own(tmp_path):
     comparison = gather([tmp_path]).comparisons[0]
     table = parts_table(comparison)
     assert table.columns == ("model", "indoor", "street")
+    assert table.caption.startswith("Accuracy, % ↑; on the test sets of each source; mean ±")
+    assert "bold: best" in table.caption
     cells = rows(table)["DSS(sum)"]
     assert (cells["indoor"].text, cells["indoor"].best) == ("80.00", True)
     assert (cells["street"].text, cells["street"].best) == ("20.00", False)
     assert not any("indoor" in column for column in results_table(comparison).columns)
+
+
+def test_parts_of_the_data_have_a_size_where_records_agree(tmp_path):
+    base = {"experiment": "frames", "value": 0.5}
+    sizes = {"indoor": (20, 0), "street": (20, 30)}
+    records = [Record(model="dss-sum", metric="accuracy", **base)] + [
+        Record(model=model, metric=f"accuracy/{part}", test_size=both[k], **base)
+        for part, both in sizes.items()
+        for k, model in enumerate(("dss-sum", "siamese-ds"))
+    ]
+    write_records(tmp_path / "results.json", records)
+    table = parts_table(gather([tmp_path]).comparisons[0])
+    assert table.columns == ("model", "indoor (20)", "street")
+    assert "each source, as many as in brackets;" in table.caption
 
 
 def test_without_parts_there_is_no_such_table(signals):

@@ -216,3 +216,11 @@ def test_small_presets_say_nothing_about_the_paper():
         "cannot be judged yet",
         "preset smoke is too small for that",
     )
+
+
+def test_the_headline_tells_a_single_run_from_a_mean():
+    one = headline(compare(aittala=[0.6], siamese_ds=[0.58, 0.6]))
+    assert "accuracy 60.00 % (one run) with" in one
+    other = headline(compare(dss_sum=[0.8, 0.9], siamese=[0.5]))
+    assert "(Siamese, 50.00 %, one run)" in other
+    assert "one run" not in headline(compare(dss_sum=[0.8], siamese=[0.5]))

@@ -63,11 +63,12 @@ def _sizes(comparison: Comparison, m: Metric) -> Picture | None:
     axis.minorticks_off()
     axis.set(xlabel="training sets (log scale)", ylabel=m.header)
     _draw_lines(axis, lines, m, markers=True)
-    label_ends(axis, [*_ends(lines, m), *_draw_chance(axis, comparison, m)])
+    guess, far = _draw_chance(axis, comparison, m)
+    label_ends(axis, [*_ends(lines, m), *guess])
     return Picture(
         name=f"{comparison.condition.slug}-{m.name}-by-size",
         caption=f"{m.title[:1].upper()}{m.title[1:]} against the number of training sets"
-        f"{_seeds(comparison)}.",
+        f"{far}{_seeds(comparison)}.",
         description=f"{m.title} of {len(lines)} models at {len(comparison.sizes)} training sizes",
         figure=figure,
         models=tuple(lines),
@@ -88,13 +89,16 @@ def _curves(comparison: Comparison) -> Picture | None:
     if m.better == "lower" and far_apart(v for p in drawn for v in (p[1], p[1] + p[2])):
         axis.set_yscale("log")
     _draw_lines(axis, lines, m, markers=False)
-    label_ends(axis, [*_ends(lines, m), *_draw_chance(axis, comparison, m)])
+    guess, far = _draw_chance(axis, comparison, m)
+    label_ends(axis, [*_ends(lines, m), *guess])
     size = comparison.largest
+    ends = ({run.curve[-1][0] for run in runs if run.curve} for runs in by_model.values())
+    stopped = any(len(last) > 1 for last in ends)
+    rest = " Where runs stopped early, the mean is over those that went on." if stopped else ""
     return Picture(
         name=f"{comparison.condition.slug}-curves",
         caption=f"Validation {m.title} along training"
-        f"{f', {size:,} training sets' if size else ''}{_seeds(comparison)}. "
-        "Where runs stopped early, the mean is over those that went on.",
+        f"{f', {size:,} training sets' if size else ''}{far}{_seeds(comparison)}.{rest}",
         description=f"validation {m.title} along training of {len(lines)} models",
         figure=figure,
         models=tuple(lines),
@@ -145,7 +149,8 @@ def _times(comparison: Comparison) -> Picture | None:
     said = f" Published ({devices}): “{sentence}”" if sentence else ""
     return Picture(
         name=f"{comparison.condition.slug}-time",
-        caption=f"Time per epoch, and of a whole run, at the largest training size.{said}",
+        caption="Time per epoch, and of a whole run, at the largest training size; longer where "
+        f"runs shared a device.{said}",
         description=f"time per epoch and per run of {len(models)} models",
         figure=figure,
         models=tuple(models),
@@ -179,10 +184,15 @@ def _draw_whole_runs(
 
 
 def _time_axis(axis: Any, low: float, high: float) -> None:
-    """Mark the times that people know around ``low`` to ``high``, and one on each side if few."""
+    """Mark the times that people know around ``low`` to ``high``.
+
+    Where they are few, there is one more on each side that would have none near it.
+    """
     left, right = low / 1.6, high * 1.6
-    if sum(left <= t <= right for t in TIMES) < 2:
+    known = [t for t in TIMES if left <= t <= right]
+    if len(known) < 2 or (len(known) < 4 and known[0] > 2.5 * low):
         left = max((t for t in TIMES if t <= low), default=low) / 1.6
+    if len(known) < 2 or (len(known) < 4 and known[-1] < high / 2.5):
         right = min((t for t in TIMES if t >= high), default=high) * 1.6
     inside = {t: name for t, name in TIMES.items() if left <= t <= right}
     crowded = len(inside) > 4
@@ -225,13 +235,19 @@ def _ends(lines: dict[str, Points], m: Metric) -> list[End]:
     ]
 
 
-def _draw_chance(axis: Any, comparison: Comparison, m: Metric) -> list[End]:
-    """Draw the line of those who guess, if it is known, and return its end."""
-    level = chance(comparison.condition.experiment, comparison.condition.setting)
-    if level is None or m.name != "accuracy" or "random" in comparison.models:
-        return []
-    axis.axhline(level * m.scale, color=INK, lw=0.8, ls=(0, (1, 3)))
-    return [(level * m.scale, "chance", INK)]
+def _draw_chance(axis: Any, comparison: Comparison, m: Metric) -> tuple[list[End], str]:
+    """Draw the line of those who guess, if it is known, and return its end.
+
+    Far below all others it would press them together: then words for the caption come back.
+    """
+    found = chance(comparison.condition.experiment, comparison.condition.setting)
+    if found is None or m.name != "accuracy" or "random" in comparison.models:
+        return [], ""
+    level, (low, high) = found * m.scale, axis.dataLim.intervaly
+    if low - level > max(high - low, level):
+        return [], f"; chance, {level:.3g}{m.unit}, is far below"
+    axis.axhline(level, color=INK, lw=0.8, ls=(0, (1, 3)))
+    return [(level, "chance", INK)], ""
 
 
 def _seeds(comparison: Comparison) -> str:

@@ -30,6 +30,8 @@ def headline(comparison: Comparison) -> str:
     rest = ranking[len(leaders) :]
     value = m.with_unit(first.mean, first.std if len(leaders) == 1 else None)
     alone = len(ranking) == 1
+    if len(leaders) == 1:
+        value += _once(first, ranking, " (one run)")
     name = look(ranking[0][0]).label if alone else _who(leaders, everyone=not rest)
     who = f"{name}: {m.title} {value}{_where(comparison)}"
     caution = SMOKE if comparison.condition.preset == "smoke" else ""
@@ -55,20 +57,26 @@ def _lead(leaders: Ranking, rest: Ranking, m: Metric) -> str:
     late = next((pair for pair in rest if pair[0] in SIAMESE), None)
     early = next((pair for pair in rest if pair[0] not in SIAMESE), None)
     if siamese == {True}:
-        return _gap(leaders[0][1], early, m, "the best network that is not Siamese")
+        return _gap(leaders, early, m, "the best network that is not Siamese")
     if siamese == {False} and late is not None:
-        return _gap(leaders[0][1], late, m, "the best Siamese variant")
-    return _gap(leaders[0][1], rest[0] if rest else None, m, "the next best")
+        return _gap(leaders, late, m, "the best Siamese variant")
+    return _gap(leaders, rest[0] if rest else None, m, "the next best")
 
 
-def _gap(score: Score, other: tuple[str, Score] | None, m: Metric, role: str) -> str:
+def _once(score: Score, others: Ranking, words: str) -> str:
+    """Return the words for a single run beside others that are means of several."""
+    return words if score.count == 1 and any(s.count > 1 for _, s in others) else ""
+
+
+def _gap(leaders: Ranking, other: tuple[str, Score] | None, m: Metric, role: str) -> str:
     if other is None:
         return ""
-    model, theirs = other
+    (model, theirs), score = other, leaders[0][1]
     gain = m.gain(score.mean, theirs.mean)
     noise = 2 * math.hypot(score.error, theirs.error)
     doubt = "" if gain >= noise else ", a difference within the noise"
-    against = f"{role} ({look(model).label}, {m.with_unit(theirs.mean, theirs.std)})"
+    once = _once(theirs, leaders, ", one run")
+    against = f"{role} ({look(model).label}, {m.with_unit(theirs.mean, theirs.std)}{once})"
     return f", {m.show_gap(gain)} better than {against}{doubt}"
 
 

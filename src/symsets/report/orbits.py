@@ -29,11 +29,15 @@ CLEARLY_ABOVE_CHANCE = 0.5 + 4 * math.sqrt(0.25 / (2 * TEST_PAIRS))
 COLOURS = {"any-sum": "#2a6f97", "equal-sums": "#e07a3f"}
 
 
-def _accuracies(outcomes: Sequence[Outcome]) -> dict[tuple[str, str], float]:
+def _runs(outcomes: Sequence[Outcome]) -> dict[tuple[str, str], list[float]]:
     values: dict[tuple[str, str], list[float]] = defaultdict(list)
     for outcome in outcomes:
         values[outcome.record.model, outcome.record.setting].append(outcome.record.value)
-    return {key: mean(value) for key, value in values.items()}
+    return values
+
+
+def _accuracies(outcomes: Sequence[Outcome]) -> dict[tuple[str, str], float]:
+    return {key: mean(values) for key, values in _runs(outcomes).items()}
 
 
 def table(outcomes: Sequence[Outcome]) -> Table:
@@ -99,7 +103,7 @@ def figure(outcomes: Sequence[Outcome], path: Path) -> None:
         (axes[1], moved, "two elements moved"),
     ):
         _draw_set(axis, sets[0, :, 0], title)
-    _draw_bars(axes[2], _accuracies(outcomes))
+    _draw_bars(axes[2], _runs(outcomes))
     drawing.savefig(path, dpi=150)
 
 
@@ -113,17 +117,21 @@ def _draw_set(axis: Any, elements: torch.Tensor, title: str) -> None:
     axis.spines[["top", "right", "left"]].set_visible(False)
 
 
-def _draw_bars(axis: Any, accuracy: dict[tuple[str, str], float]) -> None:
+def _draw_bars(axis: Any, runs: dict[tuple[str, str], list[float]]) -> None:
     height = 0.38
+    several = any(len(values) > 1 for values in runs.values())
     for k, (setting, colour) in enumerate(COLOURS.items()):
-        values = [100 * accuracy[model, setting] for model in MODELS]
+        values = [100 * mean(runs[model, setting]) for model in MODELS]
         positions = [row + (k - 0.5) * height for row in range(len(MODELS))]
         axis.barh(positions, values, height, color=colour, label=setting.replace("-", " "))
-        for y, value in zip(positions, values, strict=True):
-            axis.text(value + 1, y, f"{value:.1f}", va="center", fontsize=8)
+        for y, value, model in zip(positions, values, MODELS, strict=True):
+            found = [100 * accuracy for accuracy in runs[model, setting]] if several else []
+            axis.plot(found, [y] * len(found), "o", color="black", ms=2.5, clip_on=False)
+            axis.text(max([value, *found]) + 1.8, y, f"{value:.1f}", va="center", fontsize=8)
     axis.axvline(50, color="grey", linewidth=1, linestyle=":")
     axis.set_yticks(range(len(MODELS)), [LABELS[model] for model in MODELS])
-    axis.set(xlim=(0, 112), xlabel="accuracy at telling X from X′, % (chance: 50)")
+    dots = "; dots: runs" if several else ""
+    axis.set(xlim=(0, 112), xlabel=f"accuracy at telling X from X′, % (chance: 50{dots})")
     axis.invert_yaxis()
     axis.spines[["top", "right"]].set_visible(False)
     axis.legend(

@@ -96,11 +96,19 @@ def parts_table(comparison: Comparison) -> Table | None:
         columns.append([_score_cell(scores.get(model), m, best) for model in models])
     return Table(
         title=f"{comparison.condition.name} by source",
-        caption=f"{m.title[:1].upper()}{m.title[1:]} on the test sets of each source; "
+        caption=f"{m.header[:1].upper()}{m.header[1:]}; on the test sets of each source"
+        f"{', as many as in brackets' if any(map(_count, parts.values())) else ''}; "
+        f"mean ± standard deviation over initialisations{'; bold: best' if m.better else ''}; "
         f"data: {comparison.condition.data}.",
-        columns=("model", *parts),
+        columns=("model", *(f"{part}{_count(scores)}" for part, scores in parts.items())),
         rows=tuple(zip([Cell(look(model).label) for model in models], *columns, strict=True)),
     )
+
+
+def _count(scores: dict[str, Score]) -> str:
+    """Return the number of test sets in brackets, where the records that have one agree."""
+    counts = {score.test_sets for score in scores.values() if score.test_sets}
+    return f" ({counts.pop():,})" if len(counts) == 1 else ""
 
 
 def _same_data(condition: Condition) -> bool:

@@ -73,6 +73,21 @@ def test_the_sum_lies_in_the_memory_of_its_first_term_and_autograd_copies_nothin
     assert type(total.grad_fn).__name__ == "AddBackward0"  # and not CopySlices
 
 
+@pytest.mark.parametrize("ragged", [False, True])
+@pytest.mark.parametrize("kind", MAPS)
+def test_few_numbers_get_new_memory_and_the_same_gradients(kind, ragged, monkeypatch):
+    make, shape, args = MAPS[kind]
+    layer, x = DSS(make()).double(), torch.randn(6, *shape).double()
+    sets = RaggedSets(x, [1, 2, 3]) if ragged else x.unflatten(0, (2, 3)).clone()
+    reused = results(layer, sets, *args)
+    monkeypatch.setattr(_memory, "FEW", 1000)
+    y = torch.randn(2, 3, 4)
+    assert add_into(y, torch.randn(2, 1, 4)).data_ptr() != y.data_ptr()
+    assert own_gradient(y.requires_grad_()) is y
+    for a, b in zip(results(layer, sets, *args), reused, strict=True):
+        torch.testing.assert_close(a, b, rtol=1e-12, atol=1e-12)
+
+
 def test_a_wider_type_gets_memory_of_its_own():
     y = torch.ones(2, dtype=torch.bfloat16)
     total = add_into(y, torch.full((2,), 2.0**-12))

@@ -3,7 +3,8 @@ import torch
 from torch.autograd import gradcheck
 
 from symsets import RaggedSets, pool
-from symsets.sets import power_sums, softmax
+from symsets.sets import Partition, power_sums, softmax
+from symsets.sets.pooling import _middle_at_once, _middle_by_size
 
 HOW = ["sum", "mean", "max", "median", "power3"]
 COUNTS = [3, 0, 1, 6, 2, 0]
@@ -237,3 +238,16 @@ def test_the_softmax_of_integers_is_refused(sizes):
     for x in (RaggedSets(rows, sizes), rows[None]):
         with pytest.raises(TypeError, match=r"x must hold floating-point numbers, got torch\.i"):
             softmax(x)
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float16, torch.int64])
+def test_sorting_by_size_and_at_once_find_the_same_medians(dtype):
+    partition = Partition([3, 0, 1, 4, 3, 2, 0, 7])
+    rows = torch.randint(5, (20, 3, 2)).to(dtype)  # with many ties
+    if dtype.is_floating_point:
+        rows[[1, 9], 0], rows[5, 1], rows[16, 2] = torch.nan, torch.inf, -torch.inf
+    held = [k for k, n in enumerate(partition.counts) if n]
+    found = zip(_middle_by_size(rows, partition), _middle_at_once(rows, partition), strict=True)
+    for by_size, at_once in found:
+        assert by_size.dtype == dtype
+        torch.testing.assert_close(by_size[held], at_once[held], rtol=0, atol=0, equal_nan=True)

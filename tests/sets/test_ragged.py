@@ -52,6 +52,26 @@ def test_buckets_hold_every_row_once(sets):
         assert torch.equal(sets.partition.index[rows], which[:, None].expand_as(rows))
 
 
+def test_rows_by_size_and_back(sets):
+    x = torch.randn(6, 2, requires_grad=True)
+    parts = sets.partition.by_size(x)
+    for part, (which, _) in zip(parts, sets.partition.buckets, strict=True):
+        for some, place in zip(part, which.tolist(), strict=True):
+            assert torch.equal(some, sets.with_elements(x)[place])
+    assert torch.equal(sets.partition.from_sizes(parts), x)
+    (sum(part.square().sum() for part in parts)).backward()
+    assert torch.equal(x.grad, 2 * x)
+    assert sets.partition.order is sets.partition.order
+
+
+def test_the_order_of_sizes_may_be_asked_for_in_inference_first(sets):
+    with torch.inference_mode():
+        sets.partition.by_size(sets.elements)
+    x = torch.randn(6, 2, requires_grad=True)
+    sets.partition.from_sizes(sets.partition.by_size(x)).sum().backward()
+    assert torch.equal(x.grad, torch.ones(6, 2))
+
+
 def test_padded_and_back():
     x = torch.randn(3, 4, 2)
     mask = torch.tensor([[1, 1, 0, 0], [0, 0, 0, 0], [1, 0, 1, 1]], dtype=torch.bool)
@@ -62,6 +82,15 @@ def test_padded_and_back():
     assert (padded[~mask2] == 7).all()
     again = RaggedSets.from_padded(padded, mask2)
     assert torch.equal(again.elements, sets.elements)
+
+
+def test_padding_hands_gradients_to_its_rows(sets):
+    x = torch.randn(6, 2, dtype=torch.float64, requires_grad=True)
+    padded = lambda rows: sets.with_elements(rows).to_padded(3.0)[0]  # noqa: E731
+    assert torch.autograd.gradcheck(padded, x)
+    several = torch.randn(4, 6, 2)
+    for rows, found in zip(several, torch.vmap(padded)(several), strict=True):
+        assert torch.equal(found, padded(rows))
 
 
 def test_it_is_a_pytree_node(sets):

@@ -4,8 +4,6 @@ from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
-from scipy.sparse import coo_array
-from scipy.sparse.csgraph import connected_components
 
 __all__ = [
     "MAX_POINTS",
@@ -118,6 +116,10 @@ def components(num_points: int, maps: Sequence[IntArray]) -> IntArray:
     """Label points so that every map keeps every label: the orbits of the group they generate."""
     if not maps:
         return np.arange(num_points)
+    # Here, for it takes longer to import than all of symsets, and networks do without.
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import connected_components
+
     points = np.tile(np.arange(num_points), len(maps))
     edges = (np.ones(len(points), dtype=np.int8), (points, np.concatenate(maps)))
     graph = coo_array(edges, shape=(num_points, num_points))

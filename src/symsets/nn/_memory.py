@@ -17,6 +17,7 @@ from symsets._plain import is_transformed
 __all__ = ["LARGE", "add_into", "makes_new_memory", "new_memory", "no_view", "own_gradient"]
 
 LARGE = 1024  # numbers of an element for which torch's broadcasting is slow on a GPU
+FEW = 2**17  # numbers for which new memory takes less time than to do without
 Map = TypeVar("Map", bound=type[nn.Module])
 
 _MAPS: dict[type[nn.Module], Callable[..., Any]] = {
@@ -57,7 +58,8 @@ def add_into(y: Tensor, other: Tensor) -> Tensor:
         >>> add_into(torch.zeros(3, 2), torch.tensor([1.0, 2.0]))[0]
         tensor([1., 2.])
     """
-    if is_transformed() or torch.result_type(y, other) != y.dtype:
+    # First: to a compiler a question about sizes would be a condition on them.
+    if is_transformed() or y.numel() < FEW or torch.result_type(y, other) != y.dtype:
         return y + other
     # A backward pass through a view changed in place copies the gradient: make it look like none.
     y = no_view(y)
@@ -105,7 +107,7 @@ def own_gradient(x: Tensor) -> Tensor:
     Autograd adds up the gradients of a tensor in the memory of the first one to arrive, unless it
     is a view or somebody else holds it. What passes through here is not a view.
     """
-    if is_transformed() or not (x.requires_grad and torch.is_grad_enabled()):
+    if is_transformed() or x.numel() < FEW or not (x.requires_grad and torch.is_grad_enabled()):
         return x
     return _own_gradient(x)
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import torch
 from torch import Tensor, nn
 
 from symsets._checks import check_choice, positive
@@ -49,6 +48,7 @@ class SetAttention(AdditiveSetLayer):
         values) are unchanged even when elements move on their own.
 
     Example:
+        >>> import torch
         >>> layer, x = SetAttention(nn.Linear(3, 8), heads=2), torch.randn(2, 5, 3)
         >>> perm = torch.randperm(5)
         >>> torch.allclose(layer(x[:, perm]), layer(x)[:, perm], atol=1e-5)
@@ -130,11 +130,7 @@ class SetAttention(AdditiveSetLayer):
         if partition.common_size is not None:
             shape = (len(partition), partition.common_size)
             return self._attend(*(r.unflatten(0, shape) for r in rows)).flatten(0, 1)
-        order, mixed = [], []
-        for _, which in partition.buckets:
-            dense = [r.index_select(0, which.flatten()).unflatten(0, which.shape) for r in rows]
-            mixed.append(self._attend(*dense).flatten(0, 1))
-            order.append(which.flatten())
-        if not order:
+        if partition.total == 0:
             return rows[2]
-        return torch.cat(mixed).index_select(0, torch.cat(order).argsort())
+        dense = zip(*(partition.by_size(r) for r in rows), strict=True)
+        return partition.from_sizes([self._attend(*sets) for sets in dense])

@@ -125,7 +125,7 @@ class EquivariantLinear(nn.Module):
             maps = nn.functional.one_hot(labels, self._counts[f]).permute(2, 0, 1)  # (E, T, S)
             constant(f"maps_{f}", maps.to(self.weight.dtype))
         if self._dense is not None:
-            constant("dense_labels", schemes[self._dense])
+            constant("dense_labels", schemes[self._dense].T.copy())  # (S, T)
         numbers, fan_in = label_numbers(schemes), np.ones(1)
         for scheme, (_, target) in zip(schemes, self._pairs, strict=True):
             fan_in = np.outer(fan_in, _fan_in(scheme, target.orbits)).ravel()
@@ -181,16 +181,18 @@ class EquivariantLinear(nn.Module):
     def _mix(self, x: Tensor) -> Tensor:
         """Mix the channels, and the points of the factor that is applied as a matrix."""
         order = [*self._expanded, *([] if self._dense is None else [self._dense])]
-        weight = self.weight[self.label_numbers].unflatten(0, self._counts)
+        weight = self.weight.index_select(0, self.label_numbers).unflatten(0, self._counts)
         channels = len(order)
-        weight = weight.permute(channels, channels + 1, *order)  # (out, in, E…)
         if self._dense is None:
+            weight = weight.permute(channels, channels + 1, *order)  # (out, in, E…)
             return torch.einsum("br...,or->bo...", x, weight.flatten(1))
-        labels = self.dense_labels
-        matrix = weight.flatten(1, -2).index_select(-1, labels.flatten())
-        matrix = matrix.unflatten(-1, labels.shape)  # (out, R, T, S)
-        y = torch.einsum("br...s,orts->bo...t", x.movedim(2 + self._dense, -1), matrix)
-        return y.movedim(-1, 2 + self._dense)
+        weight = weight.permute(channels + 1, *order, channels).flatten(0, -3)  # (R, E, out)
+        # Whole rows of output channels are copied, and lie where one product wants them.
+        matrix = weight.index_select(1, self.dense_labels.flatten())  # (R, S·T, out)
+        matrix = matrix.unflatten(1, self.dense_labels.shape).flatten(0, 1).flatten(1)
+        x = x.movedim((1, 2 + self._dense), (-2, -1))  # (B, …, R, S)
+        y = (x.flatten(-2) @ matrix).unflatten(-1, (-1, self.out_channels))  # (B, …, T, out)
+        return y.movedim((-1, -2), (1, 2 + self._dense)).contiguous()
 
     def extra_repr(self) -> str:
         """Write the mathematical signature."""

@@ -18,7 +18,9 @@ __all__ = ["Sequential", "takes_sets"]
 
 def takes_sets(module: nn.Module) -> bool:
     """Whether ``module`` works on sets: it is, or has inside, a set module."""
-    return any(isinstance(part, SetModule) for part in module.modules())
+    # Asked in every call: not all parts by their names, as modules() finds them.
+    inside = (part for part in module._modules.values() if part is not None)
+    return isinstance(module, SetModule) or any(map(takes_sets, inside))
 
 
 class Sequential(SetModule, nn.Sequential):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numbers
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -12,7 +12,7 @@ from torch.autograd.forward_ad import unpack_dual
 
 from symsets.sets._maximum import kernel_maximum
 from symsets.sets.folding import Sets, check_sets, memory_order, spread
-from symsets.sets.ragged import RaggedSets, common_rows, expand_as
+from symsets.sets.ragged import Partition, RaggedSets, common_rows, expand_as
 
 __all__ = [
     "POOLS",
@@ -236,25 +236,44 @@ def _median(x: Sets) -> Tensor:
         if n == 0:
             return _mean(x)
         ordered = dense.detach().sort(dim=1).values
-        return _middle(dense, ordered[:, (n - 1) // 2], ordered[:, n // 2], ordered[:, -1])
+        low = ordered[:, (n - 1) // 2]
+        return _middle(dense, low, ordered[:, n // 2] if n % 2 == 0 else low, ordered[:, -1])
     assert isinstance(x, RaggedSets)
     rows = common_rows(x)
     if len(rows) == 0:
         return _mean(x)
+    # Sorting is what takes long on a CPU; a GPU is not asked for a small sort for every size.
+    middle = _middle_by_size if rows.device.type == "cpu" else _middle_at_once
+    return _zero_where_empty(_middle(x, *middle(rows.detach(), x.partition)), x)
+
+
+def _middle_by_size(rows: Tensor, partition: Partition) -> Sequence[Tensor]:
+    """Return the two middle values of each set and the last one; sets of one size are one sort."""
+    found = []
+    for sets in partition.by_size(rows):
+        n, ordered = sets.shape[1], sets.sort(dim=1).values
+        found.append(torch.stack([ordered[:, (n - 1) // 2], ordered[:, n // 2], ordered[:, -1]]))
+    which = torch.cat([sets for sets, _ in partition.buckets])
+    zeros = rows.new_zeros(3, len(partition), *rows.shape[1:])  # empty sets are in no bucket
+    return zeros.index_copy(1, which, torch.cat(found, dim=1)).unbind()
+
+
+def _middle_at_once(rows: Tensor, partition: Partition) -> Sequence[Tensor]:
+    """Return the same by two sorts of all rows; what it says of empty sets means nothing."""
     # Sort by value, then (stably) by set: each set's values lie in order, set after set.
-    by_value = rows.detach().argsort(dim=0)
-    by_set = x.partition.index[by_value].argsort(dim=0, stable=True)
-    ordered = rows.detach().gather(0, by_value.gather(0, by_set))
-    first, sizes = x.partition.offsets[:-1], x.sizes
+    by_value = rows.argsort(dim=0)
+    by_set = partition.index[by_value].argsort(dim=0, stable=True)
+    ordered = rows.gather(0, by_value.gather(0, by_set))
+    first, sizes = partition.offsets[:-1], partition.sizes
     steps = (sizes - 1).clamp(min=0) // 2, sizes // 2, (sizes - 1).clamp(min=0)
-    low, high, last = (ordered[(first + step).clamp(max=len(rows) - 1)] for step in steps)
-    return _zero_where_empty(_middle(x, low, high, last), x)
+    return [ordered[(first + step).clamp(max=len(rows) - 1)] for step in steps]
 
 
 def _middle(x: Sets, low: Tensor, high: Tensor, last: Tensor) -> Tensor:
     """Return the mean of two values; NaN where the last of the sorted values, the NaNs, is one."""
     # Halved first: the sum of both may not fit into a small type.
-    half = _share_gradient(x, low) / 2 + _share_gradient(x, high) / 2
+    lower = _share_gradient(x, low)
+    half = lower / 2 + (lower if high is low else _share_gradient(x, high)) / 2
     return torch.where(last.isnan(), last, half)
 
 

@@ -37,6 +37,8 @@ class Partition:
         index: The set that each row belongs to, ``(T,)``.
     """
 
+    _order: tuple[Tensor, Tensor] | None = None  # also of one that was pickled without
+
     def __init__(self, counts: Iterable[int], device: torch.device | str = "cpu") -> None:
         self.counts = tuple(int(n) for n in counts)
         self.starts = tuple(accumulate(self.counts, initial=0))
@@ -77,16 +79,44 @@ class Partition:
         for i, n in enumerate(self.counts):
             groups.setdefault(n, []).append(i)
         groups.pop(0, None)
-        buckets = [
-            (
-                self._tensor(sets),
-                self._tensor([[self.starts[i] + k for k in range(n)] for i in sets]),
-            )
-            for n, sets in sorted(groups.items())
-        ]
+        with torch.inference_mode(False):  # what is kept may be used in training
+            steps = torch.arange(max(groups, default=0), device=self.device)
+            buckets = [
+                (self._tensor(sets), self._tensor([[self.starts[i]] for i in sets]) + steps[:n])
+                for n, sets in sorted(groups.items())
+            ]
         if not is_transformed():  # what is made inside a transform ends with it
             self._buckets = buckets
         return buckets
+
+    @property
+    def order(self) -> tuple[Tensor, Tensor]:
+        """All rows in the order of the :attr:`buckets`, ``(T,)``, and the way back."""
+        if self._order is not None:
+            return self._order
+        with torch.inference_mode(False):
+            none = self.index[:0]
+            order = torch.cat([none, *(rows.flatten() for _, rows in self.buckets)])
+            found = order, order.argsort()
+        if not is_transformed():
+            self._order = found
+        return found
+
+    def by_size(self, rows: Tensor) -> list[Tensor]:
+        """Return ``rows (T, *E)`` as dense sets ``(b, n, *E)`` for each of the :attr:`buckets`.
+
+        Example:
+            >>> [x.shape for x in Partition([2, 1, 2]).by_size(torch.zeros(5, 3))]
+            [torch.Size([1, 1, 3]), torch.Size([2, 2, 3])]
+        """
+        shapes = [which.shape for _, which in self.buckets]
+        # Reordered at once: the gradient of a part taken on its own is as large as all rows.
+        parts = rows.index_select(0, self.order[0]).split([shape.numel() for shape in shapes])
+        return [part.unflatten(0, shape) for part, shape in zip(parts, shapes, strict=True)]
+
+    def from_sizes(self, parts: Sequence[Tensor]) -> Tensor:
+        """Undo :meth:`by_size`."""
+        return torch.cat([part.flatten(0, 1) for part in parts]).index_select(0, self.order[1])
 
 
 # A dataclass, for DistributedDataParallel and Lightning look for tensors in the fields of these.
@@ -179,8 +209,12 @@ class RaggedSets:
         longest = max(self.partition.counts, default=0)
         steps = torch.arange(longest, device=rows.device)
         mask = steps < self.sizes[:, None]  # (B, N)
-        x = rows.new_full((len(self), longest, *rows.shape[1:]), value)
-        return x.masked_scatter(expand_as(mask, x), rows), mask
+        # Every row is copied whole, to a place that lies as far from its set's as before.
+        own = self.partition
+        first = longest * torch.arange(len(self), device=rows.device) - own.offsets[:-1]
+        places = torch.arange(own.total, device=rows.device) + first.index_select(0, own.index)
+        x = rows.new_full((len(self) * longest, *rows.shape[1:]), value)
+        return x.index_copy(0, places, rows).unflatten(0, (len(self), longest)), mask
 
     def to_list(self) -> list[Any]:
         """Return the sets one by one."""

@@ -100,6 +100,11 @@ def test_data_lists_what_is_there_and_how_to_get_the_rest(tmp_path):
     assert kinds == ["images", "videos", "motions", "views"]
 
 
+def test_data_says_where_files_of_your_own_go():
+    result = runner.invoke(app, ["data", "--help"], env={"COLUMNS": "200"})
+    assert "give their folder to --data" in result.output
+
+
 def test_data_names_every_kind_of_data_and_every_experiment_that_uses_some():
     from symsets.cli import USES
     from symsets.cli.run import app as runs

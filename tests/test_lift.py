@@ -1066,3 +1066,30 @@ def test_a_layer_keeps_its_own_way_to_be_copied():
     lifted, x = lift(Locked()), torch.randn(2, 5, 3)
     lifted.model.lock = threading.Lock()
     torch.testing.assert_close(copy.deepcopy(lifted)(x), lifted(x))
+
+
+@pytest.mark.parametrize("scheme", [*SCHEMES, "siamese"])
+def test_message_parameters_are_those_that_the_original_has_not(scheme):
+    model = Map()
+    model.third = model.first = circular(2, 2)  # one layer with two names
+    net = lift(model, scheme)
+    added = list(net.message_parameters())
+    assert len(added) == len(list(net.parameters())) - len(list(model.parameters()))
+    assert bool(added) == (scheme != "siamese")
+    net.requires_grad_(False)
+    for parameter in added:
+        parameter.requires_grad_(True)
+    assert not any(p.requires_grad for n, p in net.named_parameters() if ".message." not in n)
+
+
+def test_the_scale_of_a_lifted_block_is_a_message_parameter():
+    class Block(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.inner = nn.Linear(3, 3)
+
+        def forward(self, x):
+            return x + torch.relu(self.inner(x))
+
+    net = lift(nn.Sequential(Block(), nn.Linear(3, 2)), "dss-mean", where=["0"])
+    assert sorted(tuple(p.shape) for p in net.message_parameters()) == [(), (3,), (3, 3)]

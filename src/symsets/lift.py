@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import warnings
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any
 
 import torch
@@ -155,6 +155,17 @@ class Lifted(SetModule):
             return output
         self._binding.recall(output, bound)
         return bound.unfold(output) if output.shape[:1] == (bound.total,) else output
+
+    def message_parameters(self) -> Iterator[nn.Parameter]:
+        """Go through the parameters that lifting has added, all of which start out silent.
+
+        Example:
+            >>> lifted = lift(nn.Linear(3, 2), scheme="dss-mean")
+            >>> [tuple(parameter.shape) for parameter in lifted.message_parameters()]
+            [(2, 3)]
+        """
+        added = message_names(self.model, self._binding)
+        return (p for name, p in self.model.named_parameters() if name in added)
 
     def load_element_state_dict(self, state_dict: Mapping[str, Any]) -> None:
         """Load the weights of the original network, by the names they have there."""

@@ -99,3 +99,11 @@ def test_errors_are_one_sentence():
         layer(torch.zeros(2, 3, 4), Graph(EDGES, V))
     with pytest.raises(TypeError, match=r"edge_index must be a tensor .*, got GraphBatch"):
         layer(torch.zeros(2, 3, V), GraphBatch([Graph(EDGES, V)] * 2))
+
+
+def test_channels_come_before_nodes():
+    edges = torch.tensor([[0, 1, 6], [1, 2, 0]])
+    rule = r"x must be \(B, 3, V\) for GCNConv, channels before nodes, got shape \(10, 7, 3\)"
+    with pytest.raises(ValueError, match=rule):
+        PyGConv(pyg.GCNConv(3, 8))(torch.randn(10, 7, 3), edges)
+    assert PyGConv(pyg.GCNConv(-1, 8))(torch.randn(10, 3, 7), edges).shape == (10, 8, 7)

@@ -181,7 +181,7 @@ class TestTwins:
 
     def test_weights_that_a_reset_does_not_reach_are_noticed(self):
         normed = nn.utils.parametrizations.weight_norm(nn.Linear(3, 3))
-        with pytest.raises(ValueError, match="cannot: pass context= yourself"):
+        with pytest.raises(ValueError, match="give it one, or pass context= yourself"):
             DSS(normed)
 
 
@@ -347,6 +347,33 @@ class TestDifferentSizes:
 
 
 class TestAttention:
+    @pytest.mark.parametrize("compare", ["element", "summary"])
+    def test_weights_are_what_values_are_mixed_with(self, compare):
+        layer = SetAttention(nn.Conv1d(2, 4, 1), heads=2, compare=compare).double()
+        x = torch.randn(3, 5, 2, 7, dtype=torch.float64)
+        weights = layer.weights(x)  # (B, h, N, N)
+        value = layer.value(x.flatten(0, 1)).unflatten(0, (3, 5)).unflatten(2, (2, 2))
+        mixed = torch.einsum("bhij,bjhcl->bihcl", weights, value).flatten(2, 3)
+        torch.testing.assert_close(layer.message(x), mixed)
+        ragged = layer.weights(RaggedSets(x.flatten(0, 1)[:9], [5, 0, 4]))
+        assert [tuple(w.shape) for w in ragged] == [(2, 5, 5), (2, 0, 0), (2, 4, 4)]
+        torch.testing.assert_close(ragged[0], weights[0])
+        torch.testing.assert_close(ragged[2], layer.weights(x[1:2, :4])[0])
+
+    def test_maps_without_a_reset_say_which_arguments_to_pass(self):
+        class Scale(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.scale = nn.Parameter(torch.randn(3))
+
+        rule = "reset_parameters draws new weights, Scale has none that does: give it one, or pass"
+        with pytest.raises(ValueError, match=f"{rule} value=, query= and key= yourself"):
+            SetAttention(Scale())
+        with pytest.raises(ValueError, match=f"{rule} value=, query= and key= yourself"):
+            SetAttention(Scale(), Scale(), Scale())
+        with pytest.raises(ValueError, match=f"{rule} context= yourself"):
+            DSS(Scale())
+
     def test_weights_follow_the_formula(self):
         layer = SetAttention(nn.Conv1d(2, 4, 1), heads=2)
         x = torch.randn(1, 3, 2, 5)

@@ -1,8 +1,38 @@
 import pytest
+import torch
 
-from symsets.sets import collate
+from symsets.sets import RaggedSets, collate
 
 
 def test_nothing_to_collate_gets_a_sentence():
     with pytest.raises(ValueError, match="at least one sample"):
         collate([])
+
+
+def test_a_ragged_sample_is_a_set_of_clouds():
+    clouds = [torch.randn(n, 3) for n in (5, 7, 4)]
+    samples = [{"x": RaggedSets.from_list(clouds[:2])}, {"x": RaggedSets.from_list(clouds[2:])}]
+    batch = collate(samples)["x"]
+    expected = RaggedSets.from_list([clouds[:2], clouds[2:]])
+    assert batch.partition == expected.partition
+    assert batch.elements.partition == expected.elements.partition
+    assert torch.equal(batch.elements.elements, expected.elements.elements)
+
+
+@pytest.mark.parametrize("order", [1, -1])
+def test_sets_of_clouds_beside_plain_sets_get_a_sentence(order):
+    samples = [torch.randn(2, 3), RaggedSets.from_list([torch.randn(4, 3)])]
+    with pytest.raises(TypeError, match=r"sets must be tensors \(N, \*E\), or lists"):
+        collate(samples[::order])
+
+
+def test_lists_are_taken_item_by_item():
+    first, second = collate([[torch.zeros(2, 3), 0], [torch.zeros(4, 3), 1]])
+    assert first.partition.counts == (2, 4)
+    assert second.tolist() == [0, 1]
+
+
+def test_lists_of_different_lengths_name_what_is_meant():
+    lists = [([torch.zeros(5, 3), torch.zeros(7, 3)], 0), ([torch.zeros(4, 3)], 1)]
+    with pytest.raises(ValueError, match=r"one length, got \[1, 2\]; .*from_list\(clouds\)"):
+        collate(lists)

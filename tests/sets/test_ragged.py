@@ -11,6 +11,7 @@ from torch.utils import _pytree as pytree
 from torch.utils.data import DataLoader
 
 from symsets import DSS, RaggedSets, SetAttention, collate
+from symsets.data import LabelledSets
 from symsets.sets import Partition, membership
 
 
@@ -116,6 +117,34 @@ def test_it_pickles(sets):
     again = pickle.loads(pickle.dumps(sets))
     assert torch.equal(again.elements, sets.elements)
     assert again.partition == sets.partition
+
+
+def test_it_is_saved_and_loaded_without_trust(sets, tmp_path):
+    clouds = RaggedSets.from_list([[torch.randn(5, 3), torch.randn(7, 3)], [torch.randn(4, 3)]])
+    stored = {"sets": sets, "clouds": clouds, "labelled": LabelledSets(clouds, torch.arange(2))}
+    torch.save(stored, tmp_path / "sets.pt")
+    again = torch.load(tmp_path / "sets.pt", weights_only=True)
+    assert again["sets"].partition == sets.partition
+    assert torch.equal(again["sets"].elements, sets.elements)
+    for loaded in (again["clouds"], again["labelled"].x):
+        assert loaded.elements.partition == clouds.elements.partition
+        assert torch.equal(loaded.elements.elements, clouds.elements.elements)
+
+
+def test_sizes_are_loaded_to_where_the_elements_are(sets, tmp_path):
+    torch.save(sets, tmp_path / "sets.pt")
+    moved = torch.load(tmp_path / "sets.pt", map_location="meta")
+    assert moved.partition.device == moved.device == torch.device("meta")
+    back = moved.partition.to("cpu")  # not the partition itself, whose tensors are elsewhere
+    assert back.sizes.tolist() == sets.sizes.tolist()
+
+
+def test_a_list_of_sets_of_clouds_becomes_a_batch_again():
+    clouds = RaggedSets.from_list([[torch.randn(5, 3), torch.randn(7, 3)], [torch.randn(4, 3)]])
+    again = RaggedSets.from_list(clouds.to_list())
+    assert again.partition == clouds.partition
+    assert again.elements.partition == clouds.elements.partition
+    assert torch.equal(again.elements.elements, clouds.elements.elements)
 
 
 def test_a_gradient_leaves_nothing_behind(sets):

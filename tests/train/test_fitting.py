@@ -454,8 +454,21 @@ def test_bad_input_gets_a_sentence(sets):
     with pytest.raises(TypeError, match="task must be a Task, got function"):
         fit([network(0)], [0], Plan(**EXACT), *sets, cross_entropy)
     scalar = Task(cross_entropy, (Metric("mean", lambda output, y: output.mean()),))
-    with pytest.raises(ValueError, match=r"'mean' must return one value for each of 200 sets"):
+    with pytest.raises(ValueError, match=r"'mean' must return one value for each of 2 sets"):
         fit([network(0)], [0], Plan(**EXACT), *sets, scalar)
+
+
+def test_a_task_that_does_not_fit_is_noticed_before_training(sets):
+    steps = []
+
+    def loss(output, y):
+        steps.append(output.requires_grad)
+        return cross_entropy(output, y)
+
+    scalar = Task(loss, (Metric("mean", lambda output, y: output.mean()),))
+    with pytest.raises(ValueError, match="'mean' must return one value"):
+        fit([network(0)], [0], Plan(**EXACT), *sets, scalar)
+    assert not any(steps)
 
 
 def test_a_gpu_that_is_not_there_is_named(sets, monkeypatch):

@@ -135,7 +135,7 @@ def test_stored_sets_have_a_label_each():
         LabelledSets(ragged, y)
     with pytest.raises(TypeError, match=r"^x must be a tensor .* or RaggedSets, got list$"):
         LabelledSets([x], y)
-    with pytest.raises(TypeError, match=r"^y must be a tensor \(M, …\), got list$"):
+    with pytest.raises(TypeError, match=r"^y must be a tensor \(M, …\) or RaggedSets, got list$"):
         LabelledSets(x, y.tolist())
     for labels, shape in ((y[:6], r"\(6,\)"), (torch.arange(8), r"\(8,\)"), (y.sum(), r"\(\)")):
         with pytest.raises(
@@ -154,6 +154,31 @@ def test_stored_sets_of_different_sizes_are_a_supply():
     assert sets.batch(torch.tensor([2]))[0].elements.flatten().tolist() == [2, 3, 4]
     assert sets.first(3).x.partition.counts == (2, 0, 3)
     assert sets.to("cpu", torch.float64).x.dtype == torch.float64
+
+
+def test_targets_may_be_ragged():
+    x = RaggedSets(torch.arange(9.0).reshape(9, 1), [2, 0, 3, 4])
+    sets = LabelledSets(x, x.map(lambda rows: rows.flatten() + 10))
+    some, y = sets.batch(torch.tensor([[3, 0], [2, 2]]))
+    for part, target in zip(some, y, strict=True):
+        assert torch.equal(target.elements, part.elements.flatten() + 10)
+    assert sets.batch(torch.tensor([2]))[1].elements.tolist() == [12, 13, 14]
+    assert sets.part(2, 4)[1].partition.counts == (3, 4)
+    assert sets.first(3).y.partition.counts == (2, 0, 3)
+    assert sets[2][1].tolist() == [12, 13, 14]
+    assert repr(sets).endswith("y: RaggedSets(4 sets of 0–4 elements ()))")
+    with pytest.raises(ValueError, match=r"got RaggedSets\(3 sets .* for RaggedSets\(4 sets"):
+        LabelledSets(x, sets.y[:3])
+
+
+def test_sets_of_clouds_are_a_dataset_too():
+    clouds = RaggedSets(torch.arange(12.0).reshape(12, 1), [2, 3, 1, 0, 4, 2])
+    sets = LabelledSets(RaggedSets(clouds, [1, 2, 0, 3]), torch.arange(4))
+    (first, y), (last, _) = DataLoader(sets, batch_size=3, collate_fn=collate)
+    assert (first.partition.counts, last.partition.counts) == ((1, 2, 0), (3,))
+    assert first.elements.partition.counts == (2, 3, 1)
+    assert last.elements.elements.flatten().tolist() == [6, 7, 8, 9, 10, 11]
+    assert y.tolist() == [0, 1, 2]
 
 
 def test_stored_sets_are_a_dataset_of_pairs():

@@ -3,9 +3,9 @@
 import pytest
 import torch
 from torch import nn
-from torch.nn.functional import cross_entropy
+from torch.nn.functional import cross_entropy, mse_loss
 
-from symsets import DSS, RaggedSets, Sequential, Siamese, select_loss
+from symsets import DSS, RaggedSets, Sequential, Siamese, pool, select_loss
 from symsets.data import LabelledSets
 from symsets.nn import Classify, Select
 from symsets.train import ACCURACY, Ensemble, Metric, Plan, Task, evaluate, fit
@@ -111,6 +111,35 @@ def test_outputs_may_be_sets_of_sets(batch_size):
     assert found.outputs.partition.counts == (1, 2, 0, 3)
     assert found.outputs.elements.partition == clouds.partition
     torch.testing.assert_close(found.outputs.elements.elements, net(sets.x).elements.elements)
+
+
+def _typicality(num):
+    """How far is each point from the mean of its set? Nobody can tell who sees one at a time."""
+    sets = make_sets(num, "classify")
+    distances = [(points - points.mean(0)).square().sum(1) for points in sets.x]
+    return LabelledSets(sets.x, RaggedSets.from_list(distances))
+
+
+def _element_error(out, y):
+    return pool(out.with_elements((out.elements - y.elements).abs()), "mean")
+
+
+@pytest.mark.parametrize("average", [0.0, 0.5])
+def test_each_element_may_have_a_target(average):
+    train, val = _typicality(64), _typicality(30)
+    task = Task(
+        lambda out, y: mse_loss(out.elements, y.elements), (Metric("mae", _element_error, False),)
+    )
+    plan = Plan(30, batch_size=8, precision="float64", learning_rate=1e-2, average=average)
+    networks = [network(s, "select", width=16) for s in (0, 1)]
+    for net, fitted in zip(networks, fit(networks, (0, 1), plan, train, val, task), strict=True):
+        assert fitted.best_metric < 0.8 * fitted.curves[0]["val_mae"]
+        net.load_state_dict(fitted.best)
+        for batch_size in (7, 100):
+            (found,) = evaluate(net, val, task, precision="float64", batch_size=batch_size)
+            assert found.targets.partition == val.y.partition
+            assert torch.equal(found.targets.elements, val.y.elements)
+            assert found.mean("mae") == pytest.approx(fitted.best_metric, rel=1e-9)
 
 
 def test_one_ragged_batch_is_not_taken_for_several():

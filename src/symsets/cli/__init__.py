@@ -101,7 +101,11 @@ def report(
 def data(
     directories: Annotated[
         list[Path] | None,
-        typer.Argument(metavar="[DIR]...", help="Where to look; SYMSETS_DATA if left out."),
+        typer.Argument(
+            metavar="[DIR]...",
+            help="Where to look for published datasets; SYMSETS_DATA if left out. Files of your "
+            "own are not listed: give their folder to --data.",
+        ),
     ] = None,
 ) -> None:
     """List the data that each experiment can use, and how to get the rest."""

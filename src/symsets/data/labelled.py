@@ -27,16 +27,17 @@ class Supply(Protocol):
         """Where they are made."""
         ...
 
-    def batch(self, which: Tensor) -> tuple[Any, Tensor]:
+    def batch(self, which: Tensor) -> tuple[Any, Any]:
         """Return sets ``(*which.shape, N, C, *E)`` and targets, for training.
 
-        Sets of different sizes come as a list, with a ragged batch for each row of ``which``.
+        Sets of different sizes, and ragged targets, come as a list, with a ragged batch for each
+        row of ``which``.
         What is random about them is drawn anew by the default generator of the device, without
         ever making the host wait, so that a CUDA graph can replay it.
         """
         ...
 
-    def part(self, start: int, stop: int) -> tuple[Sets, Tensor]:
+    def part(self, start: int, stop: int) -> tuple[Sets, Any]:
         """Return the sets from ``start`` to ``stop``, the same in every call, for evaluation."""
         ...
 
@@ -50,8 +51,11 @@ class Supply(Protocol):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class LabelledSets(Dataset[tuple[Any, Tensor]]):
+class LabelledSets(Dataset[tuple[Any, Any]]):
     """Sets ``x (M, N, C, *E)`` or ragged, and labels ``y (M,)``, the simplest :class:`Supply`.
+
+    Any target with a row for each set takes the place of the labels: ``(M, …)``, or ragged, such
+    as one number for each element of sets that differ in size.
 
     A dataset as well, of pairs of a set and its label: a ``DataLoader`` takes it, with
     ``collate_fn=symsets.collate`` if sets differ in size.
@@ -71,19 +75,18 @@ class LabelledSets(Dataset[tuple[Any, Tensor]]):
     """
 
     x: Sets
-    y: Tensor
+    y: Sets
 
     def __post_init__(self) -> None:
         _check(self.x, self.y)
 
     def __repr__(self) -> str:
-        shown = tuple(self.x.shape) if isinstance(self.x, Tensor) else self.x
-        return f"LabelledSets(x: {shown}, y: {tuple(self.y.shape)})"
+        return f"LabelledSets(x: {_shown(self.x)}, y: {_shown(self.y)})"
 
     def __len__(self) -> int:
         return len(self.y)
 
-    def __getitem__(self, index: int) -> tuple[Any, Tensor]:
+    def __getitem__(self, index: int) -> tuple[Any, Any]:
         return self.x[index], self.y[index]
 
     @property
@@ -96,13 +99,11 @@ class LabelledSets(Dataset[tuple[Any, Tensor]]):
         """Where they are."""
         return self.y.device
 
-    def batch(self, which: Tensor) -> tuple[Any, Tensor]:
+    def batch(self, which: Tensor) -> tuple[Any, Any]:
         """Return some sets and their labels."""
-        if isinstance(self.x, RaggedSets) and which.ndim > 1:
-            return [self.x[row] for row in which], self.y[which]
-        return self.x[which], self.y[which]
+        return _some(self.x, which), _some(self.y, which)
 
-    def part(self, start: int, stop: int) -> tuple[Sets, Tensor]:
+    def part(self, start: int, stop: int) -> tuple[Sets, Any]:
         """Return the sets from ``start`` to ``stop``."""
         return self.x[start:stop], self.y[start:stop]
 
@@ -117,13 +118,29 @@ class LabelledSets(Dataset[tuple[Any, Tensor]]):
         return LabelledSets(self.x.to(device, dtype), self.y.to(device))
 
 
+torch.serialization.add_safe_globals([LabelledSets])
+
+
 def _check(x: Any, y: Any) -> None:
     if not isinstance(x, Tensor | RaggedSets):
         raise TypeError(f"x must be a tensor (M, N, C, …) or RaggedSets, got {type(x).__name__}")
-    if not isinstance(y, Tensor):
-        raise TypeError(f"y must be a tensor (M, …), got {type(y).__name__}")
-    if (x.shape[:1] if isinstance(x, Tensor) else (len(x),)) != y.shape[:1]:
-        shown = tuple(x.shape) if isinstance(x, Tensor) else x
-        raise ValueError(
-            f"y must hold one label for each set of x, got shape {tuple(y.shape)} for {shown}"
-        )
+    if not isinstance(y, Tensor | RaggedSets):
+        raise TypeError(f"y must be a tensor (M, …) or RaggedSets, got {type(y).__name__}")
+    if _num_rows(x) != _num_rows(y):
+        got = f"shape {_shown(y)}" if isinstance(y, Tensor) else y
+        raise ValueError(f"y must hold one label for each set of x, got {got} for {_shown(x)}")
+
+
+def _num_rows(sets: Sets) -> tuple[int, ...]:
+    return tuple(sets.shape[:1]) if isinstance(sets, Tensor) else (len(sets),)
+
+
+def _shown(sets: Sets) -> tuple[int, ...] | RaggedSets:
+    return tuple(sets.shape) if isinstance(sets, Tensor) else sets
+
+
+def _some(sets: Sets, which: Tensor) -> Any:
+    """Return some rows; ragged ones as a list, with a batch for each row of ``which``."""
+    if isinstance(sets, RaggedSets) and which.ndim > 1:
+        return [sets[row] for row in which]
+    return sets[which]

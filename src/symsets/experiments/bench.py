@@ -179,7 +179,7 @@ class Bench:
                 replace(record, metric=name, value=found.mean(name), test_size=len(values))
                 for name, values in found.values.items()
             ]
-            if isinstance(found.outputs, Tensor) and found.targets is not None:
+            if isinstance(found.outputs, Tensor) and isinstance(found.targets, Tensor):
                 arrays |= {"output": found.outputs, "target": found.targets}
         run.write(configuration, curves, arrays, records)
         return records

@@ -73,11 +73,12 @@ def check_keeps_input(module: nn.Module, name: str) -> None:
         )
 
 
-def twin(module: nn.Module, *, bias: bool = True) -> nn.Module:
+def twin(module: nn.Module, *, bias: bool = True, instead: str = "context=") -> nn.Module:
     """Return a freshly initialised copy of ``module``, to be trained also where it is frozen.
 
     Every part is copied and its ``reset_parameters`` called. A part that has none, or whose
-    weights come out unchanged (as with weight normalisation), is named in the error.
+    weights come out unchanged (as with weight normalisation), is named in the error, which says
+    what to pass ``instead``.
 
     Example:
         >>> a = nn.Conv1d(1, 2, 3)
@@ -92,10 +93,11 @@ def twin(module: nn.Module, *, bias: bool = True) -> nn.Module:
             reset()
     for (name, part), fresh in zip(module.named_modules(), copied.modules(), strict=True):
         if not _is_fresh(part, fresh):
-            where = f"its part {name!r} ({type(part).__name__})" if name else "it"
+            kind, whole = type(part).__name__, type(module).__name__
+            where = f"the part {name!r} ({kind}) of {whole}" if name else kind
             raise ValueError(
-                f"element must be made of parts that can be re-initialised, but {where} in "
-                f"{type(module).__name__} cannot: pass context= yourself"
+                f"element must be made of parts whose reset_parameters draws new weights, "
+                f"{where} has none that does: give it one, or pass {instead} yourself"
             )
     for parameter in copied.parameters():
         dtype = parameter.dtype  # that of a lazy map is known, too

@@ -68,13 +68,18 @@ class SetAttention(AdditiveSetLayer):
         super().__init__(element)
         check_choice("compare", compare, COMPARISONS)
         self.heads = positive("heads", heads)
-        # An empty nn.Sequential is an identity, and false: only None asks for a twin.
-        self.value = twin(self.element, bias=False) if value is None else as_element(value, "value")
-        self.query = twin(self.element) if query is None else as_element(query, "query")
-        self.key = twin(self.element) if key is None else as_element(key, "key")
+        self.value = self._part("value", value, bias=False)
+        self.query = self._part("query", query)
+        self.key = self._part("key", key)
         for name in ("element", "value", "query", "key"):
             check_keeps_input(self.get_submodule(name), name)
         self.compare = compare
+
+    def _part(self, name: str, given: nn.Module | None, *, bias: bool = True) -> nn.Module:
+        # An empty nn.Sequential is an identity, and false: only None asks for a twin.
+        if given is not None:
+            return as_element(given, name)
+        return twin(self.element, bias=bias, instead="value=, query= and key=")
 
     @property
     def formula(self) -> str:
@@ -94,6 +99,26 @@ class SetAttention(AdditiveSetLayer):
             return self._attend_ragged(query, key, value)
         return self._attend(query, key, value)
 
+    def weights(self, x: Sets, *args: Any) -> Any:
+        """Return how much each element takes from which: ``(B, heads, N, N)``, rows sum to 1.
+
+        Of ragged sets a list, with weights ``(heads, N_i, N_i)`` for each of them.
+
+        Example:
+            >>> import torch
+            >>> layer = SetAttention(nn.Linear(3, 8), heads=2)
+            >>> layer.weights(torch.randn(4, 5, 3)).shape
+            torch.Size([4, 2, 5, 5])
+            >>> [w.shape for w in layer.weights(RaggedSets(torch.randn(3, 3), [1, 2]))]
+            [torch.Size([2, 1, 1]), torch.Size([2, 2, 2])]
+        """
+        query, key = (map_elements(x, part, *args) for part in (self.query, self.key))
+        if isinstance(x, RaggedSets):
+            common_rows(query)
+            pairs = zip(query, key, strict=True)
+            return [self._weights(q[None], k[None])[0] for q, k in pairs]
+        return self._weights(query, key)
+
     def _split(self, x: Tensor, name: str) -> Tensor:
         """Split the channels into heads: ``(B, N, C, *E)`` to ``(B, h, N, C / h, *E)``."""
         if x.ndim < 3:
@@ -104,7 +129,7 @@ class SetAttention(AdditiveSetLayer):
             )
         return x.unflatten(2, (self.heads, -1)).transpose(1, 2)
 
-    def _attend(self, query: Tensor, key: Tensor, value: Tensor) -> Tensor:
+    def _weights(self, query: Tensor, key: Tensor) -> Tensor:
         q, k = self._split(query, "query"), self._split(key, "key")
         if self.compare == "summary":
             q, k = (
@@ -119,8 +144,12 @@ class SetAttention(AdditiveSetLayer):
             )
         # Divided first: the inner product of large elements does not fit into float16.
         scores = q / math.sqrt(max(q.shape[-1], 1)) @ k.transpose(-1, -2)  # (B, h, N, N)
+        return scores.softmax(-1)
+
+    def _attend(self, query: Tensor, key: Tensor, value: Tensor) -> Tensor:
+        weights = self._weights(query, key)
         v = self._split(value, "value")  # (B, h, N, C / h, *F)
-        mixed = scores.softmax(-1).to(v.dtype) @ v.flatten(3)
+        mixed = weights.to(v.dtype) @ v.flatten(3)
         return mixed.unflatten(3, v.shape[3:]).transpose(1, 2).flatten(2, 3)
 
     def _attend_ragged(self, *parts: RaggedSets) -> Tensor:

@@ -58,6 +58,16 @@ class PyGConv(nn.Module):
         """Draw new weights."""
         self.conv.reset_parameters()  # type: ignore[operator]
 
+    def _check_channels(self, x: Tensor) -> None:
+        """Raise one sentence where nodes and channels are likely to be the wrong way round."""
+        kind, wanted = type(self.conv), getattr(self.conv, "in_channels", None)
+        known = kind.__module__.startswith("torch_geometric.") and isinstance(wanted, int)
+        if known and wanted > 0 and x.shape[1] != wanted:  # type: ignore[operator]
+            raise ValueError(
+                f"x must be (B, {wanted}, V) for {kind.__name__}, channels before nodes, "
+                f"got shape {tuple(x.shape)}"
+            )
+
     def forward(
         self,
         x: Tensor,
@@ -68,6 +78,7 @@ class PyGConv(nn.Module):
         """Apply the convolution to every element."""
         if x.ndim != 3:
             raise ValueError(f"x must be (B, C, V), got shape {tuple(x.shape)}")
+        self._check_channels(x)
         batch, _, num_nodes = x.shape
         if isinstance(edge_index, Graph):
             edge_index.check(x)

@@ -18,8 +18,9 @@ def collate(samples: Sequence[Any]) -> Any:
     """Collate samples as PyTorch does, but let sets differ in size.
 
     Tensors of one shape are stacked. Tensors that differ in their first axis become
-    :class:`RaggedSets`, without padding. Tuples, dictionaries, numbers and strings are treated
-    as PyTorch's own collate function treats them.
+    :class:`RaggedSets`, without padding. A sample that is itself ragged is a set of clouds with
+    different numbers of points. Tuples, dictionaries, numbers and strings are treated as
+    PyTorch's own collate function treats them.
 
     Example:
         >>> import torch
@@ -34,10 +35,33 @@ def collate(samples: Sequence[Any]) -> Any:
 
 
 def _collate_tensors(batch: Sequence[Tensor], *, collate_fn_map: Any = None) -> Tensor | RaggedSets:
-    if len({x.shape for x in batch}) > 1:
+    if any(isinstance(x, RaggedSets) for x in batch) or len({x.shape for x in batch}) > 1:
         return RaggedSets.from_list(list(batch))
     stacked: Tensor = default_collate_fn_map[Tensor](batch, collate_fn_map=collate_fn_map)
     return stacked
 
 
-_COLLATE = {**default_collate_fn_map, Tensor: _collate_tensors}
+def _collate_clouds(batch: Sequence[RaggedSets], *, collate_fn_map: Any = None) -> RaggedSets:
+    return RaggedSets.from_list(list(batch))
+
+
+def _collate_lists(batch: Sequence[list[Any]], *, collate_fn_map: Any = None) -> list[Any]:
+    """Take the first items of all lists together, then the second ones, …, as PyTorch does."""
+    lengths = sorted({len(items) for items in batch})
+    if len(lengths) > 1:
+        raise ValueError(
+            f"lists in samples must have one length, got {lengths}; a set of clouds is no list "
+            "but RaggedSets.from_list(clouds)"
+        )
+    return [
+        torch_collate(list(same), collate_fn_map=collate_fn_map)
+        for same in zip(*batch, strict=True)
+    ]
+
+
+_COLLATE: dict[Any, Any] = {
+    **default_collate_fn_map,
+    Tensor: _collate_tensors,
+    RaggedSets: _collate_clouds,
+    list: _collate_lists,
+}

@@ -14,7 +14,7 @@ from torch.utils import _pytree as pytree
 
 from symsets._plain import is_transformed
 
-__all__ = ["Partition", "RaggedSets", "check_rows", "common_rows", "expand_as"]
+__all__ = ["Partition", "RaggedSets", "check_rows", "common_rows", "end_to_end", "expand_as"]
 
 
 class Partition:
@@ -60,6 +60,10 @@ class Partition:
 
     def __hash__(self) -> int:
         return hash(self.counts)
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self.device = self.sizes.device  # ``map_location`` moves tensors and nothing else
 
     def to(self, device: torch.device | str) -> Partition:
         """Return the same partition on another device."""
@@ -129,7 +133,8 @@ class RaggedSets:
     of points); there only schemes without a common index set exist (``siamese``, ``wreath``), and
     the map of an element must itself be a set layer, as in ``Siamese(DSS(…))``.
 
-    It is a pytree node, moves with ``.to`` and ``.pin_memory``, and survives a ``DataLoader``.
+    It is a pytree node, moves with ``.to`` and ``.pin_memory``, and survives a ``DataLoader`` and
+    ``torch.save``: ``torch.load`` trusts it.
 
     Args:
         elements: The elements of the first set, then those of the second, and so on.
@@ -163,6 +168,8 @@ class RaggedSets:
     def from_list(cls, sets: Sequence[Any]) -> RaggedSets:
         """Join sets given one by one: tensors ``(N_i, *E)``, or lists of clouds ``(P_ij, *E)``.
 
+        A set of clouds may be ragged as well, as :meth:`to_list` gives it.
+
         Example:
             >>> RaggedSets.from_list([torch.zeros(2, 3), torch.zeros(4, 3)]).sizes
             tensor([2, 4])
@@ -172,6 +179,8 @@ class RaggedSets:
         if all(isinstance(s, list | tuple) for s in sets):
             clouds = [cloud for s in sets for cloud in s]
             return cls(cls.from_list(clouds), [len(s) for s in sets])
+        if all(isinstance(s, RaggedSets) for s in sets):
+            return cls(end_to_end(sets), [len(s) for s in sets])
         for s in sets:
             if not isinstance(s, Tensor) or s.ndim == 0:
                 raise TypeError(
@@ -344,6 +353,14 @@ class RaggedSets:
         return f"RaggedSets({len(self)} sets of {span} elements {tuple(self.elements.shape[1:])})"
 
 
+def end_to_end(batches: Sequence[Any]) -> Any:
+    """Join batches into one: tensors along their first axis, or batches of ragged sets."""
+    if not isinstance(batches[0], RaggedSets):
+        return torch.cat(list(batches))
+    counts = [count for batch in batches for count in batch.partition.counts]
+    return RaggedSets(end_to_end([batch.elements for batch in batches]), counts)
+
+
 def _from_leaves(elements: Any, partition: Partition) -> RaggedSets:
     """Make sets of what became of the elements, on the device that they were moved to."""
     if isinstance(elements, Tensor | RaggedSets):
@@ -363,6 +380,9 @@ pytree.register_pytree_node(
         sets.partition,
     ),
 )
+
+
+torch.serialization.add_safe_globals([RaggedSets, Partition])  # numbers and tensors, no code
 
 
 def _checked_sizes(elements: Tensor | RaggedSets, sizes: Tensor | Sequence[int]) -> list[int]:

@@ -14,6 +14,7 @@ from symsets._checks import check_choice, positive
 from symsets._modes import evaluating
 from symsets.data.labelled import Supply
 from symsets.sets import RaggedSets, Sets
+from symsets.sets.ragged import end_to_end
 from symsets.train.ensemble import Ensemble
 from symsets.train.metrics import Task
 from symsets.train.step import PRECISIONS, autocast, matmul_precision
@@ -38,7 +39,7 @@ class Evaluation:
     loss: float
     values: dict[str, Tensor]
     outputs: Sets | None = None
-    targets: Tensor | None = None
+    targets: Sets | None = None
 
     def mean(self, name: str) -> float:
         """Return a metric."""
@@ -78,7 +79,7 @@ def evaluate(
             outputs = members(x)
         kept.append([_measure(_full(output), y, len(x), task) for output in outputs])
         targets += [y] if task.keep_outputs else []
-    target = torch.cat(targets) if task.keep_outputs else None
+    target = end_to_end(targets) if task.keep_outputs else None
     return [_joined(parts, task, target) for parts in zip(*kept, strict=True)]
 
 
@@ -118,16 +119,9 @@ def _measure(output: Sets, y: Any, num: int, task: Task) -> tuple[Any, ...]:
     return (loss[None], *values, *([output] if task.keep_outputs else []))
 
 
-def _joined(parts: tuple[tuple[Any, ...], ...], task: Task, targets: Tensor | None) -> Evaluation:
-    losses, *columns = (_end_to_end(column) for column in zip(*parts, strict=True))
+def _joined(parts: tuple[tuple[Any, ...], ...], task: Task, targets: Sets | None) -> Evaluation:
+    losses, *columns = (end_to_end(column) for column in zip(*parts, strict=True))
     values = {metric.name: column for metric, column in zip(task.metrics, columns, strict=False)}
     num = len(columns[0])
     outputs = columns[-1] if task.keep_outputs else None
     return Evaluation(losses.sum().item() / num, values, outputs, targets)
-
-
-def _end_to_end(batches: tuple[Any, ...]) -> Any:
-    if not isinstance(batches[0], RaggedSets):
-        return torch.cat(batches)
-    counts = [count for batch in batches for count in batch.partition.counts]
-    return RaggedSets(_end_to_end(tuple(batch.elements for batch in batches)), counts)

@@ -21,6 +21,7 @@ from torch import Tensor, nn
 from torch.utils.data import DataLoader
 
 from symsets.data.labelled import Supply
+from symsets.sets import RaggedSets
 from symsets.train.checkpoints import AtomicIO, Checkpoint
 from symsets.train.ensemble import Ensemble
 from symsets.train.evaluation import Evaluation, check_supply, evaluate
@@ -101,7 +102,8 @@ class _Fit(L.LightningModule):
         """Whether all steps can be one CUDA graph: batches must have one shape."""
         if self.device.type != "cuda" or self.trainer.world_size > 1:
             return False
-        return isinstance(self.sets["train"].part(0, 1)[0], Tensor)
+        x, y = self.sets["train"].part(0, 1)
+        return isinstance(x, Tensor) and not isinstance(y, RaggedSets)
 
     @property
     def candidate(self) -> Ensemble:
@@ -123,6 +125,11 @@ class _Fit(L.LightningModule):
         if self.trainer.world_size > 1 and self.device.type == "cuda":
             self.ensemble.synchronise_statistics()
         self.sets = {name: sets.to(self.device) for name, sets in self.sets.items()}
+
+    def on_fit_start(self) -> None:
+        """Measure a set or two: a task that does not fit must not cost an epoch to be noticed."""
+        few = self.sets["val"].first(min(2, self.sets["val"].num_sets))
+        evaluate(self.candidate, few, self.task, precision=self.plan.precision)
 
     def train_dataloader(self) -> DataLoader[Any]:
         """Return the epoch's order in chunks ``(S, K, B)``, the rates beside them."""
@@ -289,7 +296,8 @@ def fit(
         task: What to learn and what to measure.
         device: Where to train; several processes take one GPU each.
         checkpoint: A file to continue from, and to write after validations.
-        progress: Called after each validation.
+        progress: Called after each validation with its epoch, counted from 0, and the metric of
+            each seed.
         options: For Lightning's ``Trainer``: ``strategy``, ``devices``, ``num_nodes``, …; under
             ``torchrun`` or SLURM they are found by themselves.
     """

@@ -99,7 +99,7 @@ class EagerSteps:
     def losses(self, which: Tensor) -> Tensor:
         """Return the loss of each member on the sets ``which (K, B)``."""
         x, y = self.data.batch(which)
-        with autocast(self.precision, y.device):
+        with autocast(self.precision, self.data.device):
             losses: Tensor = self.ensemble(x, y, then=self.loss)
             return losses
 

@@ -105,6 +105,17 @@ def test_mapping_leaves_to_a_device_takes_the_sizes_along(sets):
     assert moved.sizes.device.type == moved.partition.index.device.type == "meta"
 
 
+def test_the_verbs_of_tensors_move_and_detach(sets):
+    grown = sets.map(lambda rows: (2 * rows.double()).requires_grad_())
+    fixed = grown.detach()
+    assert grown.elements.requires_grad
+    assert not fixed.elements.requires_grad
+    assert torch.equal(fixed.elements, grown.elements)
+    assert fixed.partition == sets.partition
+    assert torch.equal(sets.cpu().elements, sets.elements)
+    assert sets.cuda("meta").sizes.device.type == "meta"  # any device that is named
+
+
 def test_to_casts_elements_and_keeps_sizes(sets):
     cast = sets.to(torch.float64)
     assert cast.dtype == torch.float64

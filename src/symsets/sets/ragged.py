@@ -265,6 +265,18 @@ class RaggedSets:
         """Move or cast the elements as ``Tensor.to`` does."""
         return self._like(self.elements.to(*args, **kwargs))
 
+    def cpu(self) -> RaggedSets:
+        """Move the elements to the CPU."""
+        return self.to("cpu")
+
+    def cuda(self, device: Any = None) -> RaggedSets:
+        """Move the elements to a GPU."""
+        return self.to("cuda" if device is None else device)
+
+    def detach(self) -> RaggedSets:
+        """Return the same sets, through which no gradient passes."""
+        return self.with_elements(self.elements.detach())
+
     def pin_memory(self, device: Any = None) -> RaggedSets:
         """Copy the elements to page-locked memory."""
         return self._like(self.elements.pin_memory())

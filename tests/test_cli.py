@@ -100,9 +100,19 @@ def test_data_lists_what_is_there_and_how_to_get_the_rest(tmp_path):
     assert kinds == ["images", "videos", "motions", "views"]
 
 
-def test_data_says_where_files_of_your_own_go():
-    result = runner.invoke(app, ["data", "--help"], env={"COLUMNS": "200"})
-    assert "give their folder to --data" in result.output
+def test_data_counts_files_of_your_own(tmp_path):
+    inner = tmp_path / "summer"
+    inner.mkdir()
+    for name in ("a.jpg", "summer/b.PNG", "summer/c.mp4", "notes.txt"):
+        (tmp_path / name).write_bytes(b"")
+    lines = runner.invoke(app, ["data", str(tmp_path)], env={"COLUMNS": "300"}).output.splitlines()
+    own = [place for place, line in enumerate(lines) if line.strip() == f"found    {tmp_path}"]
+    assert [lines[place + 1].strip() for place in own] == [
+        "2 files of your own",
+        "1 file of your own",
+    ]
+    images, videos = (lines.index(next(x for x in lines if x.startswith(k))) for k in ("im", "vi"))
+    assert images < own[0] < videos < own[1]
 
 
 def test_data_names_every_kind_of_data_and_every_experiment_that_uses_some():

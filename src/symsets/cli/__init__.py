@@ -103,8 +103,8 @@ def data(
         list[Path] | None,
         typer.Argument(
             metavar="[DIR]...",
-            help="Where to look for published datasets; SYMSETS_DATA if left out. Files of your "
-            "own are not listed: give their folder to --data.",
+            help="Where to look: folders with published datasets or packs, or with files of your "
+            "own; SYMSETS_DATA if left out.",
         ),
     ] = None,
 ) -> None:

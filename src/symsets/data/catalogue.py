@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from symsets.data import dfaust, published_images, videos
 from symsets.data.clips import VideoSource
 from symsets.data.dead_leaves import DeadLeaves
-from symsets.data.folders import MissingDataError, checked_folder
+from symsets.data.folders import MissingDataError, checked_folder, files_below
 from symsets.data.humans import MovingHumans
 from symsets.data.images import IMAGE_SUFFIXES, ImageFolder, ImageSource
 from symsets.data.motion_packs import MotionPack, motion_pack_form
@@ -138,7 +138,8 @@ def available(directories: Iterable[str | os.PathLike[str]] | None = None) -> li
 
     Args:
         directories: Where to look; what the environment variable SYMSETS_DATA names (several
-            with the path separator between them) if left out.
+            with the path separator between them) if left out. A directory that is given and holds
+            none of the datasets may hold files of your own, which are counted.
 
     Example:
         >>> [entry.name for entry in available([]) if entry.found]
@@ -150,7 +151,21 @@ def available(directories: Iterable[str | os.PathLike[str]] | None = None) -> li
         where = _locate(dataset, roots)
         note = "" if where else _missing(name, dataset, roots)
         entries.append(Entry(name, dataset.kind, where is not None, where, note))
-    return entries + list(_packs(roots))
+    entries += _packs(roots)
+    if directories is not None:
+        taken = {place for e in entries if e.where for place in (e.where, e.where.parent)}
+        entries += _own(root for root in roots if root not in taken)
+    return entries
+
+
+def _own(roots: Iterable[Path]) -> Iterator[Entry]:
+    """Give an entry for every kind of files in folders of a user's own."""
+    kinds = {"images": IMAGE_SUFFIXES, "videos": videos.VIDEO_SUFFIXES, "views": MESH_SUFFIXES}
+    for root in roots:
+        for kind, suffixes in kinds.items():
+            if num := sum(1 for _ in files_below(root, suffixes)):
+                files = f"{num:,} file{'s' if num > 1 else ''} of your own"
+                yield Entry(str(root), kind, True, None, files)
 
 
 def _locate(dataset: _Dataset, roots: Iterable[Path]) -> Path | None:

@@ -101,12 +101,14 @@ def test_data_lists_what_is_there_and_how_to_get_the_rest(tmp_path):
 
 
 def test_data_counts_files_of_your_own(tmp_path):
-    inner = tmp_path / "summer"
-    inner.mkdir()
+    photos = tmp_path / ("a long name " * 12)  # more than a line
+    (photos / "summer").mkdir(parents=True)
     for name in ("a.jpg", "summer/b.PNG", "summer/c.mp4", "notes.txt"):
-        (tmp_path / name).write_bytes(b"")
-    lines = runner.invoke(app, ["data", str(tmp_path)], env={"COLUMNS": "300"}).output.splitlines()
-    own = [place for place, line in enumerate(lines) if line.strip() == f"found    {tmp_path}"]
+        (photos / name).write_bytes(b"")
+    lines = runner.invoke(app, ["data", str(photos)]).output.splitlines()
+    own = [
+        place for place, line in enumerate(lines) if line.strip() == f"found    {photos}".strip()
+    ]
     assert [lines[place + 1].strip() for place in own] == [
         "2 files of your own",
         "1 file of your own",

@@ -120,7 +120,8 @@ def data(
                 if entry.kind == kind:
                     mark = ("found    ", "green") if entry.found else ("missing  ", "red")
                     where = f" ({entry.where})" if entry.where else ""
-                    console.print(Text.assemble("  ", mark, (entry.name, "bold"), where))
+                    line = Text.assemble("  ", mark, (entry.name, "bold"), where)
+                    console.print(line, soft_wrap=True)  # a path to be copied
                     console.print(Padding(Text(entry.note), (0, 0, 1, 11)))
 
 

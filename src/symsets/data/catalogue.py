@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -162,8 +163,9 @@ def _own(roots: Iterable[Path]) -> Iterator[Entry]:
     """Give an entry for every kind of files in folders of a user's own."""
     kinds = {"images": IMAGE_SUFFIXES, "videos": videos.VIDEO_SUFFIXES, "views": MESH_SUFFIXES}
     for root in roots:
+        found = Counter(Path(name).suffix.lower() for name in files_below(root, DATA_SUFFIXES))
         for kind, suffixes in kinds.items():
-            if num := sum(1 for _ in files_below(root, suffixes)):
+            if num := sum(found[suffix] for suffix in suffixes):
                 files = f"{num:,} file{'s' if num > 1 else ''} of your own"
                 yield Entry(str(root), kind, True, None, files)
 

@@ -14,6 +14,7 @@ from symsets.sets.folding import (
     memory_order,
     spread,
 )
+from symsets.sets.partition import Partition
 from symsets.sets.pooling import (
     check_pool,
     check_size,
@@ -23,7 +24,7 @@ from symsets.sets.pooling import (
     power_sums,
     softmax,
 )
-from symsets.sets.ragged import Partition, RaggedSets
+from symsets.sets.ragged import RaggedSets
 
 __all__ = [
     "RaggedSets",

@@ -10,7 +10,8 @@ import torch
 from torch import Tensor, nn
 
 from symsets._plain import is_transformed
-from symsets.sets.ragged import Partition, RaggedSets, check_rows
+from symsets.sets.partition import Partition
+from symsets.sets.ragged import RaggedSets, check_rows
 
 __all__ = ["Sets", "check_sets", "fold", "map_elements", "membership", "memory_order", "spread"]
 

@@ -12,7 +12,8 @@ from torch.autograd.forward_ad import unpack_dual
 
 from symsets.sets._maximum import kernel_maximum
 from symsets.sets.folding import Sets, check_sets, memory_order, spread
-from symsets.sets.ragged import Partition, RaggedSets, common_rows, expand_as
+from symsets.sets.partition import Partition
+from symsets.sets.ragged import RaggedSets, common_rows, expand_as
 
 __all__ = [
     "POOLS",

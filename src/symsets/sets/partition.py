@@ -1,0 +1,123 @@
+"""How the rows of a batch are divided into sets."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from itertools import accumulate
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from symsets._plain import is_transformed
+
+__all__ = ["Partition"]
+
+
+class Partition:
+    """How the rows of a ragged batch are divided into sets.
+
+    One object is shared by all layers that a batch passes through, so what is derived from the
+    sizes is computed once per batch. The sizes are also known to the host: no layer ever waits
+    for the device to learn them.
+
+    Args:
+        counts: The number of elements of each set.
+        device: Where the derived tensors live.
+
+    Attributes:
+        starts: Row at which each set starts, and the end, B + 1 numbers.
+        total: Number of elements of all sets together.
+        common_size: The size that all sets share, or None.
+        sizes: ``counts`` on the device, ``(B,)``.
+        offsets: ``starts`` on the device, ``(B + 1,)``.
+        index: The set that each row belongs to, ``(T,)``.
+    """
+
+    _order: tuple[Tensor, Tensor] | None = None  # also of one that was pickled without
+
+    def __init__(self, counts: Iterable[int], device: torch.device | str = "cpu") -> None:
+        self.counts = tuple(int(n) for n in counts)
+        self.starts = tuple(accumulate(self.counts, initial=0))
+        self.total = self.starts[-1]
+        self.common_size = self.counts[0] if len(set(self.counts)) == 1 else None
+        self.device = torch.device(device)
+        self.sizes = self._tensor(self.counts)
+        self.offsets = self._tensor(self.starts)
+        with torch.inference_mode(False):
+            which = torch.arange(len(self), device=self.device)
+            self.index = which.repeat_interleave(self.sizes, output_size=self.total)
+        self._buckets: list[tuple[Tensor, Tensor]] | None = None
+
+    def __len__(self) -> int:
+        return len(self.counts)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Partition) and self.counts == other.counts
+
+    def __hash__(self) -> int:
+        return hash(self.counts)
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self.device = self.sizes.device  # ``map_location`` moves tensors and nothing else
+
+    def to(self, device: torch.device | str) -> Partition:
+        """Return the same partition on another device."""
+        device = torch.device(device)
+        return self if device == self.device else Partition(self.counts, device)
+
+    def _tensor(self, values: Sequence[Any]) -> Tensor:
+        with torch.inference_mode(False):  # what is kept may be used in training
+            return torch.tensor(values, dtype=torch.int64, device=self.device)
+
+    @property
+    def buckets(self) -> list[tuple[Tensor, Tensor]]:
+        """Sets grouped by their size: (which sets ``(b,)``, their rows ``(b, n)``) per size."""
+        if self._buckets is not None:
+            return self._buckets
+        groups: dict[int, list[int]] = {}
+        for i, n in enumerate(self.counts):
+            groups.setdefault(n, []).append(i)
+        groups.pop(0, None)
+        with torch.inference_mode(False):  # what is kept may be used in training
+            steps = torch.arange(max(groups, default=0), device=self.device)
+            buckets = [
+                (self._tensor(sets), self._tensor([[self.starts[i]] for i in sets]) + steps[:n])
+                for n, sets in sorted(groups.items())
+            ]
+        if not is_transformed():  # what is made inside a transform ends with it
+            self._buckets = buckets
+        return buckets
+
+    @property
+    def order(self) -> tuple[Tensor, Tensor]:
+        """All rows in the order of the :attr:`buckets`, ``(T,)``, and the way back."""
+        if self._order is not None:
+            return self._order
+        with torch.inference_mode(False):
+            none = self.index[:0]
+            order = torch.cat([none, *(rows.flatten() for _, rows in self.buckets)])
+            found = order, order.argsort()
+        if not is_transformed():
+            self._order = found
+        return found
+
+    def by_size(self, rows: Tensor) -> list[Tensor]:
+        """Return ``rows (T, *E)`` as dense sets ``(b, n, *E)`` for each of the :attr:`buckets`.
+
+        Example:
+            >>> [x.shape for x in Partition([2, 1, 2]).by_size(torch.zeros(5, 3))]
+            [torch.Size([1, 1, 3]), torch.Size([2, 2, 3])]
+        """
+        shapes = [which.shape for _, which in self.buckets]
+        # Reordered at once: the gradient of a part taken on its own is as large as all rows.
+        parts = rows.index_select(0, self.order[0]).split([shape.numel() for shape in shapes])
+        return [part.unflatten(0, shape) for part, shape in zip(parts, shapes, strict=True)]
+
+    def from_sizes(self, parts: Sequence[Tensor]) -> Tensor:
+        """Undo :meth:`by_size`."""
+        return torch.cat([part.flatten(0, 1) for part in parts]).index_select(0, self.order[1])
+
+
+torch.serialization.add_safe_globals([Partition])  # numbers and tensors, no code

@@ -1,7 +1,7 @@
 """What is it worth that a network for bursts starts from their mean?
 
-Run ``python benchmarks/burst_mean.py [--data PACK] [--steps 600] [--out FILE]``. Two DSS(max)
-U-Nets of a quarter of the width learn to merge bursts of 64 pixels, eight at a time, with a
+Run ``python benchmarks/burst_mean.py [--model dss-max] [--data PACK] [--steps 600] [--out FILE]``.
+Two U-Nets of a quarter of the width learn to merge bursts of 64 pixels, eight at a time, with a
 learning rate that falls to zero: one says the whole picture, the other (recipe ``ours``) what the
 mean of the burst lacks. Both see the same bursts.
 """
@@ -26,6 +26,7 @@ WIDTHS = (16, 24, 40, 48)
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--model", default="dss-max")
     parser.add_argument("--data", default="embedded")
     parser.add_argument("--steps", type=int, default=600)
     parser.add_argument("--out", type=Path)
@@ -41,7 +42,7 @@ def main() -> None:
     rows = []
     for adds_mean in (False, True):
         torch.manual_seed(0)
-        network = UNet("dss-max", widths=WIDTHS, task="merge", num_elements=5)
+        network = UNet(options.model, widths=WIDTHS, task="merge", num_elements=5)
         network.adds_mean = adds_mean
         optimiser = torch.optim.AdamW(network.parameters(), lr=RATE)
         for step in range(options.steps):

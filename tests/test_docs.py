@@ -10,10 +10,17 @@ ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
 
 
-def test_the_list_of_public_names_is_up_to_date(monkeypatch):
+@pytest.mark.parametrize("page", ["api", "claims"])
+def test_pages_that_are_written_by_scripts_are_up_to_date(page, monkeypatch):
     monkeypatch.syspath_prepend(str(ROOT / "docs"))
-    written = (ROOT / "docs" / "api.md").read_text(encoding="utf-8")
-    assert import_module("api").text() == written, "run python docs/api.py"
+    written = (ROOT / "docs" / f"{page}.md").read_text(encoding="utf-8")
+    assert import_module(page).text() == written, f"run python docs/{page}.py"
+
+
+def test_the_first_page_says_how_many_claims_hold(monkeypatch):
+    monkeypatch.syspath_prepend(str(ROOT / "docs"))
+    claims = import_module("claims")
+    assert claims.summary(list(claims.judged())) in (ROOT / "README.md").read_text("utf-8")
 
 
 def anchor(heading):

@@ -1,0 +1,75 @@
+"""Judge the paper's claims: ``python docs/claims.py`` writes the table of ``claims.md``."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+from symsets.report.gather import gather
+from symsets.report.verdicts import RULE, Verdict, verdicts
+
+ROOT = Path(__file__).parents[1]
+STUDIES = {  # of full size, and the page that says more
+    "signals": "signals.md",
+    "signals-published": "signals.md",
+    "frames": "images.md#frames",
+    "shapes": "shapes.md",
+    "quality": "images.md#quality",
+    "colors": "images.md#colors",
+    "colors-celeba": "images.md#colors",
+    "bursts": "images.md#bursts",
+    "views": "views.md",
+}
+WORDS = {
+    "holds": "**holds**",
+    "does not hold": "**does not hold**",
+    "cannot be judged yet": "too close",
+}
+BEGIN, END = "<!-- written by docs/claims.py -->", "<!-- until here -->"
+HEAD = "| | the paper says | here | because |\n|---|---|---|---|"
+PAGE = ROOT / "docs" / "claims.md"
+
+
+def judged() -> Iterator[tuple[str, str, Verdict]]:
+    """Every verdict that has a result behind it, with its experiment and its page."""
+    for folder, page in STUDIES.items():
+        comparisons = gather([ROOT / "results" / folder]).comparisons
+        for comparison in comparisons:
+            condition = comparison.condition
+            name = f"{condition.name}, recipe {condition.recipe}" if "-pub" in folder else ""
+            for verdict in verdicts(comparison, comparisons):
+                if not verdict.reason.startswith("no result"):
+                    yield name or condition.name, page, verdict
+
+
+def summary(found: list[tuple[str, str, Verdict]]) -> str:
+    """How many claims hold, in a sentence."""
+    states = Counter(verdict.state for _, _, verdict in found)
+    return (
+        f"Of {len(found)} comparisons with what the paper says {states['holds']} agree, "
+        f"{states['does not hold']} do not, and {states['cannot be judged yet']} are too close."
+    )
+
+
+def row(name: str, page: str, verdict: Verdict) -> str:
+    """One line of the table."""
+    claim = verdict.claim
+    reading = f" ({claim.reading})" if claim.reading else ""
+    return (
+        f"| [{name}]({page}) | {claim.sentence} | {WORDS[verdict.state]} "
+        f"| {verdict.reason}{reading} |"
+    )
+
+
+def text() -> str:
+    """The page as it is, with a new table."""
+    before, _, rest = PAGE.read_text(encoding="utf-8").partition(BEGIN)
+    _, _, after = rest.partition(END)
+    found = list(judged())
+    table = "\n".join([HEAD, *(row(*one) for one in found)])
+    return f"{before}{BEGIN}\n{RULE}\n\n{summary(found)}\n\n{table}\n\n{END}{after}"
+
+
+if __name__ == "__main__":
+    PAGE.write_text(text(), encoding="utf-8")

@@ -508,6 +508,13 @@ class TestElementsOfAnotherShape:
         for element in (Halved(3, 8), hooked, nn.LazyLinear(8)):
             assert Siamese(element)(x).shape == (2, 4, 8)
 
+    @pytest.mark.filterwarnings("ignore")  # tracing is deprecated
+    @pytest.mark.parametrize("layer", [Siamese, Sequential])
+    def test_are_for_the_map_to_judge_if_it_was_traced(self, layer):
+        linear, x = nn.Linear(3, 8), torch.randn(2, 4, 3)
+        traced = torch.jit.trace(linear, torch.randn(5, 3))
+        torch.testing.assert_close(layer(traced)(x), layer(linear)(x))
+
     @pytest.mark.parametrize("error", [RuntimeError("mine"), torch.OutOfMemoryError("all gone")])
     def test_are_not_blamed_for_other_errors(self, error):
         class Failing(nn.Linear):

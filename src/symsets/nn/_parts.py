@@ -276,8 +276,10 @@ def _first_part(module: nn.Module) -> nn.Module | None:
     """Return the part that sees the input of ``module``, if it sees it as it is."""
     while isinstance(module, nn.Sequential) and type(module) in CHAINS and len(module):
         module = module[0]
-    # A hook may change what comes in, and that of a lazy map still decides what it takes.
-    return None if module._forward_pre_hooks or "forward" in vars(module) else module
+    # A hook may change what comes in, and that of a lazy map still decides what it takes; what
+    # was traced or scripted cannot be seen.
+    hidden = isinstance(module, torch.jit.ScriptModule) or module._forward_pre_hooks
+    return None if hidden or "forward" in vars(module) else module
 
 
 def channels(module: nn.Module, which: str) -> int | None:

@@ -224,6 +224,8 @@ def _draw_lines(axis: Any, lines: dict[str, Points], m: Metric, *, markers: bool
             least = 0.0 if m.better == "lower" else -math.inf  # no error is negative
             low = [max(a - b, least) for a, b in zip(y, band, strict=True)]
             high = [a + b for a, b in zip(y, band, strict=True)]
+            if axis.get_yscale() == "log":  # as far down as up: it has no zero to end at
+                low = [a * a / b if b else a for a, b in zip(y, high, strict=True)]
             axis.fill_between(x, low, high, color=seen.colour, alpha=0.15, linewidth=0)
     axis.margins(x=0.02)
 

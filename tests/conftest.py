@@ -1,3 +1,5 @@
+from contextlib import contextmanager
+
 import pytest
 import torch
 
@@ -13,3 +15,20 @@ def _fixed_seed():
 @pytest.fixture(autouse=True)
 def _memory_is_reused_for_small_tensors(monkeypatch):
     monkeypatch.setattr(_memory, "FEW", 0)  # as for large ones: those of tests are small
+
+
+@pytest.fixture
+def small_files():
+    """Let the system refuse what makes a file larger than so many bytes, as a full disk does."""
+    resource = pytest.importorskip("resource", reason="needs a system with limits")
+
+    @contextmanager
+    def limited(size):
+        before = resource.getrlimit(resource.RLIMIT_FSIZE)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
+        try:
+            yield
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+    return limited

@@ -1,4 +1,5 @@
 import json
+from pathlib import Path
 
 import pytest
 
@@ -47,13 +48,21 @@ def test_only_registered_networks_are_made(saved):
 
 
 def test_a_kill_in_the_middle_leaves_the_network_that_was_there(saved, monkeypatch):
-    def killed(state, path):
-        path.write_bytes(b"torn")
+    def killed(path, content):
+        with path.open("wb") as file:
+            file.write(b"torn")
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("safetensors.torch.save_file", killed)
+    monkeypatch.setattr(Path, "write_bytes", killed)
     before = load(saved)
     with pytest.raises(KeyboardInterrupt):
         save(saved, "signals", before.arguments, before.state_dict())
     assert load(saved).arguments == before.arguments
     assert sorted(path.name for path in saved.iterdir()) == ["model.safetensors", "network.json"]
+
+
+def test_a_disk_that_takes_no_more_is_an_os_error(saved, small_files):
+    before = load(saved)
+    with small_files(100), pytest.raises(OSError, match="File too large"):
+        save(saved, "signals", before.arguments, before.state_dict())
+    assert load(saved).arguments == before.arguments

@@ -18,13 +18,14 @@ def save(
     directory: Path, name: str, arguments: Mapping[str, Any], state: Mapping[str, Tensor]
 ) -> None:
     """Write what :func:`load` needs: which registered network, made how, with which weights."""
-    from safetensors.torch import save_file
+    from safetensors import torch as safetensors
 
     from symsets.train.files import written_whole
     from symsets.train.records import write_json
 
+    weights = safetensors.save({key: value.cpu().contiguous() for key, value in state.items()})
     with written_whole(directory / WEIGHTS) as part:
-        save_file({key: value.cpu().contiguous() for key, value in state.items()}, part)
+        part.write_bytes(weights)  # a full disk is an OSError, which it is not to save_file
     write_json(directory / DESCRIPTION, {"network": name, "arguments": dict(arguments)})
 
 

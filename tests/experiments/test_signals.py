@@ -1,6 +1,5 @@
 """The signals experiment from the command line, as a person runs it, interrupts it, misuses it."""
 
-import errno
 import json
 import math
 import os
@@ -20,6 +19,7 @@ from symsets.cli import app
 from symsets.experiments import search, signals, study
 from symsets.experiments.describe import make_study
 from symsets.experiments.study import Study
+from symsets.train.checkpoints import AtomicIO
 from symsets.train.records import read_records, write_records
 
 runner = CliRunner()
@@ -207,19 +207,19 @@ def test_an_unreadable_checkpoint_is_one_line_and_loses_nothing(tmp_path):
     assert len(read_records(out / "results.json")) == 1
 
 
-def test_a_full_disk_is_one_line_and_loses_nothing(tmp_path, monkeypatch):
+@pytest.mark.parametrize("checkpoints", [True, False])
+def test_a_full_disk_is_one_line_and_loses_nothing(tmp_path, monkeypatch, small_files, checkpoints):
     out = tmp_path / "study"
     run(out, "--models", "mlp")
-
-    def full(*args, **kwargs):
-        raise OSError(errno.ENOSPC, "No space left on device")
-
-    monkeypatch.setattr(torch, "save", full)
-    result = run(out, "--models", "mlp,dss-sum")
-    assert result.exit_code == 2
-    assert result.stderr.strip() == "symsets: No space left on device"
-    assert len(result.stderr.strip().splitlines()) == 1
+    if not checkpoints:  # then it is the network that does not fit
+        monkeypatch.setattr(AtomicIO, "save_checkpoint", lambda *args, **options: None)
+    with small_files(4096):
+        result = run(out, "--models", "mlp,dss-sum")
+    assert result.exit_code == 2, result.exception
+    assert result.stderr.strip() == "symsets: File too large"
     assert len(read_records(out / "results.json")) == 1
+    assert not list(out.glob("**/*.part"))
+    assert run(out, "--models", "mlp,dss-sum").exit_code == 0
 
 
 @pytest.mark.parametrize(

@@ -16,6 +16,8 @@ def test_generators_that_are_no_permutations_are_refused():
         PermutationGroup([[0.5, 1.0]])
     with pytest.raises(ValueError, match=r"permutations of 0\.\.d-1, got \[\[0, 1\]\]"):
         PermutationGroup([[[0, 1]]])
+    with pytest.raises(ValueError, match=r"permutations of 0\.\.d-1, got \[0, \[1\]\]"):
+        PermutationGroup([[0, [1]]])
     with pytest.raises(ValueError, match=r"same length, got lengths \[2, 3\]"):
         PermutationGroup([[1, 0], [1, 2, 0]])
     with pytest.raises(ValueError, match="at least one permutation"):

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from symsets._checks import positive
 from symsets.data.labelled import LabelledSets
 from symsets.data.splits import SPLITS, checked_split
 
@@ -49,6 +50,12 @@ class Signals:
 
     name = "generated signals"  # in tables
     BLOCK = 1000  # sets are drawn in blocks, so that more of them leave the first ones as they were
+
+    def __post_init__(self) -> None:
+        positive("num_elements", self.num_elements)
+        positive("length", self.length)
+        if not 0 <= self.noise < math.inf:
+            raise ValueError(f"noise must be finite and not negative, got {self.noise}")
 
     def make(self, split: str, num: int, device: torch.device | str = "cpu") -> LabelledSets:
         """Return the first ``num`` sets of a split."""

@@ -30,7 +30,10 @@ MAX_ELEMENTS = 100_000
 
 def permutation(values: npt.ArrayLike, rule: str = "generators must be permutations") -> IntArray:
     """Return ``values`` as a read-only permutation ``p`` that sends ``i`` to ``p[i]``."""
-    array = np.array(values)
+    try:
+        array = np.array(values)
+    except ValueError:  # lists of different lengths inside each other
+        raise ValueError(f"{rule} of 0..d-1, got {values!r}") from None
     numeric = array.dtype.kind in "iu" and array.ndim == 1 and array.size > 0
     if not numeric or not np.array_equal(np.sort(array), np.arange(array.size)):
         top = str(array.size - 1) if array.ndim == 1 and array.size > 0 else "d-1"

@@ -119,8 +119,18 @@ class SignalNetwork(nn.Module):
 
     def forward(self, x: Sets) -> Tensor:
         """Return the scores of the classes."""
+        if self.arguments["model"] == "mlp":
+            self._check_whole(x)
         # The published form normalises inside of maps, where torch expects the entries last.
         return self.net(suit_device(x) if self._entries_first else x)
+
+    def _check_whole(self, x: Sets) -> None:
+        """Raise one sentence unless all sets are as large as those that an MLP was made for."""
+        wanted = self.arguments["num_elements"], 1, self.arguments["length"]
+        if not isinstance(x, Tensor) or x.shape[1:] != wanted:
+            shown = ", ".join(map(str, wanted))
+            got = tuple(x.shape) if isinstance(x, Tensor) else x
+            raise ValueError(f"x must have shape (B, {shown}) for 'mlp', got {got}")
 
 
 class _Flatten(nn.Module):

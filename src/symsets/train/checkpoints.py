@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import time
 from pathlib import Path
 from typing import Any
@@ -46,8 +47,10 @@ class AtomicIO(CheckpointIO):
 
     def save_checkpoint(self, checkpoint: Any, path: Any, storage_options: Any = None) -> None:
         """Write a file."""
+        content = io.BytesIO()
+        torch.save(checkpoint, content)
         with written_whole(Path(path)) as part:
-            torch.save(checkpoint, part)
+            part.write_bytes(content.getbuffer())  # a full disk is an OSError, as nowhere in torch
 
     def load_checkpoint(
         self, path: Any, map_location: Any = None, weights_only: bool | None = None

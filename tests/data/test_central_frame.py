@@ -71,6 +71,8 @@ def test_short_sequences_are_left_out_and_named():
     assert sets.note == "left out 2 sequences of fewer than 13 frames: s0_a, s2_a"
     _, which = checked(*sets.part(0, 50), 2)
     assert which.unique().tolist() == [1]
+    one = CentralFrameSets(clock(12, 13), 1, skip=2)
+    assert one.note == "left out 1 sequence of fewer than 13 frames: s0_a"
     assert CentralFrameSets(clock(20), 1, skip=2).note == ""
 
 

@@ -102,6 +102,11 @@ def test_one_file_is_enough_but_both_make_the_dataset(folder):
             {"50002_knees": np.zeros((40, 6, 3), np.float32)},
             r"sequence '50002_knees' of .* must be \(vertices, 3, frames\), got shape \(40, 6, 3\)",
         ),
+        (
+            {"50002_knees/vertices": np.zeros((6, 3, 40), np.float32)},
+            r"sequence '50002_knees' of .* must be \(vertices, 3, frames\), got shape \(\)",
+        ),
+        ({"faces": FACES + 0.5}, r"faces of .*_m\.hdf5 must be integers, got float64"),
     ],
 )
 def test_bad_files_get_a_sentence_that_names_the_sequence(tmp_path, options, message):

@@ -67,6 +67,11 @@ def test_nothing_of_the_test_is_seen_in_training():
             None,
             "sequence 'two' must have finite vertices, got NaN in frame 0",
         ),
+        (
+            [sequence(3), torch.full((3, 3, 4), torch.inf)],
+            None,
+            "sequence 'two' must have finite vertices, got infinity in frame 0",
+        ),
         ([sequence(3)], FACES + 1, r"faces of 'one' must point to its vertices 0\.\.3, got 4"),
         ([sequence(3)], FACES - 1, r"faces of 'one' must point to its vertices 0\.\.3, got -1"),
         ([sequence(3)], FACES.float(), r"faces of 'one' must be \(F, 3\) integers, got torch\.fl"),

@@ -93,6 +93,17 @@ def test_truncated_and_broken_videos_are_counted(tmp_path):
     assert source.skipped == {"not readable or truncated": 5}
 
 
+def test_frames_that_are_much_too_small_are_counted(tmp_path):
+    for split in SPLITS:
+        video(tmp_path / split / "large.avi")
+    video(tmp_path / "train" / "small.avi", shape=(16, 64))
+    source = VideoFolder(tmp_path, size=40)
+    assert {name.partition("#")[0] for name in source.clips("train").names} == {
+        f"{tmp_path.name}/large.avi"
+    }
+    assert source.skipped == {"smaller than 20 pixels": 1}
+
+
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs pipes")
 def test_a_pipe_is_not_waited_for(tmp_path):
     os.mkfifo(tmp_path / "pipe.avi")
@@ -173,7 +184,12 @@ def test_bad_input_gets_a_sentence(tmp_path):
         VideoFolder(tmp_path)
     video(tmp_path / "short.avi", frames=5)
     source = VideoFolder(tmp_path)
-    with pytest.raises(ValueError, match=r"no usable videos for split 'train'.*at least 8 frames"):
+    expected = (
+        r"no usable videos for split 'train' \(of at least 8 frames at 12 fps\); files per split: "
+        r"\{'train': 0, 'val': 1, 'test': 0\}; none skipped\. A folder needs 3 usable "
+        r"videos at least"
+    )
+    with pytest.raises(ValueError, match=expected):
         source.clips("train")
     with pytest.raises(ValueError, match=r"min_frames must be in 1\.\.max_frames = 4, got 8"):
         VideoFolder(tmp_path, max_frames=4)

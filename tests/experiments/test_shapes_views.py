@@ -249,6 +249,18 @@ def test_shapes_are_points_graphs_or_points_that_meet(tmp_path, data):
 
 
 @pytest.mark.usefixtures("no_report")
+@pytest.mark.usefixtures("no_report")
+def test_sequences_that_are_too_short_are_named_once(tmp_path, data):
+    with np.load(data["shapes"]) as pack:
+        content = dict(pack)
+    content["offsets"] = np.array([0, 20, 60, 90, 120, 150, 180])
+    np.savez(tmp_path / "some.npz", **content)
+    result = run("shapes", tmp_path / "out", tmp_path / "some.npz", "--as", "points,graphs")
+    assert result.exit_code == 0, result.output
+    named = "of split 'train' of some: left out 1 sequence of fewer than 25 frames: 0"
+    assert result.output.count(named) == result.output.count("left out") == 1
+
+
 def test_points_alone_have_no_faces_to_keep_and_make_no_graphs(tmp_path, data):
     out = tmp_path / "study"
     assert run("shapes", out, data["points"], "--epochs", "1").exit_code == 0

@@ -55,6 +55,17 @@ def test_the_lowest_error_and_the_highest_psnr_are_best(colors_table):
         assert best == ["DSS(Aittala)"]
 
 
+def test_a_metric_that_some_runs_lack_says_of_how_many_it_is(colors):
+    records = read_records(colors / "results.json")
+    lacking = [r for r in records if (r.model, r.metric) != ("dss-sum", "psnr") or r.seed == 1]
+    write_records(colors / "results.json", lacking)
+    table = rows(results_table(gather([colors]).comparisons[0]))
+    cells = table["DSS(sum)"]
+    assert (cells["PSNR, dB ↑"].text, cells["PSNR, dB ↑"].note) == ("30.50", "1 of 3 runs")
+    assert (cells["MAE ↓"].note, cells["runs"].text) == ("", "3")
+    assert table["Siamese+DS"]["PSNR, dB ↑"].note == ""
+
+
 def test_failed_runs_are_told(signals_table):
     cell = rows(signals_table)["DSS(Sridhar)"]["3,000 sets"]
     assert (cell.text, cell.note) == ("35.00 ± 1.41", "1 failed")

@@ -12,9 +12,10 @@ from rich.console import Console
 from symsets.extras import MissingExtraError
 
 if TYPE_CHECKING:
+    from symsets.experiments.bench import Bench
     from symsets.report import Report
 
-__all__ = ["console", "show_report", "user_errors"]
+__all__ = ["console", "show_left_out", "show_report", "user_errors"]
 
 console = Console(highlight=False, markup=False)  # names of files may hold brackets
 
@@ -42,6 +43,12 @@ def _sentence(error: Exception) -> str:
     if isinstance(error, OSError) and error.strerror:
         return f"{error.filename}: {error.strerror}" if error.filename else error.strerror
     return str(error)
+
+
+def show_left_out(bench: Bench) -> None:
+    """Print what of the data could not be used, if anything."""
+    if lines := bench.left_out():
+        console.print(*lines, "", sep="\n", soft_wrap=True)
 
 
 def show_report(report: Report) -> None:

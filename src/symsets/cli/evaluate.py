@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 from rich.progress import Progress
 
-from symsets.cli.common import console, show_report, user_errors
+from symsets.cli.common import console, show_left_out, show_report, user_errors
 from symsets.extras import check_experiments
 from symsets.train.records import checked_device
 
@@ -73,6 +73,5 @@ def evaluate(
         console.print()
         bench = transfers[0].bench
         bench.write_results()
-        if skipped := getattr(bench.source, "skipped", None):
-            console.print(f"of the files of {bench.source.name}: {skipped}\n")
+        show_left_out(bench)
         show_report(report.write([bench.out]))

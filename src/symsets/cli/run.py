@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
-from symsets.cli.common import console, show_report, user_errors
+from symsets.cli.common import console, show_left_out, show_report, user_errors
 from symsets.extras import check_experiments
 from symsets.train.processes import is_first
 from symsets.train.records import checked_device
@@ -227,8 +227,7 @@ def _run(
         # A kill may have come between the end of a run and its records; and while other processes
         # are at all runs there are none.
         if is_first() and study.write_results():
-            if skipped := getattr(study.source, "skipped", None):
-                console.print(f"of the files of {study.source.name}: {skipped}\n")
+            show_left_out(study)
             show_report(report.write([study.out]))
             console.print(f"results in {study.out / 'results.json'}", soft_wrap=True)
 

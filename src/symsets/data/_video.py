@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from symsets.data.decoding import UnusableError, regular
+from symsets.data.decoding import UnusableError, check_large_enough, regular
 from symsets.extras import require
 
 __all__ = ["decode_video", "frames_first"]
@@ -20,7 +20,8 @@ def decode_video(path: Path, *, size: int, fps: float, num: int) -> Tensor:
     """Return the first ``num`` frames at a rate, as middle squares, ``(L, 3, size, size)`` bytes.
 
     Raises:
-        UnusableError: The file cannot be read or breaks off.
+        UnusableError: The file cannot be read or breaks off, or the shorter side of its frames is
+            less than half of ``size``.
     """
     av = require("av", "video")
     frames: list[np.ndarray] = []
@@ -56,6 +57,7 @@ def decode_video(path: Path, *, size: int, fps: float, num: int) -> Tensor:
 
 def _middle(frame: Any, size: int) -> np.ndarray:
     """Scale a frame's shorter side to ``size`` and cut out the middle."""
+    check_large_enough((frame.width, frame.height), size)
     scale = size / min(frame.width, frame.height)
     width, height = round(scale * frame.width), round(scale * frame.height)
     small = frame.reformat(width=width, height=height, format="rgb24", interpolation="AREA")

@@ -83,7 +83,9 @@ class CentralFrameSets(MadeSets):
         if not self.left_out:
             return ""
         named = ", ".join(self.left_out[:5]) + (", …" if len(self.left_out) > 5 else "")
-        return f"left out {len(self.left_out)} sequences of fewer than {self.span} frames: {named}"
+        num = len(self.left_out)
+        kind = f"sequence{'s' if num > 1 else ''} of fewer than {self.span} frames"
+        return f"left out {num} {kind}: {named}"
 
     def make(
         self, which: Tensor, generator: torch.Generator | None, *, augment: bool

@@ -21,7 +21,15 @@ from symsets.extras import require
 if TYPE_CHECKING:
     from PIL import Image
 
-__all__ = ["Skipped", "UnusableError", "decode_image", "decode_images", "in_threads", "regular"]
+__all__ = [
+    "Skipped",
+    "UnusableError",
+    "check_large_enough",
+    "decode_image",
+    "decode_images",
+    "in_threads",
+    "regular",
+]
 
 T = TypeVar("T")
 U = TypeVar("U")
@@ -51,6 +59,12 @@ def regular(path: Path) -> Path:
     return path
 
 
+def check_large_enough(shape: tuple[int, int], size: int) -> None:
+    """Refuse a picture whose shorter side would have to grow to more than twice its length."""
+    if 2 * min(shape) < size:
+        raise UnusableError(f"smaller than {(size + 1) // 2} pixels")
+
+
 def decode_image(encoded: bytes | Path, size: int) -> np.ndarray:
     """Decode a picture of any kind to its middle square, ``(size, size, 3)`` bytes.
 
@@ -65,8 +79,7 @@ def decode_image(encoded: bytes | Path, size: int) -> np.ndarray:
     try:
         file = io.BytesIO(encoded) if isinstance(encoded, bytes) else regular(encoded)
         with Image.open(file) as image:
-            if 2 * min(image.size) < size:
-                raise UnusableError(f"smaller than {(size + 1) // 2} pixels")
+            check_large_enough(image.size, size)
             # JPEG decodes straight to a half, a quarter or an eighth where that is enough
             image.draft(None, (2 * size, 2 * size))
             square = _eight_bits(_middle(ImageOps.exif_transpose(image)))

@@ -87,11 +87,14 @@ class DynamicFaust:
         names = sorted(name for name in content if name != "faces")
         if "faces" not in content or not names:
             raise ValueError(f"{path} must hold 'faces' and a dataset for every sequence")
+        kind = content["faces"].dtype
+        if kind.kind not in "iu":
+            raise ValueError(f"faces of {path} must be integers, got {kind}")
         faces = torch.from_numpy(content["faces"][()].astype("int64"))
         if self.faces is not None and not torch.equal(faces, self.faces):
             raise ValueError(f"faces of {path} must be those of {self.paths[0]}")
         for name in names:
-            shape = content[name].shape
+            shape: tuple[int, ...] = getattr(content[name], "shape", ())  # a group has none
             if len(shape) != 3 or shape[1] != 3:
                 raise ValueError(
                     f"sequence {name!r} of {path} must be (vertices, 3, frames), got shape {shape}"

@@ -188,7 +188,8 @@ def check_motion(name: str, shapes: Tensor, num_vertices: int) -> None:
     finite = shapes.flatten(1).isfinite().all(1)
     if not finite.all():
         frame = int(finite.int().argmin())
-        raise ValueError(f"sequence {name!r} must have finite vertices, got NaN in frame {frame}")
+        got = "NaN" if shapes[frame].isnan().any() else "infinity"
+        raise ValueError(f"sequence {name!r} must have finite vertices, got {got} in frame {frame}")
 
 
 def check_faces(name: str, faces: Tensor | None, num_vertices: int) -> None:

@@ -93,11 +93,17 @@ class VideoFiles:
         each = chain.from_iterable(in_threads(self.read, files, skipped, block=16))
         found = list(islice(each, num))
         if not found:
+            counts = {split: len(self.files[split]) for split in SPLITS}
             raise ValueError(
                 f"{self.root} has no usable videos for split {split!r} (of at least "
-                f"{self.min_frames} frames at {self.fps:g} fps) among {len(files)}: {skipped}"
+                f"{self.min_frames} frames at {self.fps:g} fps); files per split: {counts}; "
+                f"{skipped}{self._advice()}"
             )
         return Clips.join([clip for _, clip in found], [name for name, _ in found]).to(device)
+
+    def _advice(self) -> str:
+        """Say what helps a user whose splits are too small."""
+        return ""
 
     def read(self, video: tuple[str, Encoded]) -> list[tuple[str, Tensor]]:
         """Return the clips of one of the files, each with its name.
@@ -166,6 +172,12 @@ class VideoFolder(VideoFiles):
             max_frames=max_frames,
             min_frames=min_frames,
             clips_per_video=clips_per_video,
+        )
+
+    def _advice(self) -> str:
+        return (
+            f". A folder needs {len(SPLITS)} usable videos at least; subfolders called train, val "
+            "and test choose the splits by hand"
         )
 
 

@@ -81,6 +81,15 @@ class Bench:
             self._sets[setting, split] = moved
         return self._sets[setting, split]
 
+    def left_out(self) -> list[str]:
+        """Say in a line each which files, and which parts of a split, could not be used so far."""
+        name, skipped = self.source.name, getattr(self.source, "skipped", None)
+        lines = [f"of the files of {name}: {skipped}"] if skipped else []
+        for (_, split), sets in self._sets.items():
+            if note := getattr(sets, "note", ""):
+                lines.append(f"of split {split!r} of {name}: {note}")
+        return list(dict.fromkeys(lines))  # settings may share their sets
+
     def measure(
         self, run: RunDirectory, setting: str, network: nn.Module, precision: str, batch_size: int
     ) -> Evaluation:

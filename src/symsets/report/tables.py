@@ -221,7 +221,11 @@ def _chance(comparison: Comparison) -> str:
 def _scores(comparison: Comparison, models: list[str], size: int, m: Metric) -> list[Cell]:
     scores = [comparison.score(model, metric=m.name, size=size) for model in models]
     best = _best([s.mean for s in scores if s is not None and s.values], m)
-    return [_score_cell(score, m, best) for score in scores]
+    runs = [comparison.score(model, size=size) for model in models]  # by the first metric
+    return [
+        _score_cell(score, m, best, num_runs=every.count if every else 0)
+        for score, every in zip(scores, runs, strict=True)
+    ]
 
 
 def _best(means: list[float], m: Metric) -> float | None:
@@ -234,12 +238,14 @@ def _best(means: list[float], m: Metric) -> float | None:
     return low if m.better == "lower" else high
 
 
-def _score_cell(score: Score | None, m: Metric, best: float | None) -> Cell:
+def _score_cell(score: Score | None, m: Metric, best: float | None, *, num_runs: int = 0) -> Cell:
     if score is None:
         return Cell(NOTHING)
     if not score.values:
         return Cell("failed", note=f"{score.failed} of {score.count}")
     note = f"{score.failed} failed" if score.failed else ""
+    if score.count < num_runs:
+        note = ", ".join(filter(None, (f"{score.count} of {num_runs} runs", note)))
     is_best = best is not None and m.same(score.mean, best)
     return Cell(m.show(score.mean, score.std), is_best, note)
 

@@ -6,7 +6,7 @@ import operator
 from collections.abc import Collection
 from typing import Any
 
-__all__ = ["check_choice", "positive"]
+__all__ = ["check_choice", "check_new", "positive"]
 
 
 def check_choice(name: str, value: Any, choices: Collection[Any]) -> None:
@@ -20,6 +20,29 @@ def check_choice(name: str, value: Any, choices: Collection[Any]) -> None:
     """
     if value not in choices:
         raise ValueError(f"{name} must be one of {list(choices)}, got {value!r}")
+
+
+def check_new(kind: str, name: str, known: object, thing: object) -> None:
+    """Raise one sentence if ``name`` is that of another thing, ``known``.
+
+    What is defined once more, in a cell of a notebook or a module that is loaded again, is no
+    other thing.
+
+    Example:
+        >>> check_new("scheme", "my-scheme", print, len)
+        Traceback (most recent call last):
+        ...
+        ValueError: name must be new, but there is a scheme 'my-scheme' already
+    """
+
+    def place(value: object) -> tuple[str, str] | object:
+        try:
+            return value.__module__, value.__qualname__  # type: ignore[attr-defined]
+        except AttributeError:  # a partial function, for example, is nowhere defined
+            return value
+
+    if known is not None and place(known) != place(thing):
+        raise ValueError(f"name must be new, but there is a {kind} {name!r} already")
 
 
 def positive(name: str, value: object) -> int:

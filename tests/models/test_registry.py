@@ -4,7 +4,7 @@ import inspect
 
 import pytest
 
-from symsets.models import SignalNetwork, build, register_network
+from symsets.models import ShapeNetwork, SignalNetwork, UNet, build, register_network
 from symsets.models.registry import _NETWORKS
 
 COUNTS = ("num_elements", "in_channels", "out_channels", "length")
@@ -13,12 +13,13 @@ WIDTHS = {"selection": [[4, 0, 4], [4], [4]], "shapes": [4, 0, 4], "signals": [4
 
 def test_no_network_takes_the_name_of_another(monkeypatch):
     monkeypatch.setattr("symsets.models.registry._NETWORKS", dict(_NETWORKS))
-    register_network("mine")(SignalNetwork)
+    register_network("mine")(UNet)
     for name in ("mine", "signals"):
         with pytest.raises(
             ValueError, match=f"^name must be new, but there is a network '{name}' already$"
         ):
-            register_network(name)
+            register_network(name)(ShapeNetwork)
+    register_network("signals")(SignalNetwork)  # as a module that is loaded again does
 
 
 @pytest.mark.parametrize("recipe", ["ours", "published"])

@@ -422,11 +422,25 @@ class TestRegistry:
             assert isinstance(set_layer("twice", nn.Linear, 2, 3), Siamese)
             assert "twice" in schemes()
             with pytest.raises(ValueError, match="there is a scheme 'twice' already"):
-                register_scheme("twice")
+                register_scheme("twice")(print)
         finally:
             unregister_scheme("twice")
         with pytest.raises(ValueError, match="registered scheme"):
             unregister_scheme("twice")
+
+    def test_a_cell_of_a_notebook_may_run_again(self):
+        cell = """
+@register_scheme("mine")
+def build(make, in_channels, out_channels, *, size):
+    return DSS(make(in_channels, out_channels), pool=pool)
+"""
+        try:
+            for pool in ("max", "mean"):
+                names = {"__name__": "__main__", "DSS": DSS, "pool": pool}
+                exec(cell, names | {"register_scheme": register_scheme})
+                assert set_layer("mine", nn.Linear, 2, 3).pool == pool
+        finally:
+            unregister_scheme("mine")
 
     @pytest.mark.parametrize("made", [None, nn.Linear(2, 3)])
     def test_a_scheme_makes_a_set_layer(self, made):
@@ -584,7 +598,7 @@ def test_printing_a_layer_reads_like_the_mathematics(layer, formula):
             "out_channels must be even for 'aittala', .* got 3",
         ),
         (lambda: register_scheme("My Scheme"), ValueError, "lower-case words"),
-        (lambda: register_scheme("dss-power4"), ValueError, "there is a scheme"),
+        (lambda: register_scheme("dss-power4")(print), ValueError, "there is a scheme"),
         (lambda: Wreath(nn.ReLU()), ValueError, "in_channels and out_channels must be given"),
         (lambda: Wreath(nn.Linear(1, 1), size=-1), ValueError, "size must be positive, got -1"),
         (

@@ -7,7 +7,7 @@ from typing import Any
 
 from torch import nn
 
-from symsets._checks import check_choice
+from symsets._checks import check_choice, check_new
 
 __all__ = ["build", "register_network"]
 
@@ -18,10 +18,9 @@ def register_network(
     name: str,
 ) -> Callable[[Callable[..., nn.Module]], Callable[..., nn.Module]]:
     """Make a network known by name to :func:`build` and :func:`symsets.load`."""
-    if name in _NETWORKS:
-        raise ValueError(f"name must be new, but there is a network {name!r} already")
 
     def register(network: Callable[..., nn.Module]) -> Callable[..., nn.Module]:
+        check_new("network", name, _NETWORKS.get(name), network)
         _NETWORKS[name] = network
         return network
 

@@ -8,7 +8,7 @@ from typing import Protocol
 
 from torch import nn
 
-from symsets._checks import positive
+from symsets._checks import check_new, positive
 from symsets.nn._parts import without_bias
 from symsets.nn.aggregate import ConcatPool, RemoveMean
 from symsets.nn.attention import SetAttention
@@ -104,10 +104,9 @@ def register_scheme(name: str) -> Callable[[SchemeBuilder], SchemeBuilder]:
     """
     if not isinstance(name, str) or not re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", name):
         raise ValueError(f"name must be lower-case words joined by '-', got {name!r}")
-    if is_scheme(name):
-        raise ValueError(f"name must be new, but there is a scheme {name!r} already")
 
     def register(builder: SchemeBuilder) -> SchemeBuilder:
+        check_new("scheme", name, _builder(name), builder)
         _SCHEMES[name] = builder
         return builder
 

@@ -31,25 +31,31 @@ HEAD = "| | the paper says | here | because |\n|---|---|---|---|"
 PAGE = ROOT / "docs" / "claims.md"
 
 
-def judged() -> Iterator[tuple[str, str, Verdict]]:
-    """Every verdict that has a result behind it, with its experiment and its page."""
+def every() -> Iterator[tuple[str, str, Verdict]]:
+    """All verdicts, with their experiment and its page."""
     for folder, page in STUDIES.items():
         comparisons = gather([ROOT / "results" / folder]).comparisons
         for comparison in comparisons:
             condition = comparison.condition
-            name = f"{condition.name}, recipe {condition.recipe}" if "-pub" in folder else ""
+            recipe = "" if condition.recipe == "ours" else f", recipe {condition.recipe}"
             for verdict in verdicts(comparison, comparisons):
-                if not verdict.reason.startswith("no result"):
-                    yield name or condition.name, page, verdict
+                yield f"{condition.name}{recipe}", page, verdict
 
 
-def summary(found: list[tuple[str, str, Verdict]]) -> str:
+def summary() -> str:
     """How many claims hold, in a sentence."""
-    states = Counter(verdict.state for _, _, verdict in found)
+    states = Counter(verdict.state for _, _, verdict in every() if not verdict.missing)
     return (
-        f"Of {len(found)} comparisons with what the paper says {states['holds']} agree, "
+        f"Of {states.total()} comparisons with what the paper says {states['holds']} agree, "
         f"{states['does not hold']} do not, and {states['cannot be judged yet']} are too close."
     )
+
+
+def left_out() -> str:
+    """What is not in the table, in a sentence."""
+    names = Counter(name for name, _, verdict in every() if verdict.missing)
+    listed = ", ".join(f"{num} on {name}" for name, num in names.items())
+    return f"Not counted are those with networks that were not run: {listed}."
 
 
 def row(name: str, page: str, verdict: Verdict) -> str:
@@ -66,9 +72,8 @@ def text() -> str:
     """The page as it is, with a new table."""
     before, _, rest = PAGE.read_text(encoding="utf-8").partition(BEGIN)
     _, _, after = rest.partition(END)
-    found = list(judged())
-    table = "\n".join([HEAD, *(row(*one) for one in found)])
-    return f"{before}{BEGIN}\n{RULE}\n\n{summary(found)}\n\n{table}\n\n{END}{after}"
+    table = "\n".join([HEAD, *(row(*one) for one in every() if not one[2].missing)])
+    return f"{before}{BEGIN}\n{RULE}\n\n{summary()} {left_out()}\n\n{table}\n\n{END}{after}"
 
 
 if __name__ == "__main__":

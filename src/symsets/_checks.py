@@ -25,8 +25,8 @@ def check_choice(name: str, value: Any, choices: Collection[Any]) -> None:
 def check_new(kind: str, name: str, known: object, thing: object) -> None:
     """Raise one sentence if ``name`` is that of another thing, ``known``.
 
-    What is defined once more, in a cell of a notebook or a module that is loaded again, is no
-    other thing.
+    What is defined once more under its own name, in a cell of a notebook or a module that is
+    loaded again, is no other thing.
 
     Example:
         >>> check_new("scheme", "my-scheme", print, len)
@@ -36,10 +36,9 @@ def check_new(kind: str, name: str, known: object, thing: object) -> None:
     """
 
     def place(value: object) -> tuple[str, str] | object:
-        try:
-            return value.__module__, value.__qualname__  # type: ignore[attr-defined]
-        except AttributeError:  # a partial function, for example, is nowhere defined
-            return value
+        name = getattr(value, "__qualname__", "<none>")
+        # All lambdas have the same name, and so have all functions that another one made.
+        return value if "<" in name else (value.__module__, name)
 
     if known is not None and place(known) != place(thing):
         raise ValueError(f"name must be new, but there is a {kind} {name!r} already")

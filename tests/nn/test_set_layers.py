@@ -435,10 +435,21 @@ def build(make, in_channels, out_channels, *, size):
     return DSS(make(in_channels, out_channels), pool=pool)
 """
         try:
-            for pool in ("max", "mean"):
+            for pool in ("max", "mean"):  # the second time changed
                 names = {"__name__": "__main__", "DSS": DSS, "pool": pool}
                 exec(cell, names | {"register_scheme": register_scheme})
                 assert set_layer("mine", nn.Linear, 2, 3).pool == pool
+        finally:
+            unregister_scheme("mine")
+
+    def test_another_function_without_a_name_is_another(self):
+        def made(pool):
+            return lambda make, i, o, *, size: DSS(make(i, o), pool=pool)
+
+        register_scheme("mine")(made("max"))
+        try:
+            with pytest.raises(ValueError, match="there is a scheme 'mine' already"):
+                register_scheme("mine")(made("mean"))
         finally:
             unregister_scheme("mine")
 

@@ -17,7 +17,10 @@ _NETWORKS: dict[str, Callable[..., nn.Module]] = {}
 def register_network(
     name: str,
 ) -> Callable[[Callable[..., nn.Module]], Callable[..., nn.Module]]:
-    """Make a network known by name to :func:`build` and :func:`symsets.load`."""
+    """Make a network known by name to :func:`build` and :func:`symsets.load`.
+
+    A class that is defined again, as in a cell of a notebook, takes the place of what it was.
+    """
 
     def register(network: Callable[..., nn.Module]) -> Callable[..., nn.Module]:
         check_new("network", name, _NETWORKS.get(name), network)

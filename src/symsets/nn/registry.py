@@ -89,7 +89,8 @@ def set_layer(
 def register_scheme(name: str) -> Callable[[SchemeBuilder], SchemeBuilder]:
     """Make a scheme of your own known to :func:`set_layer` and to every network of the paper.
 
-    ``symsets run EXPERIMENT --import FILE --models NAME`` compares it with the others.
+    ``symsets run EXPERIMENT --import FILE --models NAME`` compares it with the others. A function
+    that is defined again, as in a cell of a notebook, takes the place of what it was.
 
     Args:
         name: What users will type.

@@ -27,12 +27,16 @@ RULE = (
 
 @dataclass(frozen=True)
 class Verdict:
-    """Whether a claim holds under one condition, and why one may say so."""
+    """Whether a claim holds under one condition, and why one may say so.
+
+    ``missing`` names models that it speaks of and that have no result.
+    """
 
     claim: Claim
     comparison: Comparison
     state: State
     reason: str
+    missing: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -81,14 +85,15 @@ def judge(claim: Claim, comparison: Comparison, others: Sequence[Comparison] = (
     if refuting:
         return Verdict(claim, comparison, "does not hold", _listed(f.text for f in refuting))
     if open_:
-        return Verdict(claim, comparison, "cannot be judged yet", _why_open(open_, findings))
+        missing = tuple(dict.fromkeys(f.missing for f in open_ if f.missing))
+        reason = _why_open(open_, findings, missing)
+        return Verdict(claim, comparison, "cannot be judged yet", reason, missing)
     closest = min(findings, key=lambda f: f.gain)
     reason = f"closest: {closest.text}" if len(findings) > 1 else closest.text
     return Verdict(claim, comparison, "holds", reason)
 
 
-def _why_open(open_: list[_Finding], findings: list[_Finding]) -> str:
-    missing = dict.fromkeys(f.missing for f in open_ if f.missing)
+def _why_open(open_: list[_Finding], findings: list[_Finding], missing: Sequence[str]) -> str:
     close = [f.text for f in open_ if not f.missing]
     parts = [
         *([f"no result for {_listed(look(model).label for model in missing)}"] if missing else []),

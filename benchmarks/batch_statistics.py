@@ -18,14 +18,14 @@ from kept import keep
 from torch import Tensor, nn
 
 from symsets import load
-from symsets.data.labelled import Supply
-from symsets.experiments.experiment import Experiment, find_experiment
-from symsets.experiments.transfer import trained_networks
+from symsets.data.labelled import SetDataset
+from symsets.experiments.study.experiment import Experiment, find_experiment
+from symsets.experiments.study.transfer import trained_networks
 
 POOL = 3000  # sets to choose from
 
 
-def batches(sets: Supply, num: int, size: int) -> Iterator[tuple[Tensor, Tensor]]:
+def batches(sets: SetDataset, num: int, size: int) -> Iterator[tuple[Tensor, Tensor]]:
     """Batches of ``num`` of the sets, in no order: neighbours in a dataset are often alike."""
     chosen = torch.randperm(sets.num_sets, generator=torch.Generator().manual_seed(0))[:num]
     for which in chosen.split(size):
@@ -34,7 +34,7 @@ def batches(sets: Supply, num: int, size: int) -> Iterator[tuple[Tensor, Tensor]
 
 
 @torch.no_grad()
-def mean_loss(experiment: Experiment, network: nn.Module, sets: Supply, num: int) -> float:
+def mean_loss(experiment: Experiment, network: nn.Module, sets: SetDataset, num: int) -> float:
     """The loss of a network as it stands, in batches as large as in training."""
     size = experiment.make_plan("ours", 1, "").batch_size
     loss = experiment.task.loss

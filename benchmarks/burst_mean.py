@@ -15,9 +15,9 @@ from pathlib import Path
 import torch
 from kept import keep
 
-from symsets.data import image_source
-from symsets.data.bursts import BurstSets, median
-from symsets.experiments.bursts import image_and_gradients
+from symsets.experiments.bursts.experiment import image_and_gradients
+from symsets.experiments.bursts.sets import BurstSets, median
+from symsets.experiments.study.catalogue import image_source
 from symsets.models import UNet
 
 BATCH, RATE, TESTED = 8, 1e-3, 128

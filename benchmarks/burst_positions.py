@@ -16,8 +16,8 @@ import torch
 from kept import keep
 from torch import Tensor
 
-from symsets.data import image_source
-from symsets.data.bursts import BurstSets, median
+from symsets.experiments.bursts.sets import BurstSets, median
+from symsets.experiments.study.catalogue import image_source
 
 DEVIATIONS = (0.1, 0.2, 0.3, 0.5, 0.67, 1.0)
 SHIFTS = 64

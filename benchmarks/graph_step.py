@@ -22,8 +22,8 @@ from torch.nn.functional import cross_entropy
 
 from symsets import DSS
 from symsets.data import LabelledSets
-from symsets.models import ShapeNetwork
-from symsets.models._shape_maps import Normed
+from symsets.experiments.shapes.maps import Normed
+from symsets.experiments.shapes.network import ShapeNetwork
 from symsets.nn import Graph
 
 with warnings.catch_warnings():

@@ -14,8 +14,8 @@ from pathlib import Path
 from kept import keep
 from torch import Tensor
 
-from symsets.data import image_source
 from symsets.data.augment import Augment
+from symsets.experiments.study.catalogue import image_source
 
 MOST = 5000  # photographs
 SIZE = 64  # px that the experiment looks at

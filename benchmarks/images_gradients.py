@@ -18,7 +18,7 @@ from images_step import BOUNDS, exact_gradients, gradient_error, smooth
 from kept import keep
 
 from symsets.data import LabelledSets
-from symsets.experiments.experiment import Experiment
+from symsets.experiments.study.experiment import Experiment
 
 
 def main() -> None:

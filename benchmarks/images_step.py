@@ -22,8 +22,8 @@ from torch import Tensor, nn
 
 from symsets import DSS
 from symsets.data import LabelledSets
-from symsets.experiments.experiment import Experiment
-from symsets.models._shape_maps import MaxOverPoints
+from symsets.experiments.shapes.maps import MaxOverPoints
+from symsets.experiments.study.experiment import Experiment
 from symsets.nn import ConcatPool, Merge
 
 BOUNDS = {"float32": 1e-4, "tf32": 3e-2, "bfloat16": 1e-1, "float16": 1e-1}

@@ -11,7 +11,7 @@ from typing import Any
 import torch
 
 from symsets import __version__
-from symsets.train.records import device_name, source_commit
+from symsets.experiments.study.records import device_name, source_commit
 
 __all__ = ["keep"]
 

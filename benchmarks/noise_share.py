@@ -11,7 +11,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from symsets.data import CLASSES, Signals
+from symsets.experiments.signals.sets import CLASSES, Signals
 
 BINS = 60
 

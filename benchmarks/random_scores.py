@@ -14,7 +14,8 @@ from pathlib import Path
 import torch
 from kept import keep
 
-from symsets.data import CentralFrameSets, motion_source
+from symsets.experiments.shapes.sets import CentralFrameSets
+from symsets.experiments.study.catalogue import motion_source
 
 DRAWS, SETS = 200, 1000
 

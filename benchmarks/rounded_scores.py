@@ -20,7 +20,7 @@ from kept import keep
 from torch import Tensor, nn
 
 from symsets.data import LabelledSets
-from symsets.experiments.experiment import Experiment
+from symsets.experiments.study.experiment import Experiment
 
 
 def rounded(x: Tensor) -> Tensor:

@@ -16,8 +16,9 @@ from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
 from symsets import DSS, Sequential
-from symsets.data import CentralFrameSets, motion_source
-from symsets.models.shapes import ShapeNetwork
+from symsets.experiments.shapes.network import ShapeNetwork
+from symsets.experiments.shapes.sets import CentralFrameSets
+from symsets.experiments.study.catalogue import motion_source
 from symsets.sets import map_elements
 
 WIDTHS, BATCH, RATE = (8, 32, 128), 16, 1e-3

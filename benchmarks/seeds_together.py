@@ -17,8 +17,8 @@ from kept import keep
 from steps import make_steps, milliseconds
 from torch.nn.functional import cross_entropy
 
-from symsets.data import Signals
-from symsets.models.signals import MODELS, SignalNetwork
+from symsets.experiments.signals.network import MODELS, SignalNetwork
+from symsets.experiments.signals.sets import Signals
 
 SEEDS, BATCH, SETS = 5, 64, 400
 

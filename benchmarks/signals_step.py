@@ -21,8 +21,9 @@ from steps import make_steps, milliseconds, run
 from torch import nn
 from torch.nn.functional import cross_entropy
 
-from symsets.data import LabelledSets, Signals
-from symsets.models.signals import SignalNetwork
+from symsets.data import LabelledSets
+from symsets.experiments.signals.network import SignalNetwork
+from symsets.experiments.signals.sets import Signals
 from symsets.nn import CircularConv1d
 from symsets.train.ensemble import Ensemble
 from symsets.train.step import EagerSteps

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor, nn
 
-from symsets.data.labelled import Supply
+from symsets.data.labelled import SetDataset
 from symsets.train.ensemble import Ensemble
 from symsets.train.metrics import Loss
 from symsets.train.scaling import LossScale
@@ -20,7 +20,7 @@ __all__ = ["make_steps", "milliseconds", "run"]
 
 def make_steps(
     networks: Sequence[nn.Module],
-    data: Supply,
+    data: SetDataset,
     loss: Loss,
     precision: str,
     *,

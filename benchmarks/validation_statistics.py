@@ -17,9 +17,9 @@ import torch
 from kept import keep
 from torch.nn.functional import cross_entropy
 
-from symsets.data import Signals
-from symsets.experiments.signals import AVERAGE
-from symsets.models.signals import SignalNetwork
+from symsets.experiments.signals.experiment import AVERAGE
+from symsets.experiments.signals.network import SignalNetwork
+from symsets.experiments.signals.sets import Signals
 from symsets.train.ensemble import Ensemble
 from symsets.train.evaluation import evaluate
 from symsets.train.fitting import STATISTICS_BATCHES

@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
-from symsets.report.gather import gather
-from symsets.report.verdicts import RULE, Verdict, verdicts
+from symsets.experiments.report.load_records import load_records
+from symsets.experiments.report.verdicts import RULE, Verdict, verdicts
 
 ROOT = Path(__file__).parents[1]
 STUDIES = {  # of full size, and the page that says more
@@ -34,7 +34,7 @@ PAGE = ROOT / "docs" / "claims.md"
 def every() -> Iterator[tuple[str, str, Verdict]]:
     """All verdicts, with their experiment and its page."""
     for folder, page in STUDIES.items():
-        comparisons = gather([ROOT / "results" / folder]).comparisons
+        comparisons = load_records([ROOT / "results" / folder]).comparisons
         for comparison in comparisons:
             condition = comparison.condition
             recipe = "" if condition.recipe == "ours" else f", recipe {condition.recipe}"

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from symsets import DSS, RaggedSets, Sequential
-from symsets.data import CLASSES, Signals
+from symsets.experiments.signals.sets import CLASSES, Signals
 from symsets.nn import CircularConv1d, Classify
 from symsets.nn.circular import SymmetryWarning
 

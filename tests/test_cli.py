@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 from symsets import __version__
 from symsets.cli import app
-from symsets.train.records import Record, command_line, read_records
+from symsets.experiments.study.records import Record, command_line, read_records
 
 runner = CliRunner()
 
@@ -120,7 +120,7 @@ def test_data_counts_files_of_your_own(tmp_path):
 def test_data_names_every_kind_of_data_and_every_experiment_that_uses_some():
     from symsets.cli import USES
     from symsets.cli.run import app as runs
-    from symsets.data import available
+    from symsets.experiments.study.catalogue import available
 
     assert set(USES) == {entry.kind for entry in available([])}
     named = {word for experiments, _ in USES.values() for word in re.findall(r"\w+", experiments)}
@@ -129,7 +129,7 @@ def test_data_names_every_kind_of_data_and_every_experiment_that_uses_some():
 
 
 def test_records_have_the_fields_of_the_schema(tmp_path):
-    from symsets.train.records import write_records
+    from symsets.experiments.study.records import write_records
 
     path = tmp_path / "results.json"
     record = Record(experiment="orbits", model="siamese", metric="accuracy", value=0.5)
@@ -161,7 +161,7 @@ def test_importing_the_library_pulls_in_nothing_heavy():
 
 
 def test_a_missing_extra_is_named():
-    from symsets.extras import MissingExtraError, require
+    from symsets._extras import MissingExtraError, require
 
     with pytest.raises(MissingExtraError, match=r"pip install 'symsets\[graphs\]'"):
         require("no_such_library.inside", "graphs")
@@ -178,7 +178,7 @@ def test_a_missing_extra_is_named():
 )
 def test_what_experiments_need_is_named_before_they_begin(monkeypatch, tmp_path, arguments):
     missing = ("lightning", "matplotlib")
-    monkeypatch.setattr("symsets.extras.find_spec", lambda name: name not in missing or None)
+    monkeypatch.setattr("symsets._extras.find_spec", lambda name: name not in missing or None)
     monkeypatch.chdir(tmp_path)
     result = runner.invoke(app, arguments)
     assert result.exit_code == 2
@@ -188,7 +188,7 @@ def test_what_experiments_need_is_named_before_they_begin(monkeypatch, tmp_path,
 
 
 def test_the_libraries_of_the_extra_are_those_that_are_installed_with_it():
-    from symsets.extras import EXPERIMENTS
+    from symsets._extras import EXPERIMENTS
 
     extra = [
         each for each in requires("symsets") or () if re.search("extra == .experiments.", each)
@@ -198,7 +198,7 @@ def test_the_libraries_of_the_extra_are_those_that_are_installed_with_it():
 
 @pytest.mark.parametrize("line", ["import no_such_library", "raise ImportError('an old numpy')"])
 def test_a_broken_extra_is_not_said_to_be_missing(tmp_path, monkeypatch, line):
-    from symsets.extras import MissingExtraError, require
+    from symsets._extras import MissingExtraError, require
 
     (tmp_path / "broken_library.py").write_text(line)
     monkeypatch.syspath_prepend(tmp_path)

@@ -5,8 +5,8 @@ import pytest
 from typer.testing import CliRunner
 
 from symsets.cli import app
+from symsets.experiments.study.records import read_records
 from symsets.nn.registry import schemes, unregister_scheme
-from symsets.train.records import read_records
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
 OWN_SCHEME = EXAMPLES / "own_scheme.py"

@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 from symsets import load
-from symsets.models import SignalNetwork
+from symsets.experiments.signals.network import SignalNetwork
 from symsets.saving import save
 
 

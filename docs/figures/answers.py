@@ -9,10 +9,10 @@ import argparse
 from dataclasses import replace
 from pathlib import Path
 
-from symsets.report._drawing import style
-from symsets.report._sheets import Sets
-from symsets.report.examples import KINDS, read_examples
-from symsets.report.gather import gather
+from symsets.experiments.report._drawing import style
+from symsets.experiments.report._sheets import Sets
+from symsets.experiments.report.examples import KINDS, read_examples
+from symsets.experiments.report.load_records import gather
 
 
 def first(sets: Sets, num: int) -> Sets:

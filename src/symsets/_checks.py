@@ -6,7 +6,9 @@ import operator
 from collections.abc import Collection
 from typing import Any
 
-__all__ = ["check_choice", "check_new", "positive"]
+import torch
+
+__all__ = ["check_choice", "check_new", "checked_device", "positive"]
 
 
 def check_choice(name: str, value: Any, choices: Collection[Any]) -> None:
@@ -60,3 +62,13 @@ def positive(name: str, value: object) -> int:
     if number < 1:
         raise ValueError(f"{name} must be at least 1, got {number}")
     return number
+
+
+def checked_device(device: str) -> torch.device:
+    """Return a device that is there, or say which are."""
+    there = ["cpu", *(f"cuda:{k}" for k in range(torch.cuda.device_count()))]
+    there += ["cuda"] if len(there) > 1 else []
+    if device not in there:
+        why = " (no GPU was found)" if device.startswith("cuda") and len(there) == 1 else ""
+        raise ValueError(f"device must be one of {there}, got {device!r}{why}")
+    return torch.device(device)

@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch import nn
 
-__all__ = ["evaluating", "rounding"]
+__all__ = ["evaluating", "allow_tf32"]
 
 
 @contextmanager
@@ -26,7 +26,7 @@ def evaluating(network: nn.Module) -> Iterator[None]:
 
 
 @contextmanager
-def rounding(*, products: bool, convolutions: bool | None = None) -> Iterator[None]:
+def allow_tf32(*, products: bool, convolutions: bool | None = None) -> Iterator[None]:
     """Say whether products in float32, and convolutions, may round their factors on a GPU."""
     cuda, cudnn = torch.backends.cuda, torch.backends.cudnn
     with ExitStack() as stack:

@@ -20,11 +20,10 @@ def save(
     """Write what :func:`load` needs: which registered network, made how, with which weights."""
     from safetensors import torch as safetensors
 
-    from symsets.train.files import written_whole
-    from symsets.train.records import write_json
+    from symsets.train.files import atomic_write, write_json
 
     weights = safetensors.save({key: value.cpu().contiguous() for key, value in state.items()})
-    with written_whole(directory / WEIGHTS) as part:
+    with atomic_write(directory / WEIGHTS) as part:
         part.write_bytes(weights)  # a full disk is an OSError, which it is not to save_file
     write_json(directory / DESCRIPTION, {"network": name, "arguments": dict(arguments)})
 

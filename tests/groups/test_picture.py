@@ -3,7 +3,7 @@ import sys
 import numpy as np
 import pytest
 
-from symsets.extras import MissingExtraError
+from symsets._extras import MissingExtraError
 from symsets.groups import (
     Cyclic,
     PermutationGroup,

@@ -10,8 +10,10 @@ from torch.nn.modules.batchnorm import _BatchNorm
 
 import symsets
 from symsets import DSS, register_scheme
-from symsets.models import SelectionNetwork, ShapeNetwork, SignalNetwork, UNet, ViewsNetwork
-from symsets.models.signals import _Flatten
+from symsets.experiments.shapes.network import ShapeNetwork
+from symsets.experiments.signals.network import SignalNetwork, _Flatten
+from symsets.experiments.views.network import ViewsNetwork
+from symsets.models import SelectionNetwork, UNet
 from symsets.nn.registry import unregister_scheme
 from symsets.testing import assert_equivariant
 

@@ -4,7 +4,9 @@ import inspect
 
 import pytest
 
-from symsets.models import ShapeNetwork, SignalNetwork, UNet, build, register_network
+from symsets.experiments.shapes.network import ShapeNetwork
+from symsets.experiments.signals.network import SignalNetwork
+from symsets.models import UNet, build, register_network
 from symsets.models.registry import _NETWORKS
 
 COUNTS = ("num_elements", "in_channels", "out_channels", "length")

@@ -6,10 +6,11 @@ import pytest
 import torch
 from torch import nn
 
-from symsets.models import ShapeNetwork, SignalNetwork
-from symsets.models import shapes as shape_networks
-from symsets.models import signals as signal_networks
-from symsets.models._shape_maps import PerPoint, Points
+from symsets.experiments.shapes.experiment import network as shape_networks
+from symsets.experiments.shapes.maps import PerPoint, Points
+from symsets.experiments.shapes.network import ShapeNetwork
+from symsets.experiments.signals.experiment import network as signal_networks
+from symsets.experiments.signals.network import SignalNetwork
 from symsets.nn import DSS, CircularConv1d, ConcatPool, Graph, GraphConv, RemoveMean, Sequential
 from symsets.nn._layout import entries_first
 from symsets.sets import fold, pool
@@ -143,7 +144,7 @@ def test_networks_give_the_same_in_either_layout(model, which, monkeypatch):
     there = copy.deepcopy(net)
     last = value_and_gradients(net, x)
     for module in (signal_networks, shape_networks):
-        monkeypatch.setattr(module, "suit_device", first)  # what it does on a GPU
+        monkeypatch.setattr(module, "to_fast_layout", first)  # what it does on a GPU
     now = value_and_gradients(there, x)
     torch.testing.assert_close(now, last)
     torch.testing.assert_close(there.state_dict(), net.state_dict())

@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import nn
 
-from symsets.models import ViewsNetwork
+from symsets.experiments.views.network import ViewsNetwork
 from symsets.nn import DSS, Classify, Merge, Sequential, Wreath, for_any_size
 
 

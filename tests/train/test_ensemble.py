@@ -6,7 +6,7 @@ from torch import nn
 from torch.nn.functional import cross_entropy
 
 from symsets.data import LabelledSets
-from symsets.models.signals import SignalNetwork
+from symsets.experiments.signals.network import SignalNetwork
 from symsets.train.ensemble import Ensemble
 from symsets.train.fitting import fit
 from symsets.train.metrics import ACCURACY, Task

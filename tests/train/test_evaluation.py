@@ -3,8 +3,8 @@ import torch
 from torch import nn
 from torch.nn.functional import cross_entropy, l1_loss
 
-from symsets.data.colors import ColorSets, grey
 from symsets.data.labelled import LabelledSets
+from symsets.experiments.colors.sets import ColorSets, grey
 from symsets.models.unet import UNet
 from symsets.train.ensemble import Ensemble
 from symsets.train.evaluation import evaluate, outputs_of
@@ -177,7 +177,7 @@ def test_a_network_returns_one_thing():
         evaluate(lambda x: (x, x), labelled(), task)
     with pytest.raises(TypeError, match="network must be one network, got list"):
         evaluate(networks(1), labelled(), task)
-    with pytest.raises(TypeError, match=r"sets must be a Supply of sets such as .*, got Tensor"):
+    with pytest.raises(TypeError, match=r"sets must be a SetDataset such as .*, got Tensor"):
         evaluate(networks(1)[0], torch.zeros(2, 3), task)
 
 

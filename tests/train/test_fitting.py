@@ -11,9 +11,10 @@ import torch
 from torch import nn
 from torch.nn.functional import cross_entropy
 
-from symsets.data import LabelledSets, Signals
-from symsets.data.colors import ColorSets
-from symsets.models.signals import SignalNetwork
+from symsets.data import LabelledSets
+from symsets.experiments.colors.sets import ColorSets
+from symsets.experiments.signals.network import SignalNetwork
+from symsets.experiments.signals.sets import Signals
 from symsets.train.checkpoints import AtomicIO
 from symsets.train.ensemble import Ensemble
 from symsets.train.evaluation import evaluate
@@ -443,7 +444,7 @@ def test_bad_input_gets_a_sentence(sets):
         fit([network(0)], [0], Plan(**EXACT), sets[0], nothing, CLASSIFY)
     with pytest.raises(TypeError, match=r"networks must be a list, as in \[net\], got one "):
         fit(network(0), [0], Plan(**EXACT), *sets, CLASSIFY)
-    with pytest.raises(TypeError, match=r"train must be a Supply of sets such as .*, got tuple"):
+    with pytest.raises(TypeError, match=r"train must be a SetDataset such as .*, got tuple"):
         fit([network(0)], [0], Plan(**EXACT), tuple(sets[0]), sets[1], CLASSIFY)
     with pytest.raises(ValueError, match=r"seeds must be 1, one per network, got 2"):
         fit([network(0)], [0, 1], Plan(**EXACT), *sets, CLASSIFY)

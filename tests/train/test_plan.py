@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 import torch
 
-from symsets.experiments import bursts, colors
+from symsets.experiments.bursts.experiment import experiment as bursts
+from symsets.experiments.colors.experiment import experiment as colors
 from symsets.train.plan import Plan
 
 

@@ -7,7 +7,7 @@ from types import ModuleType
 import pytest
 
 from symsets import train
-from symsets.extras import MissingExtraError
+from symsets._extras import MissingExtraError
 
 
 def test_all_names_are_there_and_none_is_hidden_by_a_module():

@@ -8,7 +8,7 @@ from torch import nn
 from torch.nn.functional import cross_entropy
 
 from symsets import DSS, Sequential
-from symsets.data import Signals
+from symsets.experiments.signals.sets import Signals
 from symsets.nn import CircularConv1d, Classify
 from symsets.train.fitting import fit
 from symsets.train.metrics import ACCURACY, Task

@@ -11,12 +11,12 @@ import typer
 from rich.padding import Padding
 from rich.text import Text
 
+from symsets._extras import check_experiments
 from symsets._version import __version__
 from symsets.cli import run
 from symsets.cli.common import console, show_report, user_errors
 from symsets.cli.evaluate import evaluate
 from symsets.cli.pack import pack
-from symsets.extras import check_experiments
 
 __all__ = ["app", "main"]
 
@@ -92,7 +92,7 @@ def report(
     """Show finished runs beside the published numbers; write a page, Markdown and figures."""
     with user_errors():
         check_experiments()
-        from symsets import report as reports
+        from symsets.experiments import report as reports
 
         show_report(reports.write(directories, out, examples=examples))
 
@@ -109,7 +109,7 @@ def data(
     ] = None,
 ) -> None:
     """List the data that each experiment can use, and how to get the rest."""
-    from symsets.data import available
+    from symsets.experiments.study.catalogue import available
 
     with user_errors():
         entries = available(directories or None)

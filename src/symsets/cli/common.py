@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 import typer
 from rich.console import Console
 
-from symsets.extras import MissingExtraError
+from symsets._extras import MissingExtraError
 
 if TYPE_CHECKING:
-    from symsets.experiments.bench import Bench
-    from symsets.report import Report
+    from symsets.experiments.report import Report
+    from symsets.experiments.study.evaluator import Evaluator
 
 __all__ = ["console", "show_left_out", "show_report", "user_errors"]
 
@@ -45,7 +45,7 @@ def _sentence(error: Exception) -> str:
     return str(error)
 
 
-def show_left_out(bench: Bench) -> None:
+def show_left_out(bench: Evaluator) -> None:
     """Print what of the data could not be used, if anything."""
     if lines := bench.left_out():
         console.print(*lines, "", sep="\n", soft_wrap=True)
@@ -53,7 +53,7 @@ def show_left_out(bench: Bench) -> None:
 
 def show_report(report: Report) -> None:
     """Print the tables and conclusions of a report, and where it was written."""
-    from symsets.report import to_rich
+    from symsets.experiments.report import to_rich
 
     for table in report.tables:
         console.print(to_rich(table, width=console.width), "")

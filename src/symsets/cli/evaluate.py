@@ -8,9 +8,9 @@ from typing import Annotated
 import typer
 from rich.progress import Progress
 
+from symsets._checks import checked_device
+from symsets._extras import check_experiments
 from symsets.cli.common import console, show_left_out, show_report, user_errors
-from symsets.extras import check_experiments
-from symsets.train.records import checked_device
 
 __all__ = ["evaluate"]
 
@@ -45,9 +45,9 @@ def evaluate(
     """
     with user_errors(interrupted="interrupted; the same command continues where it was"):
         check_experiments()
-        from symsets import report
-        from symsets.experiments.imported import import_file
-        from symsets.experiments.transfer import make_transfers
+        from symsets.experiments import report
+        from symsets.experiments.study.imported import import_file
+        from symsets.experiments.study.transfer import make_transfers
 
         checked_device(device)
         if import_ is not None:

@@ -9,7 +9,7 @@ import typer
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
 from symsets.cli.common import console, user_errors
-from symsets.train.files import written_whole
+from symsets.train.files import atomic_write
 
 __all__ = ["pack"]
 
@@ -37,7 +37,7 @@ def pack(
     with user_errors():
         _check_target(out, force=force)
         with (
-            written_whole(out) as part,
+            atomic_write(out) as part,
             Progress(*columns, TimeRemainingColumn(), console=console) as progress,
         ):
             task = progress.add_task("", total=None)

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
+from symsets._checks import checked_device
+from symsets._extras import check_experiments
 from symsets.cli.common import console, show_left_out, show_report, user_errors
-from symsets.extras import check_experiments
 from symsets.train.processes import is_first
-from symsets.train.records import checked_device
 
 if TYPE_CHECKING:
-    from symsets.experiments.group import Group
-    from symsets.experiments.study import Study
+    from symsets.experiments.study.group import Group
+    from symsets.experiments.study.study import Study
 
 __all__ = ["app"]
 
@@ -35,8 +35,8 @@ def orbits(
     with user_errors():
         check_experiments()
         checked_device(device)
-        from symsets.experiments import orbits as experiment
-        from symsets.report import orbits as report
+        from symsets.experiments.orbits import experiment as experiment
+        from symsets.experiments.orbits import report as report
 
     runs = len(experiment.MODELS) * len(experiment.HEIGHTS) * seeds
     console.print(
@@ -205,10 +205,10 @@ def _run(
 ) -> None:
     with user_errors(interrupted="interrupted; the same command continues where it was"):
         check_experiments()
-        from symsets import report
-        from symsets.experiments.describe import announcement, make_study
-        from symsets.experiments.experiment import find_experiment
-        from symsets.experiments.imported import import_file
+        from symsets.experiments import report
+        from symsets.experiments.study.describe import announcement, make_study
+        from symsets.experiments.study.experiment import find_experiment
+        from symsets.experiments.study.imported import import_file
 
         checked_device(device)
         experiment = find_experiment(name)

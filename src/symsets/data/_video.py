@@ -10,8 +10,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from symsets._extras import require
 from symsets.data.decoding import UnusableError, check_large_enough, regular
-from symsets.extras import require
 
 __all__ = ["decode_video", "frames_first"]
 

@@ -16,7 +16,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from symsets.extras import require
+from symsets._extras import require
 
 if TYPE_CHECKING:
     from PIL import Image

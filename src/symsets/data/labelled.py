@@ -11,10 +11,10 @@ from torch.utils.data import Dataset
 
 from symsets.sets import RaggedSets, Sets
 
-__all__ = ["LabelledSets", "Supply"]
+__all__ = ["LabelledSets", "SetDataset"]
 
 
-class Supply(Protocol):
+class SetDataset(Protocol):
     """Sets with targets, all on one device."""
 
     @property
@@ -41,18 +41,18 @@ class Supply(Protocol):
         """Return the sets from ``start`` to ``stop``, the same in every call, for evaluation."""
         ...
 
-    def first(self, num: int) -> Supply:
+    def first(self, num: int) -> SetDataset:
         """Return the first ``num`` sets."""
         ...
 
-    def to(self, device: torch.device | str, dtype: torch.dtype | None = None) -> Supply:
+    def to(self, device: torch.device | str, dtype: torch.dtype | None = None) -> SetDataset:
         """Move what sets are made of, and cast their entries if a type is given."""
         ...
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class LabelledSets(Dataset[tuple[Any, Any]]):
-    """Sets ``x (M, N, C, *E)`` or ragged, and labels ``y (M,)``, the simplest :class:`Supply`.
+    """Sets ``x (M, N, C, *E)`` or ragged, and labels ``y (M,)``, the simplest :class:`SetDataset`.
 
     Any target with a row for each set takes the place of the labels: ``(M, …)``, or ragged, such
     as one number for each element of sets that differ in size.

@@ -11,12 +11,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from symsets._extras import require
 from symsets.data.decoding import Skipped, decode_image, in_threads
 from symsets.data.folders import files_below
 from symsets.data.images import IMAGE_SUFFIXES, ImageFolder
 from symsets.data.splits import SPLITS
 from symsets.data.videos import VIDEO_SUFFIXES, VideoFolder
-from symsets.extras import require
 
 __all__ = ["Packed", "pack_folder"]
 

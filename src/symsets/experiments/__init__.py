@@ -1,1 +1,1 @@
-"""The experiments: data, models, recipe and published numbers of each."""
+"""The paper's experiments and ours, one folder each; nothing outside imports them."""

@@ -209,7 +209,7 @@ class PermutationGroup:
         return (self.shape, *(g.tobytes() for g in self.generators))
 
     def __mul__(self, other: PermutationGroup) -> PermutationGroup:
-        from symsets.groups.product import Product  # products are made of groups: no import above
+        from symsets.groups.product import Product
 
         return Product(self, other) if isinstance(other, PermutationGroup) else NotImplemented
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from symsets.extras import require
+from symsets._extras import require
 from symsets.groups._arrays import IntArray
 from symsets.groups.notation import order_text
 from symsets.groups.pairs import basis, dimension

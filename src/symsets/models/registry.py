@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from importlib import import_module
 from typing import Any
 
 from torch import nn
@@ -12,6 +13,7 @@ from symsets._checks import check_choice, check_new
 __all__ = ["build", "register_network"]
 
 _NETWORKS: dict[str, Callable[..., nn.Module]] = {}
+_OF_EXPERIMENTS = ("signals", "shapes", "views")  # imported when one of their networks is built
 
 
 def register_network(
@@ -32,5 +34,7 @@ def register_network(
 
 def build(name: str, arguments: Mapping[str, Any]) -> nn.Module:
     """Make a registered network from plain arguments."""
-    check_choice("network", name, sorted(_NETWORKS))
+    if name in _OF_EXPERIMENTS:
+        import_module(f"symsets.experiments.{name}.network")
+    check_choice("network", name, sorted({*_NETWORKS, *_OF_EXPERIMENTS}))
     return _NETWORKS[name](**arguments)

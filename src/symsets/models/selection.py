@@ -8,13 +8,7 @@ from typing import Any
 from torch import nn
 
 from symsets._checks import check_choice, positive
-from symsets.models._blocks import (
-    RECIPES,
-    Layers,
-    check_model,
-    default_widths,
-    image_size,
-)
+from symsets.models._blocks import RECIPES, Layers, check_model, default_widths, image_size
 from symsets.models.registry import register_network
 from symsets.nn import Sequential
 from symsets.sets import Sets

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from symsets.sets import Sets, membership
 
-__all__ = ["Chain", "as_chain", "context_args", "takes_extra"]
+__all__ = ["Chain", "as_chain", "context_args", "accepts_args"]
 
 
 class Chain(nn.Sequential):
@@ -23,14 +23,14 @@ class Chain(nn.Sequential):
     def forward(self, x: Tensor, *args: Any) -> Tensor:
         """Apply all maps."""
         for part in self:
-            x = part(x, *args) if args and takes_extra(part) else part(x)
+            x = part(x, *args) if args and accepts_args(part) else part(x)
         return x
 
 
 def as_chain(plain: nn.Sequential, adapt: Callable[[Any], nn.Module]) -> nn.Sequential:
     """Return ``plain`` or, if a part takes a graph, a chain of its parts under their names."""
     parts = OrderedDict((name, adapt(part)) for name, part in plain._modules.items())
-    graphs = any(takes_extra(part) and not _is_torchs(part) for part in parts.values())
+    graphs = any(accepts_args(part) and not _is_torchs(part) for part in parts.values())
     return Chain(parts) if graphs else plain
 
 
@@ -50,17 +50,17 @@ def context_args(x: Sets, args: tuple[Any, ...]) -> tuple[Any, ...]:
     return tuple(arg.over_sets(index, sizes) if hasattr(arg, "over_sets") else arg for arg in args)
 
 
-def takes_extra(module: nn.Module) -> bool:
+def accepts_args(module: nn.Module) -> bool:
     """Whether ``module`` takes arguments beside its input, such as a graph."""
     inner = getattr(module, "element", None)
     if isinstance(inner, nn.Module):
-        return takes_extra(inner)
+        return accepts_args(inner)
     if isinstance(module, nn.Sequential):
-        return any(takes_extra(part) for part in module)
+        return any(accepts_args(part) for part in module)
     kinds = [p.kind for p in inspect.signature(module.forward).parameters.values()]
     positional = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
     named = sum(kind in positional for kind in kinds)
     if inspect.Parameter.VAR_POSITIONAL not in kinds:
         return named > 1
     parts = list(module.children())
-    return named > 0 or len(parts) != 1 or takes_extra(parts[0])  # a wrapper hands all on
+    return named > 0 or len(parts) != 1 or accepts_args(parts[0])  # a wrapper hands all on

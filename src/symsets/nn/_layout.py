@@ -15,7 +15,7 @@ from torch import Tensor
 
 from symsets.sets import Sets
 
-__all__ = ["entries_first", "suit_device"]
+__all__ = ["entries_first", "to_fast_layout"]
 
 
 def entries_first(rows: Tensor) -> bool:
@@ -29,7 +29,7 @@ def entries_first(rows: Tensor) -> bool:
     return rows.ndim == 3 and not rows.is_contiguous() and rows.movedim(-1, 0).is_contiguous()
 
 
-def suit_device(x: Sets) -> Sets:
+def to_fast_layout(x: Sets) -> Sets:
     """Put the entries of dense sets ``(B, N, C, L)`` first where that is fast: on a GPU."""
     if not isinstance(x, Tensor) or not x.is_cuda:
         return x

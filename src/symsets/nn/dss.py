@@ -9,13 +9,7 @@ from torch import Tensor, nn
 
 from symsets.nn._beside import shares_gradient, sum_beside
 from symsets.nn._extra import context_args
-from symsets.nn._parts import (
-    as_element,
-    check_context,
-    check_elements,
-    check_keeps_input,
-    twin,
-)
+from symsets.nn._parts import as_element, check_context, check_elements, check_keeps_input, twin
 from symsets.nn.base import AdditiveSetLayer, SetLayer
 from symsets.sets import (
     Sets,

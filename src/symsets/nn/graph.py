@@ -14,12 +14,7 @@ from symsets._plain import is_transformed
 from symsets.nn._layout import entries_first
 from symsets.nn._memory import add_into, new_memory
 from symsets.nn._sparse import SparseMatrix
-from symsets.nn._topology import (
-    Topology,
-    check_edge_index,
-    check_edge_weight,
-    normalised_adjacency,
-)
+from symsets.nn._topology import Topology, check_edge_index, check_edge_weight, normalised_adjacency
 from symsets.nn._types import check_type
 
 __all__ = ["Graph", "GraphBatch", "GraphConv"]

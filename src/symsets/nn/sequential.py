@@ -8,7 +8,7 @@ from typing import Any
 from torch import nn
 
 from symsets.nn._applied import joined
-from symsets.nn._extra import takes_extra
+from symsets.nn._extra import accepts_args
 from symsets.nn._parts import check_elements
 from symsets.nn.base import SetModule
 from symsets.sets import map_elements
@@ -73,7 +73,7 @@ class Sequential(SetModule, nn.Sequential):
 
     def forward(self, x: Any, *args: Any) -> Any:
         """Apply all modules in turn."""
-        if args and not any(takes_sets(m) and takes_extra(m) for m in self):
+        if args and not any(takes_sets(m) and accepts_args(m) for m in self):
             raise TypeError(f"none of the layers takes further arguments, got {len(args)}")
         are_sets = True
         for place, module, apply in joined(self):
@@ -87,7 +87,7 @@ class Sequential(SetModule, nn.Sequential):
                     f"modules must not take sets after a head that returns none, "
                     f"got {type(module).__name__} at place {place}"
                 )
-            x = module(x, *args) if args and takes_extra(module) else module(x)
+            x = module(x, *args) if args and accepts_args(module) else module(x)
             are_sets = _returns_sets(module)
         return x
 

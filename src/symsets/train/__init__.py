@@ -22,8 +22,8 @@ each of them and a network; here, which of eight points is nearest to the mean o
     True
 
 Several networks and seeds train as one computation; anything with the methods of
-:class:`~symsets.data.Supply` takes the place of :class:`~symsets.data.LabelledSets` and may make
-fresh sets in every step. ``examples/train_your_own.py`` has more to read.
+:class:`~symsets.data.SetDataset` takes the place of :class:`~symsets.data.LabelledSets` and may
+make fresh sets in every step. ``examples/train_your_own.py`` has more to read.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     module = _MODULES.get(name, "metrics")
     if module == "fitting":
-        from symsets.extras import require
+        from symsets._extras import require
 
         require("lightning", "experiments")
     return getattr(import_module(f"{__name__}.{module}"), name)

@@ -11,7 +11,7 @@ import lightning as L
 import torch
 from lightning.pytorch.plugins.io import CheckpointIO
 
-from symsets.train.files import written_whole
+from symsets.train.files import atomic_write
 
 __all__ = ["AtomicIO", "Checkpoint"]
 
@@ -49,7 +49,7 @@ class AtomicIO(CheckpointIO):
         """Write a file."""
         content = io.BytesIO()
         torch.save(checkpoint, content)
-        with written_whole(Path(path)) as part:
+        with atomic_write(Path(path)) as part:
             part.write_bytes(content.getbuffer())  # a full disk is an OSError, as nowhere in torch
 
     def load_checkpoint(

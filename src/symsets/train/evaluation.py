@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from symsets._checks import check_choice, positive
 from symsets._modes import evaluating
-from symsets.data.labelled import Supply
+from symsets.data.labelled import SetDataset
 from symsets.sets import RaggedSets, Sets
 from symsets.sets.ragged import end_to_end
 from symsets.train.ensemble import Ensemble
@@ -50,7 +50,7 @@ class Evaluation:
 @torch.no_grad()
 def evaluate(
     network: Network,
-    sets: Supply,
+    sets: SetDataset,
     task: Task,
     *,
     precision: str = "float32",
@@ -87,7 +87,7 @@ def check_supply(sets: object, name: str) -> None:
     """Raise one sentence unless ``sets`` are a supply, such as labelled sets, that holds some."""
     if not hasattr(sets, "num_sets"):
         raise TypeError(
-            f"{name} must be a Supply of sets such as LabelledSets(x, y), got {type(sets).__name__}"
+            f"{name} must be a SetDataset such as LabelledSets(x, y), got {type(sets).__name__}"
         )
     if not sets.num_sets:
         raise ValueError(f"{name} must hold at least one set, got none")

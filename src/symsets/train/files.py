@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 from uuid import uuid4
 
 try:
@@ -16,11 +17,11 @@ try:
 except ImportError:  # Windows
     HAS_LOCKS = False
 
-__all__ = ["held", "written_whole"]
+__all__ = ["file_lock", "write_json", "atomic_write"]
 
 
 @contextmanager
-def written_whole(path: Path) -> Iterator[Path]:
+def atomic_write(path: Path) -> Iterator[Path]:
     """Give a place to write to, which becomes ``path`` at the end.
 
     A kill or an error in the middle leaves what was there before.
@@ -28,7 +29,7 @@ def written_whole(path: Path) -> Iterator[Path]:
     Example:
         >>> import tempfile
         >>> path = Path(tempfile.mkdtemp()) / "notes" / "one.txt"
-        >>> with written_whole(path) as part:
+        >>> with atomic_write(path) as part:
         ...     _ = part.write_text("done")
         >>> path.read_text(), [other.name for other in path.parent.iterdir()]
         ('done', ['one.txt'])
@@ -43,8 +44,14 @@ def written_whole(path: Path) -> Iterator[Path]:
         part.unlink(missing_ok=True)
 
 
+def write_json(path: Path, content: Any) -> None:
+    """Write a file whole or not at all: a kill in the middle leaves the old one."""
+    with atomic_write(path) as part:
+        part.write_text(json.dumps(content, indent=1, allow_nan=False) + "\n", encoding="utf-8")
+
+
 @contextmanager
-def held(path: Path, *, wait: bool = True) -> Iterator[bool]:
+def file_lock(path: Path, *, wait: bool = True) -> Iterator[bool]:
     """Hold a file that one process at a time can hold; say whether this one does.
 
     A process that dies lets go of it. Where the system knows no locks, everybody holds it.
@@ -56,7 +63,7 @@ def held(path: Path, *, wait: bool = True) -> Iterator[bool]:
     Example:
         >>> import tempfile
         >>> path = Path(tempfile.mkdtemp()) / "lock"
-        >>> with held(path) as mine, held(path, wait=False) as another:
+        >>> with file_lock(path) as mine, file_lock(path, wait=False) as another:
         ...     mine, another
         (True, False)
     """

@@ -20,7 +20,8 @@ import torch
 from torch import Tensor, nn
 from torch.utils.data import DataLoader
 
-from symsets.data.labelled import Supply
+from symsets._checks import checked_device
+from symsets.data.labelled import SetDataset
 from symsets.sets import RaggedSets
 from symsets.train.checkpoints import AtomicIO, Checkpoint
 from symsets.train.ensemble import Ensemble
@@ -28,7 +29,6 @@ from symsets.train.evaluation import Evaluation, check_supply, evaluate
 from symsets.train.metrics import Task
 from symsets.train.plan import Plan
 from symsets.train.processes import distributed_options
-from symsets.train.records import checked_device
 from symsets.train.scaling import LossScale
 from symsets.train.statistics import refresh_statistics
 from symsets.train.step import CapturedSteps, EagerSteps, autocast, matmul_precision
@@ -75,8 +75,8 @@ class _Fit(L.LightningModule):
         ensemble: Ensemble,
         plan: Plan,
         seeds: Sequence[int],
-        train: Supply,
-        val: Supply,
+        train: SetDataset,
+        val: SetDataset,
         task: Task,
         progress: Progress | None,
     ) -> None:
@@ -274,8 +274,8 @@ def fit(
     networks: Sequence[nn.Module],
     seeds: Sequence[int],
     plan: Plan,
-    train: Supply,
-    val: Supply,
+    train: SetDataset,
+    val: SetDataset,
     task: Task,
     *,
     device: str = "cpu",

@@ -9,8 +9,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from symsets._modes import rounding
-from symsets.data.labelled import Supply
+from symsets._modes import allow_tf32
+from symsets.data.labelled import SetDataset
 from symsets.train.ensemble import Ensemble
 from symsets.train.metrics import Loss
 from symsets.train.scaling import LossScale
@@ -36,7 +36,7 @@ def matmul_precision(precision: str) -> AbstractContextManager[None]:
     scores are exact there. Convolutions, such as the last one of a U-Net, are computed as in tf32.
     """
     tf32 = precision == "tf32"
-    return rounding(products=tf32, convolutions=tf32 or precision in HALVES)
+    return allow_tf32(products=tf32, convolutions=tf32 or precision in HALVES)
 
 
 @contextmanager
@@ -73,7 +73,7 @@ class EagerSteps:
         self,
         ensemble: Ensemble,
         optimiser: torch.optim.Optimizer,
-        data: Supply,
+        data: SetDataset,
         loss: Loss,
         precision: str = "float32",
         *,

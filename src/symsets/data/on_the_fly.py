@@ -1,0 +1,146 @@
+"""Sets that are made on the fly: fresh ones for training, fixed ones for evaluation."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from symsets._modes import allow_tf32
+from symsets.data.labelled import SetDataset
+
+__all__ = ["OnTheFlySets", "random_crops", "random_orders"]
+
+
+class OnTheFlySets(SetDataset):
+    """The base of supplies that make their sets, on the device of what they are made of.
+
+    A subclass says how in :meth:`make`.
+
+    Args:
+        material: Pictures or frames in memory, ``(M, …)``.
+        num_sets: How many sets count as one pass; set ``i`` starts from a piece of material that
+            ``i`` decides.
+        seed: Fixes the sets of :meth:`part`.
+    """
+
+    BLOCK = 64  # sets of :meth:`part` that share a generator
+    dtype = torch.float32
+
+    def __init__(self, material: Tensor, num_sets: int, *, seed: int = 0) -> None:
+        if num_sets < 1:
+            raise ValueError(f"num_sets must be positive, got {num_sets}")
+        self.material = material
+        self._num_sets = num_sets
+        self.seed = seed
+
+    @property
+    def num_sets(self) -> int:
+        """How many sets there are."""
+        return self._num_sets
+
+    @property
+    def device(self) -> torch.device:
+        """Where sets are made."""
+        return self.material.device
+
+    def make(
+        self, which: Tensor, generator: torch.Generator | None, *, augment: bool
+    ) -> tuple[Tensor, Tensor]:
+        """Make the sets ``which (B,)`` and their targets.
+
+        Args:
+            which: Numbers of sets, on the device.
+            generator: Of all that is random; None for the default one.
+            augment: Whether to move pictures at random, as in training.
+        """
+        raise NotImplementedError
+
+    def batch(self, which: Tensor) -> tuple[Tensor, Tensor]:
+        """Return fresh sets and their targets."""
+        with _exactly(self.device):
+            x, y = self.make(which.flatten().to(self.device), None, augment=True)
+        shape = tuple(which.shape)
+        return self._cast(x).unflatten(0, shape), self._cast(y).unflatten(0, shape)
+
+    def part(self, start: int, stop: int) -> tuple[Tensor, Tensor]:
+        """Return the sets from ``start`` to ``stop``, the same in every call on one device."""
+        stop = min(stop, self.num_sets)
+        blocks = [self._block(b) for b in range(start // self.BLOCK, -(-stop // self.BLOCK))]
+        first = start // self.BLOCK * self.BLOCK
+        x, y = (torch.cat(parts)[start - first : stop - first] for parts in zip(*blocks))  # noqa: B905
+        return self._cast(x), self._cast(y)
+
+    def _block(self, number: int) -> tuple[Tensor, Tensor]:
+        first = number * self.BLOCK
+        which = torch.arange(first, min(first + self.BLOCK, self.num_sets), device=self.device)
+        generator = torch.Generator(self.device).manual_seed(1_000_003 * self.seed + number)
+        with _exactly(self.device):
+            return self.make(which, generator, augment=False)
+
+    def first(self, num: int) -> Any:
+        """Return a supply of so many sets, made of the first pieces of material alone."""
+        if not 0 < num <= self.num_sets:
+            raise ValueError(f"num must be in 1..{self.num_sets}, got {num}")
+        fewer = copy.copy(self)
+        fewer._num_sets = num
+        return fewer
+
+    def _cast(self, x: Tensor) -> Tensor:
+        return x.to(self.dtype) if x.is_floating_point() else x
+
+    def to(self, device: torch.device | str, dtype: torch.dtype | None = None) -> Any:
+        """Move the material; sets come in the given type from now on."""
+        moved = copy.copy(self)
+        moved.material = self.material.to(device)
+        moved.dtype = dtype or self.dtype
+        return moved
+
+
+@contextmanager
+def _exactly(device: torch.device) -> Iterator[None]:
+    """Compute in the precision of the numbers, whatever the training around it may round."""
+    with allow_tf32(products=False), torch.autocast(device.type, enabled=False):
+        yield
+
+
+def random_orders(
+    num_sets: int, num_elements: int, like: Tensor, generator: torch.Generator | None
+) -> Tensor:
+    """Return a random order ``(B, N)`` of the elements of each set, on the device of ``like``."""
+    keys = torch.rand((num_sets, num_elements), device=like.device, generator=generator)
+    return keys.argsort(1)
+
+
+def random_crops(
+    num: int,
+    full: int,
+    size: int,
+    device: torch.device,
+    generator: torch.Generator | None,
+    *,
+    random: bool,
+) -> tuple[Tensor, Tensor]:
+    """Return which rows and which columns ``(B, size)`` of pictures to keep.
+
+    Args:
+        num: How many pictures.
+        full: Height and width of a picture.
+        size: Height and width of a crop.
+        device: Of the result.
+        generator: Of the places.
+        random: Whether the places are random; otherwise crops are in the middle.
+    """
+    room = full - size
+    if room < 0:
+        raise ValueError(f"size must be at most {full}, that of the pictures, got {size}")
+    if random:
+        corner = torch.randint(room + 1, (2, num, 1), device=device, generator=generator)
+    else:
+        corner = torch.full((2, num, 1), room // 2, device=device)
+    rows, columns = corner + torch.arange(size, device=device)
+    return rows, columns

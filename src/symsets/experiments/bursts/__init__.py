@@ -1,0 +1,1 @@
+"""One sharp picture from five shaken, noisy shots."""

@@ -1,0 +1,1 @@
+"""Which of six grey pictures belong together, and in which colours?"""

@@ -1,0 +1,1 @@
+"""Which of eight shuffled frames of a video came first?"""

@@ -1,0 +1,90 @@
+"""Sets for finding the first frame: frames of a clip, shuffled."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from symsets.data.augment import Augment
+from symsets.data.clips import Clips
+from symsets.data.on_the_fly import OnTheFlySets, random_orders
+
+__all__ = ["FrameSets"]
+
+MEAN, SPREAD = 0.5, 0.25  # of the values that networks see
+
+
+class FrameSets(OnTheFlySets):
+    """Shuffled frames of a clip; the target is the earliest.
+
+    Set ``i`` comes from clip ``i`` modulo their number and starts at a random frame. In training
+    all frames of a set move alike (crop, mirror). Clips that are too short are left out.
+
+    Args:
+        clips: Where frames come from.
+        num_sets: Sets of one pass.
+        num_elements: Frames in a set.
+        spacing: From one frame of a set to the next, in frames of the clip.
+        size: Height and width of a crop.
+        seed: Fixes the sets for evaluation.
+
+    Shape:
+        - sets: ``(B, N, 3, size, size)``.
+        - targets: ``(B,)``.
+    """
+
+    def __init__(
+        self,
+        clips: Clips,
+        num_sets: int,
+        *,
+        num_elements: int = 8,
+        spacing: int = 1,
+        size: int = 64,
+        seed: int = 0,
+    ) -> None:
+        super().__init__(clips.frames, num_sets, seed=seed)
+        if spacing < 1:
+            raise ValueError(f"spacing must be at least 1, got {spacing}")
+        span = (num_elements - 1) * spacing + 1
+        usable = clips.lengths >= span
+        if not usable.any():
+            raise ValueError(
+                f"clips must have {span} frames for sets of {num_elements} at a spacing of "
+                f"{spacing}, the longest has {int(clips.lengths.max())}"
+            )
+        device = clips.frames.device
+        self.starts = clips.starts[usable].to(device)
+        self.room = (clips.lengths[usable] - span + 1).to(device)  # first frames that fit
+        self.names = [name for name, fits in zip(clips.names, usable, strict=True) if fits]
+        self.num_elements = num_elements
+        self.spacing = spacing
+        self.augment = Augment(size)
+
+    def source_of(self, which: int) -> str:
+        """Return where the clip of a set comes from: what its name has before a slash, if any."""
+        folder, slash, _ = self.names[which % len(self.names)].partition("/")
+        return folder if slash else ""
+
+    def make(
+        self, which: Tensor, generator: torch.Generator | None, *, augment: bool
+    ) -> tuple[Tensor, Tensor]:
+        """Make the sets ``which (B,)`` and their targets."""
+        clip = which % min(len(self.starts), self.num_sets)
+        uniform = torch.rand(which.shape, device=self.device, generator=generator)
+        first = self.starts[clip] + (uniform * self.room[clip]).long()
+        order = random_orders(len(which), self.num_elements, first, generator)
+        frames = self.material[first[:, None] + self.spacing * order]  # (B, N, 3, S, S)
+        if augment:
+            frames = self.augment(frames, generator=generator)
+        else:
+            frames = self.augment.centre(frames)
+        return (frames / 255 - MEAN) / SPREAD, order.argmin(1)
+
+    def to(self, device: torch.device | str, dtype: torch.dtype | None = None) -> Any:
+        """Move the frames; sets come in the given type from now on."""
+        moved = super().to(device, dtype)
+        moved.starts, moved.room = self.starts.to(device), self.room.to(device)
+        return moved

@@ -1,0 +1,1 @@
+"""What early aggregation sees and late aggregation cannot."""

@@ -1,0 +1,1 @@
+"""Which of twenty degraded copies is closest to the photograph?"""

@@ -1,0 +1,192 @@
+"""Examples that a person can judge: the first test sets, and what every model made of them."""
+
+from __future__ import annotations
+
+import json
+import zipfile
+import zlib
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from symsets.experiments.frames import sets as frames
+from symsets.experiments.quality import sets as quality
+from symsets.experiments.report._answers import draw_bursts, draw_colors
+from symsets.experiments.report._choices import draw_choices
+from symsets.experiments.report._drawing import Picture, style
+from symsets.experiments.report._sheets import Answer, Sets
+from symsets.experiments.report.load_records import Comparison, belongs
+from symsets.experiments.report.models import BASELINES
+from symsets.experiments.report.shapes import draw_shapes
+from symsets.experiments.report.views import draw_views
+
+__all__ = ["examples", "read_examples"]
+
+
+@dataclass(frozen=True)
+class _Kind:
+    """How the sets of an experiment were kept, and how they are shown.
+
+    Attributes:
+        draw: Makes the picture.
+        scale: Pixel = scale times value plus offset: screens show [0, 1], which answers may leave.
+        offset: See there.
+        num_axes: Of the sets.
+        kept: The names of arrays with an entry for each set: the sets, the targets, and more.
+        shared: Names of arrays that all sets share, where they have been kept.
+        most: How many sets are shown.
+    """
+
+    draw: Callable[[Sets], Picture]
+    scale: float = 1.0
+    offset: float = 0.0
+    num_axes: int = 5
+    kept: tuple[str, ...] = ("x", "target")
+    shared: tuple[str, ...] = ()
+    most: int = 4
+
+
+_BEST = "the copy that is closest to the clean photograph"
+KINDS = {
+    "quality": _Kind(partial(draw_choices, goal=_BEST), quality.SPREAD, quality.MEAN),
+    "frames": _Kind(partial(draw_choices, goal="the earliest frame"), frames.SPREAD, frames.MEAN),
+    "colors": _Kind(draw_colors),
+    "bursts": _Kind(draw_bursts, 0.5, 0.5),
+    "shapes": _Kind(draw_shapes, num_axes=4, shared=("faces",)),
+    "views": _Kind(draw_views, kept=("x", "maps", "points"), most=2),
+}
+
+
+@dataclass(frozen=True)
+class _Run:
+    """A run that may have left answers."""
+
+    folder: Path
+    config: dict[str, Any]
+
+    @property
+    def sets(self) -> Path:
+        """Where its study keeps the sets: both are named by the data and the setting."""
+        c = self.config
+        trained = f"{c.get('recipe')}-{c.get('train_size')}-seed{c.get('seed')}"
+        model = str(c.get("model"))
+        name = self.folder.name.removesuffix(f"-{trained}").removesuffix(model).removesuffix("-")
+        return self.folder.parents[1] / "examples" / f"{name or 'sets'}.npz"
+
+
+def examples(comparison: Comparison, directories: Iterable[Path]) -> Picture | None:
+    """Draw the example sets of a comparison; nothing where a study has left none.
+
+    Args:
+        comparison: Of an experiment on sets that can be seen.
+        directories: The folders of the studies.
+    """
+    sets = read_examples(comparison, directories)
+    if sets is None:
+        return None
+    with style():
+        drawn = KINDS[comparison.condition.experiment].draw(sets)
+    size, caption = comparison.largest, f"The first {len(sets.x)} test sets. {drawn.caption}"
+    if size:
+        caption += f" Answers are those of each model's first run with {size:,} training sets."
+    return replace(drawn, name=f"{comparison.condition.slug}-examples", caption=caption)
+
+
+def read_examples(comparison: Comparison, directories: Iterable[Path]) -> Sets | None:
+    """Return the first test sets, images in pixel values, and what models answered.
+
+    Of each model the first initialisation at the largest training size counts. Answers to other
+    sets than the first folder's are left out.
+    """
+    kind = KINDS.get(comparison.condition.experiment)
+    if kind is None or comparison.condition.split != "test":
+        return None
+    x = target = None
+    more: dict[str, Tensor] = {}
+    answers: dict[str, Answer] = {}
+    for run in sorted(_runs(comparison, directories), key=lambda run: run.config["seed"]):
+        model = run.config["model"]
+        found = None if model in answers else _first_sets(run.sets, kind)
+        if found is None:
+            continue
+        if x is None or target is None:
+            x, target, more = found
+        elif not (torch.equal(found[0], x) and torch.equal(found[1], target)):
+            continue
+        output = _output(run.folder, x, target)
+        if output is not None:
+            answers[model] = Answer(output, run.config["seed"])
+    if x is None or target is None or not answers:
+        return None
+
+    def seen(value: Tensor) -> Tensor:
+        return kind.scale * value + kind.offset
+
+    if target.is_floating_point():
+        target = seen(target)
+        answers = {m: replace(a, output=seen(a.output)) for m, a in answers.items()}
+    in_order = {model: answers[model] for model in comparison.models if model in answers}
+    return Sets(seen(x), target, in_order, more)
+
+
+def _first_sets(path: Path, kind: _Kind) -> tuple[Tensor, Tensor, dict[str, Tensor]] | None:
+    """Return the sets of a file, their targets and what else belongs to them, if all is there."""
+    found = _arrays(path, *kind.kept)
+    if found is None or found[0].ndim != kind.num_axes:
+        return None
+    x, target, *others = (array[: kind.most] for array in found)
+    more = dict(zip(kind.kept[2:], others, strict=True))
+    for name in kind.shared:
+        if shared := _arrays(path, name):
+            more[name] = shared[0]
+    return x, target, more
+
+
+def _runs(comparison: Comparison, directories: Iterable[Path]) -> Iterator[_Run]:
+    """Find the runs of all models at the largest size, and those of baselines."""
+    for directory in directories:
+        for path in sorted((directory / "runs").glob("*/config.json")):
+            try:
+                config = json.loads(path.read_text(encoding="utf-8"))
+            except (OSError, ValueError):
+                continue
+            if not isinstance(config, dict) or config.get("model") not in comparison.models:
+                continue
+            size = 0 if config["model"] in BASELINES else comparison.largest
+            wanted = config.get("train_size") == size and isinstance(config.get("seed"), int)
+            if wanted and belongs(config, comparison.condition):
+                yield _Run(path.parent, config)
+
+
+def _output(folder: Path, x: Tensor, target: Tensor) -> Tensor | None:
+    """Return what a run made of the sets; nothing if that was not kept, or is of other sets."""
+    if target.is_floating_point():
+        found = _arrays(folder / "examples.npz", "output")
+        output = found[0][: len(x)] if found else None
+        fits = output is not None and output.shape == target.shape
+    else:
+        found = _arrays(folder / "predictions.npz", "output", "target")
+        output = found[0][: len(x)] if found else None
+        fits = (
+            found is not None
+            and output is not None
+            and output.shape == x.shape[:2]
+            and torch.equal(found[1][: len(x)], target)
+        )
+    return output if output is not None and fits and output.isfinite().all() else None
+
+
+def _arrays(path: Path, *names: str) -> list[Tensor] | None:
+    """Read some arrays of a file, floats in single precision; nothing if it cannot be read."""
+    try:
+        with path.open("rb") as file, np.load(file) as content:
+            found = [torch.from_numpy(content[name]) for name in names]
+    except (OSError, ValueError, KeyError, TypeError, EOFError, zipfile.BadZipFile, zlib.error):
+        return None
+    return [a.float() if a.is_floating_point() else a for a in found]

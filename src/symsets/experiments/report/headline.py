@@ -1,0 +1,96 @@
+"""The result of a comparison in one sentence."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from symsets.experiments.report.load_records import Comparison, Score
+from symsets.experiments.report.metrics import Metric
+from symsets.experiments.report.models import BASELINES, SIAMESE, style_of
+
+__all__ = ["headline"]
+
+SMOKE = " The preset smoke only shows that everything runs."
+
+Ranking = Sequence[tuple[str, Score]]
+
+
+def headline(comparison: Comparison) -> str:
+    """Say which model is best at the largest size, and by how much over the best Siamese one.
+
+    Nothing is said about a metric of which nobody knows which way is better.
+    """
+    m = comparison.metrics[0]
+    ranking = _ranking(comparison, m)
+    if not ranking or m.better is None:
+        return ""
+    first = ranking[0][1]
+    leaders = [(model, s) for model, s in ranking if m.same(s.mean, first.mean)]
+    rest = ranking[len(leaders) :]
+    value = m.with_unit(first.mean, first.std if len(leaders) == 1 else None)
+    alone = len(ranking) == 1
+    if len(leaders) == 1:
+        value += _once(first, ranking, " (one run)")
+    name = style_of(ranking[0][0]).label if alone else _who(leaders, everyone=not rest)
+    who = f"{name}: {m.title} {value}{_where(comparison)}"
+    caution = SMOKE if comparison.condition.preset == "smoke" else ""
+    return f"{who}{_lead(leaders, rest, m)}.{_beaten(comparison, first, m)}{caution}"
+
+
+def _ranking(comparison: Comparison, m: Metric) -> list[tuple[str, Score]]:
+    scores = ((model, comparison.score(model, metric=m.name)) for model in comparison.models)
+    known = [(model, s) for model, s in scores if s and s.values and model not in BASELINES]
+    return sorted(known, key=lambda pair: pair[1].mean, reverse=m.better != "lower")
+
+
+def _who(leaders: Ranking, *, everyone: bool) -> str:
+    names = [style_of(model).label for model, _ in leaders]
+    if len(names) == 1:
+        return f"{names[0]} is the best network"
+    return f"{', '.join(names[:-1])} and {names[-1]} are {'equal' if everyone else 'best'}"
+
+
+def _lead(leaders: Ranking, rest: Ranking, m: Metric) -> str:
+    """Compare with the best of the other kind; with the next best if the leaders are of both."""
+    siamese = {model in SIAMESE for model, _ in leaders}
+    late = next((pair for pair in rest if pair[0] in SIAMESE), None)
+    early = next((pair for pair in rest if pair[0] not in SIAMESE), None)
+    if siamese == {True}:
+        return _gap(leaders, early, m, "the best network that is not Siamese")
+    if siamese == {False} and late is not None:
+        return _gap(leaders, late, m, "the best Siamese variant")
+    return _gap(leaders, rest[0] if rest else None, m, "the next best")
+
+
+def _once(score: Score, others: Ranking, words: str) -> str:
+    """Return the words for a single run beside others that are means of several."""
+    return words if score.count == 1 and any(s.count > 1 for _, s in others) else ""
+
+
+def _gap(leaders: Ranking, other: tuple[str, Score] | None, m: Metric, role: str) -> str:
+    if other is None:
+        return ""
+    (model, theirs), score = other, leaders[0][1]
+    gain = m.gain(score.mean, theirs.mean)
+    noise = 2 * math.hypot(score.error, theirs.error)
+    doubt = "" if gain >= noise else ", a difference within the noise"
+    once = _once(theirs, leaders, ", one run")
+    against = f"{role} ({style_of(model).label}, {m.with_unit(theirs.mean, theirs.std)}{once})"
+    return f", {m.show_gap(gain)} better than {against}{doubt}"
+
+
+def _beaten(comparison: Comparison, best: Score, m: Metric) -> str:
+    """Say so if something that learns nothing is better than all networks."""
+    found = ((model, comparison.score(model, metric=m.name)) for model in BASELINES)
+    known = [(model, s) for model, s in found if s and s.values]
+    better = [(model, s) for model, s in known if m.gain(s.mean, best.mean) > 0]
+    if not better:
+        return ""
+    model, score = max(better, key=lambda pair: m.gain(pair[1].mean, best.mean))
+    return f" No network is better than the {style_of(model).label} ({m.with_unit(score.mean)})."
+
+
+def _where(comparison: Comparison) -> str:
+    size = comparison.largest
+    return f" with {size:,} training sets" if size else ""

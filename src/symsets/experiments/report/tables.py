@@ -1,0 +1,278 @@
+"""Tables of results, as one object that the terminal, Markdown and HTML all show."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from symsets.experiments.report.load_records import Comparison, Condition, Numbers, Score
+from symsets.experiments.report.metrics import Metric, metric
+from symsets.experiments.report.models import BASELINES, rank, style_of
+from symsets.experiments.report.published import (
+    MEAN_SHAPE_BY_SKIP,
+    METRICS,
+    PUBLISHED_DATA,
+    chance,
+    claims,
+    published,
+    published_models,
+    published_settings,
+)
+
+__all__ = [
+    "Cell",
+    "Table",
+    "duration",
+    "parts_table",
+    "results_table",
+    "search_table",
+    "skip_table",
+]
+
+NOTHING = "–"
+
+
+@dataclass(frozen=True)
+class Cell:
+    """What stands in one place of a table.
+
+    Attributes:
+        text: What it says.
+        best: Whether it is the best of its column.
+        note: A remark in smaller letters, such as runs that failed.
+    """
+
+    text: str
+    best: bool = False
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table whose first column names its rows and whose other columns hold numbers."""
+
+    title: str
+    caption: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[Cell, ...], ...]
+
+
+def results_table(comparison: Comparison) -> Table:
+    """Return every model's mean ± std over initialisations beside the published number."""
+    condition = comparison.condition
+    theirs = published_models(condition.experiment, condition.setting)
+    # A published baseline gives our numbers a meaning, even if we did not compute it.
+    models = sorted({*comparison.models, *(m for m in theirs if m in BASELINES)}, key=rank)
+    columns: list[tuple[str, list[Cell]]] = [("model", [Cell(style_of(m).label) for m in models])]
+    for size in comparison.sizes:
+        for m in comparison.metrics:
+            columns.append((_head(size, m, comparison), _scores(comparison, models, size, m)))
+            if (size, m.name) == (comparison.largest, METRICS.get(condition.experiment)):
+                name = "published" if _same_data(condition) else "published, other data"
+                columns.append((name, [_published(condition, model) for model in models]))
+    columns += [
+        ("runs", [Cell(_runs(comparison, model)) for model in models]),
+        ("parameters", [Cell(_parameters(comparison.score(model))) for model in models]),
+        ("time per run", [Cell(_time(comparison.score(model))) for model in models]),
+    ]
+    said = [(k, cells) for k, cells in columns if any(cell.text != NOTHING for cell in cells)]
+    return Table(
+        title=condition.name,
+        caption=_caption(comparison),
+        columns=tuple(name for name, _ in said),
+        rows=tuple(zip(*(cells for _, cells in said), strict=True)),
+    )
+
+
+def parts_table(comparison: Comparison) -> Table | None:
+    """Return the first metric of every model on each part of the data, if there are parts."""
+    parts, m = comparison.by_part, comparison.metrics[0]
+    if not parts:
+        return None
+    models = [x for x in comparison.models if any(x in scores for scores in parts.values())]
+    columns = []
+    for scores in parts.values():
+        best = _best([score.mean for score in scores.values() if score.values], m)
+        columns.append([_score_cell(scores.get(model), m, best) for model in models])
+    return Table(
+        title=f"{comparison.condition.name} by source",
+        caption=f"{m.header[:1].upper()}{m.header[1:]}; on the test sets of each source"
+        f"{', as many as in brackets' if any(map(_count, parts.values())) else ''}; "
+        f"mean ± standard deviation over initialisations{'; bold: best' if m.better else ''}; "
+        f"data: {comparison.condition.data}.",
+        columns=("model", *(f"{part}{_count(scores)}" for part, scores in parts.items())),
+        rows=tuple(zip([Cell(style_of(model).label) for model in models], *columns, strict=True)),
+    )
+
+
+def _count(scores: dict[str, Score]) -> str:
+    """Return the number of test sets in brackets, where the records that have one agree."""
+    counts = {score.test_sets for score in scores.values() if score.test_sets}
+    return f" ({counts.pop():,})" if len(counts) == 1 else ""
+
+
+def _same_data(condition: Condition) -> bool:
+    """Tell whether we used the data of the paper."""
+    return condition.data.startswith(PUBLISHED_DATA.get(condition.experiment, ()))
+
+
+def search_table(name: str, search: Numbers, by: str = "accuracy") -> Table:
+    """Return the validation metric of each model at each learning rate that was tried."""
+    rates = sorted({rate for tried in search.values() for rate in tried}, key=float, reverse=True)
+    m = metric(by)
+    choose = min if m.better == "lower" else max
+    rows = []
+    for model in sorted(search, key=rank):
+        tried = {r: v for r, v in search[model].items() if math.isfinite(v)}
+        best = choose(tried, key=lambda r: tried[r]) if tried else None
+        cells = [
+            Cell(m.show(tried[r]), r == best)
+            if r in tried
+            else Cell("failed" if r in search[model] else NOTHING)
+            for r in rates
+        ]
+        rows.append((Cell(style_of(model).label), *cells))
+    return Table(
+        title=f"Learning-rate search ({name})",
+        caption=f"On validation: {m.header}; bold: the rate that was chosen by it.",
+        columns=("model", *rates),
+        rows=tuple(rows),
+    )
+
+
+def skip_table(data: str, found: Numbers) -> Table:
+    """Return how often the mean shape is the central one, by the distance between frames."""
+    m = metric("accuracy")
+    printed = {str(skip): value for skip, value in MEAN_SHAPE_BY_SKIP.items()}
+    lines = {**found, "published (D-FAUST), validation": printed}
+    skips = sorted({skip for line in lines.values() for skip in line}, key=int)
+    return Table(
+        title=f"Mean shape by skip ({data})",
+        caption=f"Choosing the shape nearest to the mean of its set: {m.header}. The skip is the "
+        "distance between frames of a set, in frames of the motion.",
+        columns=("skip", *skips),
+        rows=tuple(
+            (Cell(name), *(Cell(m.show(line[s]) if s in line else NOTHING) for s in skips))
+            for name, line in lines.items()
+        ),
+    )
+
+
+def duration(seconds: float) -> str:
+    """Return a time in the unit that people would use.
+
+    Example:
+        >>> duration(0.42), duration(42), duration(200), duration(5400)
+        ('0.42 s', '42 s', '3.3 min', '1.5 h')
+    """
+    if seconds < 120:
+        return f"{seconds:.{2 if seconds < 1 else 1 if seconds < 10 else 0}f} s"
+    return f"{seconds / 60:.1f} min" if seconds < 3600 else f"{seconds / 3600:.1f} h"
+
+
+def _head(size: int, m: Metric, comparison: Comparison) -> str:
+    """Name a column by what is not the same for all of them."""
+    if len(comparison.sizes) == 1:
+        return m.header
+    sets = f"{size:,} sets"
+    return sets if len(comparison.metrics) == 1 else f"{sets}: {m.header}"
+
+
+def _caption(comparison: Comparison) -> str:
+    c, sizes, metrics = comparison.condition, comparison.sizes, comparison.metrics
+    parts = [
+        metrics[0].header if len(metrics) == 1 else "",
+        f"{c.split} split{_test_sets(comparison)}",
+        "mean ± standard deviation over initialisations",
+        "bold: best" if any(m.better for m in metrics) else "",
+        _chance(comparison),
+        f"data: {c.data or 'not named'}",
+        f"recipe: {c.recipe}",
+        f"preset: {c.preset}" if c.preset else "",
+        f"{sizes[0]:,} training sets" if len(sizes) == 1 and sizes[0] else "",
+    ]
+    text = "; ".join(part for part in parts if part)
+    text = f"{text[0].upper()}{text[1:]}."
+    if c.experiment in METRICS and not published_models(c.experiment, c.setting):
+        others = published_settings(c.experiment)
+        this = f"this, only for {', '.join(others)}" if others else "this"
+        text += f" The paper prints no numbers for {this}"
+        text += ", but makes claims." if claims(c.experiment) else "."
+    return text
+
+
+def _test_sets(comparison: Comparison) -> str:
+    """Say how many test sets there were, where all records agree on it."""
+    first = comparison.metrics[0].name
+    counts = {s.test_sets for (_, name, _), s in comparison.scores.items() if name == first}
+    return f" ({num:,} sets)" if len(counts) == 1 and (num := counts.pop()) else ""
+
+
+def _chance(comparison: Comparison) -> str:
+    """Say what a guess is worth, where no row of the table does."""
+    c = comparison.condition
+    level = chance(c.experiment, c.setting)
+    measured = [m for m in comparison.metrics if m.name == "accuracy"]
+    if level is None or not measured or published(c.experiment, c.setting, "random") is not None:
+        return ""
+    return f"chance: {level * measured[0].scale:.1f} %"
+
+
+def _scores(comparison: Comparison, models: list[str], size: int, m: Metric) -> list[Cell]:
+    scores = [comparison.score(model, metric=m.name, size=size) for model in models]
+    best = _best([s.mean for s in scores if s is not None and s.values], m)
+    runs = [comparison.score(model, size=size) for model in models]  # by the first metric
+    return [
+        _score_cell(score, m, best, num_runs=every.count if every else 0)
+        for score, every in zip(scores, runs, strict=True)
+    ]
+
+
+def _best(means: list[float], m: Metric) -> float | None:
+    """Return the best of some means; None where nobody knows, or where all are equal."""
+    if not means or m.better is None:
+        return None
+    low, high = min(means), max(means)
+    if len(means) > 1 and m.same(low, high):
+        return None
+    return low if m.better == "lower" else high
+
+
+def _score_cell(score: Score | None, m: Metric, best: float | None, *, num_runs: int = 0) -> Cell:
+    if score is None:
+        return Cell(NOTHING)
+    if not score.values:
+        return Cell("failed", note=f"{score.failed} of {score.count}")
+    note = f"{score.failed} failed" if score.failed else ""
+    if score.count < num_runs:
+        note = ", ".join(filter(None, (f"{score.count} of {num_runs} runs", note)))
+    is_best = best is not None and m.same(score.mean, best)
+    return Cell(m.show(score.mean, score.std), is_best, note)
+
+
+def _published(condition: Condition, model: str) -> Cell:
+    number = published(condition.experiment, condition.setting, model)
+    return Cell(metric(number.metric).show(number.mean, number.std) if number else NOTHING)
+
+
+def _runs(comparison: Comparison, model: str) -> str:
+    """Return the number of runs per cell: one number if all cells of the row agree."""
+    found = [comparison.score(model, size=size) for size in comparison.sizes]
+    counts = [score.count if score else 0 for score in found]
+    low, high = min(counts), max(counts)
+    if not high:
+        return NOTHING
+    return str(high) if low == high else f"{low}–{high}"
+
+
+def _parameters(score: Score | None) -> str:
+    if score is None or not score.parameters:
+        return NOTHING
+    number = score.parameters
+    if number < 10_000:
+        return f"{number:,}"
+    return f"{number / 1e3:.0f} k" if number < 1_000_000 else f"{number / 1e6:.2f} M"
+
+
+def _time(score: Score | None) -> str:
+    return duration(score.seconds) if score is not None and score.seconds else NOTHING

@@ -1,0 +1,1 @@
+"""Which of seven shuffled frames of a moving human is the middle?"""

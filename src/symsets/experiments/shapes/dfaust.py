@@ -1,0 +1,157 @@
+"""Dynamic FAUST as it is published: registered scans of ten people in motion."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from symsets._extras import require
+from symsets.data.folders import MissingDataError
+from symsets.data.splits import SPLITS, checked_split, shuffled
+from symsets.experiments.shapes.motions import (
+    HeldOut,
+    Motions,
+    check_faces,
+    check_motion,
+    farthest_points,
+    no_motions,
+)
+
+__all__ = ["DFAUST_NEEDS", "HELD_OUT", "DynamicFaust", "has_dfaust"]
+
+FILES = ("registrations_m.hdf5", "registrations_f.hdf5")
+DFAUST_NEEDS = (
+    "Dynamic FAUST needs registrations_m.hdf5 and registrations_f.hdf5; get them from "
+    "dfaust.is.tue.mpg.de (free for research, after registration)"
+)
+# The paper names no subjects and no activities. A man and a woman each for validation and test.
+HELD_OUT = HeldOut(
+    val_subjects=frozenset({"50009", "50022"}),
+    test_subjects=frozenset({"50026", "50025"}),
+    test_activities=frozenset({"jumping_jacks", "punching", "shake_hips", "one_leg_jump"}),
+)
+
+
+class DynamicFaust:
+    """The sequences of Dynamic FAUST, 6,890 vertices at 60 frames in a second.
+
+    Each file has a dataset ``(V, 3, T)`` for every sequence, named by subject and activity
+    (``50002_chicken_wings``), and the triangles as ``faces``. Sequences are read when a split is
+    asked for. The split is hard, see
+    :class:`~symsets.experiments.shapes.motions.HeldOut`; who and what is held
+    out is our choice, since the paper does not say.
+
+    Args:
+        root: The folder with ``registrations_m.hdf5`` and ``registrations_f.hdf5``, or one of
+            them.
+        num_vertices: Take this many vertices, far apart, as points without faces; all if left out.
+        centre: Move the mean of the vertices of every frame to the origin. The path of a body
+            may give the order of its frames away; as published, it is left in.
+        held_out: Which subjects and activities to keep away from training.
+
+    Example:
+        >>> DynamicFaust("no such folder")
+        Traceback (most recent call last):
+        symsets.data.folders.MissingDataError: no such folder: Dynamic FAUST needs ...
+    """
+
+    name = "Dynamic FAUST"
+    fps = 60.0
+    skip = 5
+
+    def __init__(
+        self,
+        root: str | os.PathLike[str],
+        *,
+        num_vertices: int | None = None,
+        centre: bool = False,
+        held_out: HeldOut = HELD_OUT,
+    ) -> None:
+        self.root, self.num_vertices, self.centre = Path(root), num_vertices, centre
+        self.paths = [self.root / name for name in FILES if (self.root / name).is_file()]
+        if not self.paths:
+            raise MissingDataError(f"{self.root}: {DFAUST_NEEDS}")
+        self.faces: Tensor | None = None
+        self._template: Tensor | None = None
+        self.files: dict[str, list[str]] = {split: [] for split in SPLITS}
+        self._path_of: dict[str, Path] = {}
+        for path in self.paths:
+            with _opened(path) as content:
+                self._list(path, content, held_out)
+
+    def _list(self, path: Path, content: Any, held_out: HeldOut) -> None:
+        """Take note of the faces and of the split of every sequence."""
+        names = sorted(name for name in content if name != "faces")
+        if "faces" not in content or not names:
+            raise ValueError(f"{path} must hold 'faces' and a dataset for every sequence")
+        kind = content["faces"].dtype
+        if kind.kind not in "iu":
+            raise ValueError(f"faces of {path} must be integers, got {kind}")
+        faces = torch.from_numpy(content["faces"][()].astype("int64"))
+        if self.faces is not None and not torch.equal(faces, self.faces):
+            raise ValueError(f"faces of {path} must be those of {self.paths[0]}")
+        for name in names:
+            shape: tuple[int, ...] = getattr(content[name], "shape", ())  # a group has none
+            if len(shape) != 3 or shape[1] != 3:
+                raise ValueError(
+                    f"sequence {name!r} of {path} must be (vertices, 3, frames), got shape {shape}"
+                )
+            split = held_out.split(*_words(name))
+            if split is not None:
+                self.files[split].append(name)
+                self._path_of[name] = path
+        check_faces(names[0], faces, content[names[0]].shape[0])
+        self.faces = faces
+        if self._template is None:
+            self._template = torch.from_numpy(content[names[0]][:, :, 0].T.astype("float32"))
+
+    def motions(
+        self, split: str, num: int | None = None, device: torch.device | str = "cpu"
+    ) -> Motions:
+        """Return the first ``num`` sequences of a split in a random but fixed order, or all."""
+        names = shuffled(self.files[checked_split(split)])[:num]
+        if not names:
+            counts = {each: len(self.files[each]) for each in SPLITS}
+            raise no_motions(self.root, split, counts)
+        assert self._template is not None
+        all_vertices = self._template.shape[1]
+        some = self.num_vertices not in (None, all_vertices)
+        kept = farthest_points(self._template, self.num_vertices) if some else None
+        sequences = []
+        for name in names:
+            shapes = self._shapes(name)
+            check_motion(name, shapes, all_vertices)
+            sequences.append((shapes if kept is None else shapes[..., kept]).to(device))
+        who, what = zip(*map(_words, names), strict=True)
+        faces = self.faces if kept is None else None
+        return Motions.join(sequences, names, faces=faces, subjects=who, activities=what)
+
+    def _shapes(self, name: str) -> Tensor:
+        """Read a sequence as ``(L, 3, V)``."""
+        with _opened(self._path_of[name]) as content:
+            given = torch.from_numpy(content[name][()]).float()  # (V, 3, L)
+        shapes = given.permute(2, 1, 0).contiguous()
+        return shapes - shapes.mean(-1, keepdim=True) if self.centre else shapes
+
+
+def has_dfaust(root: Path) -> bool:
+    """Tell whether the files of Dynamic FAUST are there."""
+    return all((root / name).is_file() for name in FILES)
+
+
+def _words(name: str) -> tuple[str, str]:
+    """Return subject and activity of a sequence."""
+    subject, _, activity = name.partition("_")
+    return subject, activity
+
+
+def _opened(path: Path) -> Any:
+    h5py = require("h5py", "meshes")
+    try:
+        return h5py.File(path, "r")
+    except OSError as error:
+        raise ValueError(f"{path} cannot be read as HDF5: {error}") from error

@@ -1,0 +1,267 @@
+"""Many motions in one ``.npz`` file, in one of three forms.
+
+*Skinned*: joint rotations, and bodies that they move. Vertices are relative to the root joint, so
+the path of a body does not give the order of frames away.
+
+============ ==================== =====================================================
+key          type                 content
+============ ==================== =====================================================
+quat         (T, K, 4)            rotations in the world, real part last, any scale
+offsets      int (M + 1,)         where each sequence starts, and the end
+parent       int (J,)             the joint that each joint hangs on, earlier; -1 for none
+driver       int (J,)             which of the K rotations moves each joint (optional)
+heads        (S, J, 3)            where the joints of each subject are at rest
+subject      int (M,)             who moves in each sequence
+rest512      (S, 512, 3)          the vertices of each subject at rest
+weights512   (512, J)             how much each vertex follows each joint
+faces512     int (F, 3)           triangles (optional); there may be other numbers than 512
+split        str or int (M,)      train, val, test or 0, 1, 2
+subject_id   str (S,)             what subjects are called (optional)
+============ ==================== =====================================================
+
+*Baked*: ``verts (T, V, 3)`` (times ``scale``, if there is one), ``offsets``, ``faces`` (optional)
+and ``split`` as above; ``subject (M,)`` numbers or names.
+
+Both may have ``name (M,)``, which are words, ``activity (M,)`` and ``fps ()``.
+
+*Apart*: ``<name>_verts (L, V, 3)`` and ``<name>_faces (F, 3)`` for every sequence. They have no
+splits, so all are for the test, and no common faces unless one is chosen.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from symsets.data._arrays import Content, Kinds, array_names, read_arrays
+from symsets.data.splits import SPLITS, fraction
+from symsets.experiments.shapes.motions import Motions, no_motions
+from symsets.experiments.synthetic.skinning import rotation_from_quaternion, skin
+
+__all__ = ["MotionPack", "motion_pack_form"]
+
+SKINNED = ("quat", "offsets", "parent", "heads", "subject", "split")
+BAKED = ("verts", "offsets", "split")
+FPS = 24.0
+ROW = ("iu", 1, "a row of integers")
+WORDS = ("iuU", 1, "a row of words or integers")
+VERTICES = ("iuf", 3, "numbers with axes for vertices and coordinates")
+FACES = ("iu", 2, "integers (F, 3)")
+COMMON: Kinds = {
+    "offsets": ROW,
+    "split": WORDS,
+    "subject": WORDS,
+    "activity": WORDS,
+    "name": ("U", 1, "a row of words"),
+    "fps": ("iuf", 0, "one number"),
+}
+KINDS: Mapping[str, Kinds] = {  # of the arrays that a form has, by patterns of their names
+    "skinned": {
+        **COMMON,
+        "parent": ROW,
+        "driver": ROW,
+        "subject_id": WORDS,
+        "quat": ("iuf", 3, "numbers (T, K, 4)"),
+        "heads": ("iuf", 3, "numbers (S, J, 3)"),
+        r"rest\d+": VERTICES,
+        r"weights\d+": ("iuf", 2, "numbers (V, J)"),
+        r"faces\d+": FACES,
+    },
+    "baked": {**COMMON, "verts": VERTICES, "faces": FACES},
+    "apart": {"fps": COMMON["fps"], r".+_verts": VERTICES, r".+_faces": FACES},
+}
+
+
+def motion_pack_form(path: Path) -> str | None:
+    """Return ``"skinned"``, ``"baked"``, ``"apart"``, or None if the file is no pack of motions.
+
+    Reads no content.
+
+    Example:
+        >>> motion_pack_form(Path("no such file.npz")) is None
+        True
+    """
+    keys = array_names(path)
+    if keys.issuperset(SKINNED) and _sizes(keys):
+        return "skinned"
+    if keys.issuperset(BAKED):
+        return "baked"
+    return "apart" if any(key.endswith("_verts") for key in keys) else None
+
+
+def _kinds(form: str, keys: set[str]) -> Kinds:
+    """Return what the arrays of these names must be."""
+    known = KINDS[form].items()
+    return {key: kind for pattern, kind in known for key in keys if re.fullmatch(pattern, key)}
+
+
+def _sizes(keys: set[str]) -> list[int]:
+    """Return the numbers of vertices that a skinned pack has bodies of, smallest first."""
+    found = (re.fullmatch(r"rest(\d+)", key) for key in keys)
+    return sorted(int(m[1]) for m in found if m and f"weights{m[1]}" in keys)
+
+
+class MotionPack:
+    """The motions of a packed ``.npz`` file, with the splits that are in it.
+
+    Args:
+        path: The file; its name without ending is what tables call the data.
+        num_vertices: Vertices of a shape. A skinned pack offers some numbers (the smallest, if
+            left out); of given vertices that many are chosen, far apart, as points without faces.
+        only: The one sequence to open, for packs of sequences apart.
+
+    Attributes:
+        name: The name of the file without its ending.
+        fps: Frames in a second.
+        skip: 4: at 24 frames in a second, the mean shape is then about as good as published.
+    """
+
+    skip = 4
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        num_vertices: int | None = None,
+        only: str | None = None,
+    ) -> None:
+        self.path = Path(path)
+        self.name = self.path.stem
+        if not self.path.is_file():
+            raise ValueError(f"{self.path} must be a packed .npz file, found no such file")
+        self.form = motion_pack_form(self.path)
+        if self.form is None:
+            raise ValueError(
+                f"{self.path} must be a pack of motions with the keys {list(SKINNED)} and rest512 "
+                f"and weights512, or {list(BAKED)}, or <name>_verts"
+            )
+        names = array_names(self.path)
+        content = read_arrays(self.path, _kinds(self.form, names), names)
+        self._read(content, num_vertices, only)
+        self.num_vertices = num_vertices
+
+    def _read(self, content: Content, num_vertices: int | None, only: str | None) -> None:
+        keys = set(content)
+        self.fps = float(content["fps"]) if "fps" in keys else FPS
+        if self.form == "apart":
+            self._read_apart(content, only)
+            return
+        self.offsets = content["offsets"].tolist()
+        num = max(0, len(self.offsets) - 1)
+        self.split = _split_words(content["split"])
+        subject = content["subject"] if "subject" in keys else np.zeros(num, int)
+        self.subjects = [str(word) for word in subject.tolist()]
+        self.names = content["name"].tolist() if "name" in keys else [str(i) for i in range(num)]
+        self.activities = content["activity"].tolist() if "activity" in keys else [""] * num
+        if self.form == "skinned":
+            self._read_bodies(content, num_vertices)
+            if "subject_id" in keys:
+                self.subjects = content["subject_id"][subject].tolist()
+            total = len(self.quaternions)
+        else:
+            scale = content["scale"] if "scale" in keys else np.float32(1)
+            self.vertices = torch.from_numpy((content["verts"] * scale).astype(np.float32))
+            self.faces = _faces(content, "faces")
+            total = len(self.vertices)
+        self._check(total)
+
+    def _read_bodies(self, content: Content, num_vertices: int | None) -> None:
+        sizes = _sizes(set(content))
+        size = sizes[0] if num_vertices is None else num_vertices
+        if size not in sizes:
+            raise ValueError(f"num_vertices must be one of {sizes} in {self.path}, got {size}")
+        parents = content["parent"]
+        driver = content["driver"] if "driver" in content else np.arange(len(parents))
+        self.parents, self.driver = parents.tolist(), torch.from_numpy(driver).long()
+        self.quaternions = torch.from_numpy(content["quat"])
+        self.heads = torch.from_numpy(content["heads"]).float()
+        self.rest = torch.from_numpy(content[f"rest{size}"]).float()
+        self.weights = torch.from_numpy(content[f"weights{size}"]).float()
+        self.faces = _faces(content, f"faces{size}")
+        self.body = content["subject"].tolist()
+        num_bodies, J = self.rest.shape[0], len(self.parents)
+        sound = (
+            all(parent < joint for joint, parent in enumerate(self.parents))
+            and self.driver.shape == (J,)
+            and set(self.driver.tolist()) <= set(range(self.quaternions.shape[1]))
+            and self.quaternions.shape[2] == 4
+            and self.heads.shape == (num_bodies, J, 3)
+            and self.rest.shape == (num_bodies, size, 3)
+            and self.weights.shape == (size, J)
+            and set(self.body) <= set(range(num_bodies))
+            and len(content.get("subject_id", self.rest)) == num_bodies
+        )
+        if not sound:
+            raise ValueError(
+                f"{self.path} is inconsistent: quat, parent, driver, heads, subject, subject_id, "
+                f"rest{size} and weights{size} must agree in the numbers of joints and subjects"
+            )
+
+    def _read_apart(self, content: Content, only: str | None) -> None:
+        known = [key.removesuffix("_verts") for key in content if key.endswith("_verts")]
+        if only is not None and only not in known:
+            raise ValueError(f"only must be one of {known} in {self.path}, got {only!r}")
+        self.names = [only] if only else known
+        self.apart = [torch.from_numpy(content[f"{n}_verts"]).float() for n in self.names]
+        faces = [_faces(content, f"{name}_faces") for name in self.names]
+        self.faces = faces[0] if len(faces) == 1 else None
+        self.split = ["test"] * len(self.names)
+        self.subjects, self.activities = self.names, self.names
+
+    def _check(self, total: int) -> None:
+        rising = all(a < b for a, b in pairwise(self.offsets)) and self.offsets[:1] == [0]
+        counts = {len(self.split), len(self.names), len(self.subjects), len(self.activities)}
+        if not rising or self.offsets[-1] != total or counts != {len(self.offsets) - 1}:
+            raise ValueError(
+                f"{self.path} is inconsistent: offsets must rise to the number of frames, {total}, "
+                "and split, name, subject and activity must have one entry for each sequence"
+            )
+
+    def motions(
+        self, split: str, num: int | None = None, device: torch.device | str = "cpu"
+    ) -> Motions:
+        """Return the first ``num`` sequences of a split in a random but fixed order, or all."""
+        which = [i for i, word in enumerate(self.split) if word == split]
+        which = sorted(which, key=lambda i: (fraction(self.names[i]), i))[:num]
+        if not which:
+            raise no_motions(self.path, split, {s: self.split.count(s) for s in SPLITS})
+        found = Motions.join(
+            [self._shapes(i).to(device) for i in which],
+            [self.names[i] for i in which],
+            faces=self.faces,
+            subjects=[self.subjects[i] for i in which],
+            activities=[self.activities[i] for i in which],
+        )
+        return found.thinned(self._shapes(0)[0], self.num_vertices)
+
+    def _shapes(self, i: int) -> Tensor:
+        """Return the shapes ``(L, 3, V)`` of a sequence."""
+        if self.form == "apart":
+            return self.apart[i].mT
+        frames = slice(self.offsets[i], self.offsets[i + 1])
+        if self.form == "baked":
+            return self.vertices[frames].mT
+        rotation = rotation_from_quaternion(self.quaternions[frames].float())[:, self.driver]
+        who = self.body[i]
+        return skin(rotation, self.heads[who], self.parents, self.rest[who], self.weights)
+
+
+def _split_words(split: Any) -> list[str]:
+    """Return the words of splits given as words or numbers."""
+    words = [SPLITS[s] if s in (0, 1, 2) else str(s) for s in split.tolist()]
+    wrong = sorted(set(words) - set(SPLITS))
+    if wrong:
+        raise ValueError(f"split must be one of {list(SPLITS)} or 0, 1, 2, got {wrong[0]!r}")
+    return words
+
+
+def _faces(content: Content, key: str) -> Tensor | None:
+    return torch.from_numpy(content[key]).long() if key in content else None

@@ -1,0 +1,1 @@
+"""Which wave is behind 25 noisy copies of it?"""

@@ -1,0 +1,101 @@
+"""Classification with multiple measurements: which wave is behind 25 noisy copies of it?"""
+
+from __future__ import annotations
+
+from torch import nn
+from torch.nn.functional import cross_entropy
+
+from symsets.data import LabelledSets
+from symsets.experiments.signals.network import MODELS, SignalNetwork, default_widths
+from symsets.experiments.signals.sets import Signals
+from symsets.experiments.study.experiment import Experiment, Preset
+from symsets.train.metrics import ACCURACY, Task
+from symsets.train.plan import Plan, epochs_between_validations
+
+__all__ = ["EXPERIMENT", "PRESETS", "PUBLISHED_MODELS"]
+
+PUBLISHED_MODELS = (
+    "dss-sum",
+    "deepsets",
+    "siamese",
+    "siamese-ds",
+    "mlp",
+    "sridhar",
+    "aittala",
+    "dss-max",
+    "deepsets-max",
+)
+PATIENCE = 20  # epochs; the paper stops early but does not say how
+AVERAGE = 0.98  # of the weights, over about 50 steps
+PRESETS = {
+    "smoke": Preset(
+        models=("dss-sum", "siamese"),
+        train_sizes=(300,),
+        seeds=1,
+        epochs=(2,),
+        width=0.1,
+        test_size=300,
+        duration="a few seconds",
+    ),
+    "quick": Preset(
+        models=("dss-sum", "deepsets", "siamese", "sridhar"),
+        train_sizes=(2000,),
+        seeds=1,
+        epochs=(6,),
+        width=0.2,
+        test_size=1000,
+        duration="about two minutes on two cores",
+    ),
+    "paper": Preset(
+        models=PUBLISHED_MODELS,
+        train_sizes=(30_000, 10_000, 3000, 1000, 300),
+        seeds=5,
+        epochs=(30, 40, 60, 100, 200),
+        published_epochs=200,
+        duration="about an hour on one H200; days on a CPU",
+    ),
+}
+
+
+def make_network(model: str, recipe: str, width: float, setting: str, source: Signals) -> nn.Module:
+    """Return a freshly initialised network."""
+    widths = [max(2, round(width * w)) for w in default_widths(model)]
+    return SignalNetwork(model, recipe=recipe, widths=widths)
+
+
+def make_plan(recipe: str, epochs: int, setting: str) -> Plan:
+    """Return how a recipe trains."""
+    ours = recipe == "ours"
+    return Plan(
+        epochs,
+        schedule="cosine" if ours else "constant",
+        average=AVERAGE if ours else 0.0,
+        patience=1000 if ours else PATIENCE,
+        validate_every=epochs_between_validations(epochs, at_least=20) if ours else 1,
+    )
+
+
+def make_sets(
+    source: Signals, setting: str, split: str, num: int, device: str, seed: int
+) -> LabelledSets:
+    """Make the sets of a split."""
+    return source.make(split, num, device)
+
+
+EXPERIMENT = Experiment(
+    name="signals",
+    network="signals",
+    story=(
+        "Each set holds 25 noisy copies of one periodic signal: a sine, a square or a\n"
+        "sawtooth wave? The noise is three times as strong as the signal, so no copy\n"
+        "tells by itself; a network has to bring the copies together, early."
+    ),
+    models=tuple(MODELS),
+    presets=PRESETS,
+    task=Task(cross_entropy, (ACCURACY,)),
+    make_network=make_network,
+    make_plan=make_plan,
+    open_source=lambda data, seed: Signals(seed=seed),
+    make_sets=make_sets,
+    relative_cost={"mlp": 0.1, "deepsets": 0.2, "deepsets-max": 0.2, "aittala": 1.5},
+)

@@ -1,0 +1,1 @@
+"""What an experiment is, and its runs in one directory."""

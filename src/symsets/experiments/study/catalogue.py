@@ -1,0 +1,327 @@
+"""Which data are there, which are not and how to get them, and one door to all of them."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from symsets.data import published_images, videos
+from symsets.data.clips import VideoSource
+from symsets.data.folders import MissingDataError, checked_folder, files_below
+from symsets.data.images import IMAGE_SUFFIXES, ImageFolder, ImageSource
+from symsets.data.packs import ImagePack, VideoPack, pack_kind
+from symsets.experiments.shapes import dfaust
+from symsets.experiments.shapes.motion_packs import MotionPack, motion_pack_form
+from symsets.experiments.shapes.motions import MotionSource
+from symsets.experiments.synthetic.dead_leaves import DeadLeaves
+from symsets.experiments.synthetic.humans import MovingHumans
+from symsets.experiments.synthetic.moving_things import MovingThings
+from symsets.experiments.synthetic.photos import EmbeddedImages
+from symsets.experiments.views._mesh_files import MESH_SUFFIXES
+from symsets.experiments.views.meshes import MeshFolder
+from symsets.experiments.views.nox import NOX_NEEDS, NoxFolder, has_nox
+from symsets.experiments.views.rendering import GeneratedViews
+from symsets.experiments.views.sets import ViewSource
+
+__all__ = [
+    "DATA_SUFFIXES",
+    "Entry",
+    "available",
+    "data_directories",
+    "image_source",
+    "motion_source",
+    "video_source",
+    "view_source",
+]
+
+VARIABLE = "SYMSETS_DATA"
+DATA_SUFFIXES = IMAGE_SUFFIXES | videos.VIDEO_SUFFIXES | {*MESH_SUFFIXES, ".hdf5"}
+
+
+class _Dataset(NamedTuple):
+    kind: str
+    open: Callable[..., Any]
+    present: Callable[[Path], bool]
+    needs: str
+    folders: tuple[str, ...]  # names that its folder may have in a data directory
+
+
+DATASETS = {
+    "places365": _Dataset(
+        "images",
+        published_images.places365,
+        published_images.has_places365,
+        published_images.PLACES365_NEEDS,
+        ("places365", "Places365", "places365_standard"),
+    ),
+    "imagenet": _Dataset(
+        "images",
+        published_images.imagenet,
+        published_images.has_imagenet,
+        published_images.IMAGENET_NEEDS,
+        ("imagenet", "ImageNet", "ILSVRC2012"),
+    ),
+    "celeba": _Dataset(
+        "images",
+        published_images.celeba,
+        published_images.has_celeba,
+        published_images.CELEBA_NEEDS,
+        ("celeba", "CelebA"),
+    ),
+    "ucf101": _Dataset(
+        "videos", videos.ucf101, videos.has_ucf101, videos.UCF101_NEEDS, ("ucf101", "UCF101")
+    ),
+    "dfaust": _Dataset(
+        "motions",
+        dfaust.DynamicFaust,
+        dfaust.has_dfaust,
+        dfaust.DFAUST_NEEDS,
+        ("dfaust", "DFAUST", "D-FAUST"),
+    ),
+    # The two have one layout, so a folder's name tells which of them it holds.
+    "shapenetcoco": _Dataset(
+        "views",
+        NoxFolder,
+        lambda root: has_nox(root) and "plain" not in root.resolve().name.lower(),
+        NOX_NEEDS,
+        ("shapenetcoco_v1", "shapenetcoco_dataset_v1", "shapenetcoco"),
+    ),
+    "shapenetplain": _Dataset(
+        "views",
+        NoxFolder,
+        lambda root: has_nox(root) and "plain" in root.resolve().name.lower(),
+        NOX_NEEDS,
+        ("shapenetplain_v1", "shapenetplain"),
+    ),
+}
+EMBEDDED = (
+    ("embedded", "images", "crops of the photographs in scikit-image and scikit-learn, and leaves"),
+    ("leaves", "images", "generated pictures of leaves that cover each other"),
+    ("embedded", "videos", "generated clips of things that fall, slow down, spread and fade"),
+    ("embedded", "motions", "generated bodies that walk, run, squat, dance and more"),
+    ("embedded", "views", "generated cars, airplanes and chairs, seen from random sides"),
+)
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A source of data.
+
+    Attributes:
+        name: What to type to use it.
+        kind: ``"images"``, ``"videos"``, ``"motions"`` or ``"views"``.
+        found: Whether it is there.
+        where: The folder or file, if it is one.
+        note: What it is; if it is missing, what was expected where and how to get it.
+    """
+
+    name: str
+    kind: str
+    found: bool
+    where: Path | None
+    note: str
+
+
+def data_directories(directories: Iterable[str | os.PathLike[str]] | None = None) -> list[Path]:
+    """Return where to look: the directories given, or those that SYMSETS_DATA names.
+
+    Those given must be there; SYMSETS_DATA may name some that are not on every machine.
+    """
+    if directories is None:
+        named = filter(None, os.environ.get(VARIABLE, "").split(os.pathsep))
+        return [Path(directory) for directory in named]
+    return [checked_folder(Path(directory)) for directory in directories]
+
+
+def available(directories: Iterable[str | os.PathLike[str]] | None = None) -> list[Entry]:
+    """List every source: what is found where, and how to get what is not.
+
+    Args:
+        directories: Where to look; what the environment variable SYMSETS_DATA names (several
+            with the path separator between them) if left out. A directory that is given and holds
+            none of the datasets may hold files of your own, which are counted.
+
+    Example:
+        >>> [entry.name for entry in available([]) if entry.found]
+        ['embedded', 'leaves', 'embedded', 'embedded', 'embedded']
+    """
+    roots = data_directories(directories)
+    entries = [Entry(name, kind, True, None, note) for name, kind, note in EMBEDDED]
+    for name, dataset in DATASETS.items():
+        where = _locate(dataset, roots)
+        note = "" if where else _missing(name, dataset, roots)
+        entries.append(Entry(name, dataset.kind, where is not None, where, note))
+    entries += _packs(roots)
+    if directories is not None:
+        taken = {place for e in entries if e.where for place in (e.where, e.where.parent)}
+        entries += _own(root for root in roots if root not in taken)
+    return entries
+
+
+def _own(roots: Iterable[Path]) -> Iterator[Entry]:
+    """Give an entry for every kind of files in folders of a user's own."""
+    kinds = {"images": IMAGE_SUFFIXES, "videos": videos.VIDEO_SUFFIXES, "views": MESH_SUFFIXES}
+    for root in roots:
+        found = Counter(Path(name).suffix.lower() for name in files_below(root, DATA_SUFFIXES))
+        for kind, suffixes in kinds.items():
+            if num := sum(found[suffix] for suffix in suffixes):
+                files = f"{num:,} file{'s' if num > 1 else ''} of your own"
+                yield Entry(str(root), kind, True, None, files)
+
+
+def _locate(dataset: _Dataset, roots: Iterable[Path]) -> Path | None:
+    """Return the folder of a dataset: a data directory itself, or one in it."""
+    places = (root / name for root in roots for name in (*dataset.folders, ""))
+    return next((place for place in places if place.is_dir() and dataset.present(place)), None)
+
+
+def _missing(name: str, dataset: _Dataset, roots: list[Path]) -> str:
+    places = ", ".join(str(root / dataset.folders[0]) for root in roots)
+    looked = f"expected in {places}" if roots else f"{VARIABLE} names no directory to look in"
+    return f"{name} is missing ({looked}): {dataset.needs}"
+
+
+def _packs(roots: Iterable[Path]) -> Iterator[Entry]:
+    for root in roots:
+        for path in sorted(root.glob("*.npz")):
+            kind = pack_kind(path) or ("motions" if motion_pack_form(path) else None)
+            if kind is not None:
+                yield Entry(path.stem, kind, True, path, f"a pack of {kind}")
+
+
+def image_source(
+    name: str,
+    *,
+    size: int = 80,
+    seed: int = 0,
+    directories: Iterable[str | os.PathLike[str]] | None = None,
+) -> ImageSource:
+    """Open pictures by name: what :func:`available` lists, a folder, or a packed ``.npz``.
+
+    Args:
+        name: Such as ``embedded``, ``places365``, ``photos/holiday`` or ``photos.npz``.
+        size: Height and width of the pictures.
+        seed: Fixes generated pictures.
+        directories: Where to look; see :func:`available`.
+
+    Example:
+        >>> image_source("leaves", size=16).images("val", 2).shape
+        torch.Size([2, 3, 16, 16])
+    """
+    generated = {
+        "embedded": lambda: EmbeddedImages(size=size, seed=seed),
+        "leaves": lambda: DeadLeaves(size=size, seed=seed),
+    }
+    return _open(name, "images", generated, ImageFolder, ImagePack, directories, size=size)
+
+
+def video_source(
+    name: str,
+    *,
+    size: int = 80,
+    seed: int = 0,
+    directories: Iterable[str | os.PathLike[str]] | None = None,
+) -> VideoSource:
+    """Open clips by name: what :func:`available` lists, a folder, or a packed ``.npz``.
+
+    Args:
+        name: Such as ``embedded``, ``ucf101``, ``videos/holiday`` or ``clips.npz``.
+        size: Height and width of the frames.
+        seed: Fixes generated clips.
+        directories: Where to look; see :func:`available`.
+    """
+    generated = {"embedded": lambda: MovingThings(size=size, seed=seed)}
+    folder, pack = videos.VideoFolder, VideoPack
+    return _open(name, "videos", generated, folder, pack, directories, size=size)
+
+
+def motion_source(
+    name: str,
+    *,
+    num_vertices: int | None = None,
+    seed: int = 0,
+    directories: Iterable[str | os.PathLike[str]] | None = None,
+) -> MotionSource:
+    """Open motions by name: what :func:`available` lists, a Dynamic FAUST folder, or an ``.npz``.
+
+    Args:
+        name: Such as ``embedded``, ``dfaust``, ``data/dfaust`` or ``humans.npz``.
+        num_vertices: Vertices of a shape; see :class:`~symsets.data.MotionPack` and
+            :class:`~symsets.data.DynamicFaust`. Generated bodies have 530.
+        seed: Fixes generated motions.
+        directories: Where to look; see :func:`available`.
+
+    Example:
+        >>> motion_source("embedded").motions("val", 1).shapes.shape
+        torch.Size([72, 3, 530])
+    """
+    generated = {"embedded": lambda: MovingHumans(seed=seed, num_vertices=num_vertices)}
+    folder, pack = dfaust.DynamicFaust, MotionPack
+    return _open(name, "motions", generated, folder, pack, directories, num_vertices=num_vertices)
+
+
+def view_source(
+    name: str,
+    category: str = "cars",
+    *,
+    size: int = 64,
+    seed: int = 0,
+    directories: Iterable[str | os.PathLike[str]] | None = None,
+) -> ViewSource:
+    """Open views by name: what :func:`available` lists, a folder of meshes, or of published views.
+
+    Args:
+        name: Such as ``embedded``, ``shapenetcoco`` or ``my/meshes``.
+        category: ``"cars"``, ``"airplanes"`` or ``"chairs"``; a folder of meshes has none.
+        size: Height and width of the images.
+        seed: Fixes generated objects.
+        directories: Where to look; see :func:`available`.
+
+    Example:
+        >>> view_source("embedded", "chairs", size=16).name
+        'generated chairs'
+    """
+
+    def folder(path: Path, *, category: str, size: int) -> ViewSource:
+        return (
+            NoxFolder(path, category, size=size) if has_nox(path) else MeshFolder(path, size=size)
+        )
+
+    generated = {"embedded": lambda: GeneratedViews(category, size=size, seed=seed)}
+    return _open(name, "views", generated, folder, None, directories, category=category, size=size)
+
+
+def _open(
+    name: str,
+    kind: str,
+    generated: Mapping[str, Callable[[], Any]],
+    folder: Callable[..., Any],
+    pack: Callable[..., Any] | None,
+    directories: Iterable[str | os.PathLike[str]] | None,
+    **options: Any,
+) -> Any:
+    """Try generators, datasets, packs in the data directories, and paths, in this order."""
+    roots = data_directories(directories)
+    if name in generated:
+        return generated[name]()
+    if name in DATASETS and DATASETS[name].kind == kind:
+        where = _locate(DATASETS[name], roots)
+        if where is None:
+            raise MissingDataError(_missing(name, DATASETS[name], roots))
+        return DATASETS[name].open(where, **options)
+    packs: dict[str, Path | None] = {}
+    for entry in _packs(roots):
+        if entry.kind == kind:
+            packs.setdefault(entry.name, entry.where)  # the first directory counts
+    path = packs.get(name) or Path(name)
+    if pack is not None and path.suffix == ".npz":
+        return pack(path, **options)
+    if name and path.is_dir():  # Path("") would be the folder one happens to be in
+        return folder(path, **options)
+    known = [*generated, *(n for n in DATASETS if DATASETS[n].kind == kind), *packs]
+    files = "a folder that exists, an .npz file" if pack else "a folder that exists"
+    raise ValueError(f"data must be {files} or one of {known}, got {name!r}")

@@ -1,0 +1,213 @@
+"""What is measured on the sets of one source, and kept: the part of a study beside training."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from symsets.data.labelled import SetDataset
+from symsets.experiments.study.examples import keep_inputs, keep_outputs
+from symsets.experiments.study.experiment import Experiment, Preset, Settings, Source
+from symsets.experiments.study.records import Record, device_name, write_records
+from symsets.experiments.study.runs import RunDirectory
+from symsets.train.ensemble import Ensemble
+from symsets.train.evaluation import Evaluation, Network, evaluate
+from symsets.train.files import file_lock, write_json
+from symsets.train.processes import is_first
+
+__all__ = ["Evaluator", "all_records", "conditions"]
+
+
+class Evaluator:
+    """The sets of one source, what is measured on them, and where that is written.
+
+    Args:
+        experiment: Which.
+        out: The directory.
+        preset: The sizes and settings.
+        settings: How.
+        source: The data.
+        device: Where to compute.
+        data: What tells runs on these data from others, in the names of directories.
+        name: What tables call the data; the name of the source if left out.
+    """
+
+    def __init__(
+        self,
+        experiment: Experiment,
+        out: Path,
+        preset: Preset,
+        settings: Settings,
+        source: Source,
+        device: str,
+        *,
+        data: str = "",
+        name: str | None = None,
+    ) -> None:
+        self.experiment = experiment
+        self.out = out
+        self.preset = preset
+        self.settings = settings
+        self.source = source
+        self.device = device
+        self.data = data
+        self.name = source.name if name is None else name
+        self._sets: dict[tuple[str, str], SetDataset] = {}
+
+    def _slug(self, *words: str) -> str:
+        """Return the name of a directory."""
+        return "-".join(word for word in (self.data, *words) if word)
+
+    def run(self, setting: str, model: str, train_size: int, seed: int) -> RunDirectory:
+        """Return the directory of one run."""
+        recipe = self.settings.recipe
+        name = self._slug(setting, model, recipe, str(train_size), f"seed{seed}")
+        return RunDirectory(self.out / "runs" / name)
+
+    def sets(self, setting: str, split: str) -> SetDataset:
+        """Return the sets of a split, made once, on the device."""
+        if (setting, split) not in self._sets:
+            size = max(self.preset.train_sizes) if split == "train" else self.preset.test_size
+            seed = 3 * self.settings.data_seed + ("test", "val", "train").index(split)
+            sets = self.experiment.make_sets(self.source, setting, split, size, self.device, seed)
+            double = self.settings.precision == "float64"
+            moved = sets.to(self.device, torch.float64 if double else None)
+            self._sets[setting, split] = moved
+        return self._sets[setting, split]
+
+    def left_out(self) -> list[str]:
+        """Say in a line each which files, and which parts of a split, could not be used so far."""
+        name, skipped = self.source.name, getattr(self.source, "skipped", None)
+        lines = [f"of the files of {name}: {skipped}"] if skipped else []
+        for (_, split), sets in self._sets.items():
+            if note := getattr(sets, "note", ""):
+                lines.append(f"of split {split!r} of {name}: {note}")
+        return list(dict.fromkeys(lines))  # settings may share their sets
+
+    def measure(
+        self, run: RunDirectory, setting: str, network: nn.Module, precision: str, batch_size: int
+    ) -> Evaluation:
+        """Test a network, and keep what it makes of the first test sets."""
+        task, test = self.experiment.task, self.sets(setting, "test")
+        ensemble = Ensemble([network])
+        found = evaluate(ensemble, test, task, precision=precision, batch_size=batch_size)[0]
+        found.values.update(self._by_part(found, test))
+        found.values.update(self._more(network, setting))
+        self._keep_outputs(run, setting, ensemble)
+        return found
+
+    def _by_part(self, found: Evaluation, test: SetDataset) -> dict[str, Tensor]:
+        """Take the first metric apart: ``accuracy/<part>``."""
+        name = self.experiment.task.metric.name
+        parts = self.experiment.parts_of(test)
+        return {f"{name}/{part}": found.values[name][which] for part, which in parts.items()}
+
+    def _more(self, network: nn.Module, setting: str) -> dict[str, Tensor]:
+        """Measure what only this experiment asks for."""
+        measure = self.experiment.measure_more
+        if measure is None:
+            return {}
+        return measure(network, self.source, setting, self.preset.test_size, self.device)
+
+    def run_baselines(self) -> list[Record]:
+        """Measure what needs no training, once for each setting."""
+        records = []
+        for setting in self.preset.settings:
+            for name, baseline in self.experiment.baselines.items():
+                run = RunDirectory(self.out / "runs" / self._slug(setting, name))
+                if run.finished or not is_first():
+                    continue
+                test = self.sets(setting, "test")
+                found = evaluate(baseline, test, self.experiment.task, batch_size=64)[0]
+                self._keep_outputs(run, setting, baseline)
+                record = self.record(setting, name)
+                configuration = conditions(record)
+                records += self.write(run, record, configuration, [], found)
+        if records:
+            self.write_results()
+        return records
+
+    def measure_source(self) -> None:
+        """Measure what concerns the data alone, once."""
+        for name, measure in self.experiment.measure_source.items():
+            path = self.out / f"{'-'.join(filter(None, (name, self.data)))}.json"
+            if not path.exists() and is_first():
+                write_json(path, measure(self.source))
+
+    def keep_inputs(self) -> None:
+        """Keep the first test sets of every setting, for a report that shows them."""
+        if not self.data:  # signals: nothing that one could look at
+            return
+        for setting in self.preset.settings:
+            path = self.out / "examples" / f"{self._slug(setting) or 'sets'}.npz"
+            if not path.exists() and is_first():
+                more = self.experiment.keep_more(self.source)
+                keep_inputs(path, self.sets(setting, "test"), more)
+
+    def _keep_outputs(self, run: RunDirectory, setting: str, network: Network) -> None:
+        """Keep what a network makes of these sets, if not all outputs are kept anyway."""
+        if not self.experiment.task.keep_outputs:
+            keep_outputs(run.path / "examples.npz", self.sets(setting, "test"), network)
+
+    def record(self, setting: str, model: str, **more: Any) -> Record:
+        """Return what all records of a run have in common; metric and value are still to come."""
+        return Record(
+            experiment=self.experiment.name,
+            model=model,
+            metric="",
+            value=math.nan,
+            recipe=self.settings.recipe,
+            setting=setting,
+            data=self.name,
+            preset=self.settings.preset,
+            device=device_name(self.device),
+            **more,
+        )
+
+    def write(
+        self,
+        run: RunDirectory,
+        record: Record,
+        configuration: Mapping[str, Any],
+        curves: Sequence[Mapping[str, float]],
+        found: Evaluation | None,
+    ) -> list[Record]:
+        """Write a run and return its records, one for each metric."""
+        arrays: dict[str, Tensor] = {}
+        if found is None:
+            records = [replace(record, metric=m.name) for m in self.experiment.task.metrics]
+        else:
+            arrays = dict(found.values)
+            records = [
+                replace(record, metric=name, value=found.mean(name), test_size=len(values))
+                for name, values in found.values.items()
+            ]
+            if isinstance(found.outputs, Tensor) and isinstance(found.targets, Tensor):
+                arrays |= {"output": found.outputs, "target": found.targets}
+        run.write(configuration, curves, arrays, records)
+        return records
+
+    def write_results(self) -> list[Record]:
+        """Write the records of all finished runs, if there are any, and return them."""
+        with file_lock(self.out / "results.lock"):  # else an older list might overwrite a newer one
+            if records := all_records(self.out):
+                write_records(self.out / "results.json", records)
+        return records
+
+
+def conditions(record: Record) -> dict[str, Any]:
+    """Return what a record says of its run, without what was measured."""
+    measured = ("metric", "value", "split", "test_size")
+    return {name: value for name, value in asdict(record).items() if name not in measured}
+
+
+def all_records(out: Path) -> list[Record]:
+    """Return the records of all finished runs."""
+    directories = [RunDirectory(path) for path in sorted((out / "runs").glob("*"))]
+    return [record for run in directories if run.finished for record in run.records()]

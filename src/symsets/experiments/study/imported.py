@@ -1,0 +1,91 @@
+"""Code of users that runs before a study, such as a scheme of their own."""
+
+from __future__ import annotations
+
+import sys
+import traceback
+from collections.abc import Collection
+from dataclasses import dataclass
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+
+from symsets.nn.registry import schemes
+from symsets.train.files import atomic_write
+
+__all__ = ["Imported", "import_file"]
+
+
+@dataclass(frozen=True)
+class Imported:
+    """What a file of a user brought along.
+
+    Attributes:
+        schemes: The names that it registered.
+        files: The file, and those beside it that it imported.
+    """
+
+    schemes: tuple[str, ...]
+    files: tuple[Path, ...]
+
+    def keep(self, out: Path) -> None:
+        """Keep a copy for each scheme in the directory of a study, and refuse other code there."""
+        code = {path.name: path.read_bytes() for path in self.files}
+        folders = [out / "imported" / name for name in self.schemes or (self.files[0].stem,)]
+        for folder in folders:
+            kept = {path.name: path.read_bytes() for path in folder.glob("*.py")}
+            if any(code.get(name) != text for name, text in kept.items()):
+                raise ValueError(
+                    f"{out} holds runs of {folder.name!r} with other code ({folder}): choose "
+                    "another --out, or remove that folder together with the runs that it made"
+                )
+        for folder in folders:
+            for name, text in code.items():
+                with atomic_write(folder / name) as part:
+                    part.write_bytes(text)
+
+
+def import_file(path: Path, *, taken: Collection[str] = ()) -> Imported:
+    """Run a Python file; one sentence, with the line, for what goes wrong in it.
+
+    As in a script, it may import modules that lie beside it.
+
+    Args:
+        path: The file.
+        taken: Models that are no schemes; a scheme of such a name would never be asked for.
+    """
+    if not path.is_file():
+        raise ValueError(f"import must name a Python file, got {path}, which is none")
+    name, file = f"imported_{path.stem}", path.resolve()
+    spec = spec_from_file_location(name, file)
+    if spec is None or spec.loader is None:
+        raise ValueError(f"import must name a Python file, such as my_scheme.py, got {path}")
+    module = module_from_spec(spec)
+    before, known = set(sys.modules), set(schemes())
+    sys.modules[name] = module  # as for any import: dataclasses and pickles ask for it
+    if str(file.parent) not in sys.path:
+        sys.path.append(str(file.parent))  # last: it hides nothing that is installed
+    try:
+        spec.loader.exec_module(module)
+    except (Exception, SystemExit) as error:
+        del sys.modules[name]
+        where = f"{path}{_line(file, error)}"
+        raise ValueError(f"{where}: {type(error).__name__}: {error}") from error
+    new = tuple(sorted(set(schemes()) - known))
+    if clash := [scheme for scheme in new if scheme in taken]:
+        raise ValueError(f"{path}: name must be new, but there is a model {clash[0]!r} already")
+    return Imported(new, (file, *_beside(file, set(sys.modules) - before - {name})))
+
+
+def _line(file: Path, error: BaseException) -> str:
+    """Return the line of a file that an error came from, if it is known."""
+    if isinstance(error, SyntaxError) and error.filename == str(file):
+        return f", line {error.lineno}"
+    frames = traceback.extract_tb(error.__traceback__)
+    lines = [frame.lineno for frame in frames if frame.filename == str(file)]
+    return f", line {lines[-1]}" if lines else ""
+
+
+def _beside(file: Path, names: Collection[str]) -> list[Path]:
+    """Return the files of those modules that lie beside a file."""
+    found = [getattr(sys.modules[name], "__file__", None) for name in sorted(names)]
+    return [path for place in found if place and (path := Path(place)).parent == file.parent]

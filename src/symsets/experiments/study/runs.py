@@ -1,0 +1,113 @@
+"""The directory of a run: what it was, how it went, what it became."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from symsets.data.folders import STUDY
+from symsets.experiments.study.records import Record, from_plain, reading, to_plain
+from symsets.train.files import atomic_write, file_lock, write_json
+
+__all__ = ["RunDirectory", "claim_directory", "write_arrays"]
+
+LOCK = ".lock"
+RESULTS = ("runs", "unfinished", "results.json")  # what must not be lost
+
+
+def claim_directory(out: Path, configuration: Mapping[str, Any]) -> None:
+    """Make ``out`` the directory of a study; refuse one that holds another configuration."""
+    if out.exists() and not out.is_dir():
+        raise ValueError(f"out must be a folder, but {out} is a file: choose another --out")
+    with file_lock(out / LOCK):
+        _claim_directory(out, configuration)
+
+
+def _claim_directory(out: Path, configuration: Mapping[str, Any]) -> None:
+    path = out / STUDY
+    wanted = json.loads(json.dumps(dict(configuration)))
+    if path.exists():
+        found = _read_configuration(path)
+        if found != wanted and not any((out / name).exists() for name in RESULTS):
+            write_json(path, wanted)  # nothing came of the other one
+        elif found != wanted:
+            differing = sorted(k for k in found | wanted if found.get(k) != wanted.get(k))
+            changes = ", ".join(f"{k}: {found.get(k)} → {wanted.get(k)}" for k in differing)
+            raise ValueError(
+                f"{out} holds runs of another configuration ({changes}): choose another --out"
+            )
+        return
+    if any(other.name != LOCK for other in out.iterdir()):
+        raise ValueError(f"{out} must be empty or hold runs of this study: choose another --out")
+    write_json(path, wanted)
+
+
+def _read_configuration(path: Path) -> dict[str, Any]:
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+        if not isinstance(found, dict):
+            raise ValueError(f"it must map names to settings, got {found!r}")
+    except ValueError as error:
+        raise ValueError(f"{path} cannot be read ({error}): choose another --out") from error
+    return found
+
+
+class RunDirectory:
+    """One run on disk; it is finished when ``done.json`` is there, written last.
+
+    Args:
+        path: The directory.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    @property
+    def finished(self) -> bool:
+        """Whether the run came to its end."""
+        return (self.path / "done.json").exists()
+
+    def records(self) -> list[Record]:
+        """Return what the finished run measured."""
+        path = self.path / "done.json"
+        with reading(path, "a list of records"):
+            return [from_plain(plain) for plain in json.loads(path.read_text(encoding="utf-8"))]
+
+    def write(
+        self,
+        configuration: Mapping[str, Any],
+        curves: Sequence[Mapping[str, float]],
+        arrays: Mapping[str, Tensor],
+        records: Sequence[Record],
+    ) -> None:
+        """Write everything but the network, the mark of completion last."""
+        self.path.mkdir(parents=True, exist_ok=True)
+        write_json(self.path / "config.json", dict(configuration))
+        if curves:
+            with (
+                atomic_write(self.path / "curves.csv") as part,
+                part.open("w", newline="", encoding="utf-8") as file,
+            ):
+                writer = csv.DictWriter(file, fieldnames=list(curves[0]))
+                writer.writeheader()
+                writer.writerows({k: f"{v:.6g}" for k, v in row.items()} for row in curves)
+        write_arrays(self.path / "predictions.npz", arrays)
+        write_json(self.path / "done.json", [to_plain(record) for record in records])
+
+
+def write_arrays(path: Path, arrays: Mapping[str, Tensor]) -> None:
+    """Write tensors, in single precision at most; a kill in the middle leaves no file."""
+    plain = {key: value.detach().cpu() for key, value in arrays.items()}
+    content: dict[str, Any] = {
+        key: (value.float() if value.dtype in (torch.float64, torch.bfloat16) else value).numpy()
+        for key, value in plain.items()
+    }
+    with atomic_write(path) as part, part.open("wb") as file:
+        np.savez_compressed(file, **content)

@@ -1,0 +1,61 @@
+"""The search for a learning rate."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable
+from contextlib import nullcontext
+from pathlib import Path
+
+from symsets.experiments.study.records import reading
+from symsets.train.files import file_lock, write_json
+from symsets.train.processes import is_alone
+
+__all__ = ["LEARNING_RATE_GRID", "search_learning_rate"]
+
+LEARNING_RATE_GRID = (1e-1, 1e-2, 1e-3, 1e-4, 1e-5, 1e-6, 1e-7)
+
+
+def search_learning_rate(
+    path: Path, model: str, measure: Callable[[float], float | None], *, larger_is_better: bool
+) -> float:
+    """Try the paper's grid once per model, and keep the values; other processes wait for them.
+
+    Args:
+        path: The file that keeps them.
+        model: Whose learning rate.
+        measure: What a learning rate gives, or nothing if training failed.
+        larger_is_better: Which values are good ones.
+
+    Example:
+        >>> import math, tempfile
+        >>> path = Path(tempfile.mkdtemp()) / "search.json"
+        >>> search_learning_rate(path, "mlp", lambda rate: -math.log(rate), larger_is_better=False)
+        0.1
+    """
+    with file_lock(path.with_suffix(".lock")) if is_alone() else nullcontext():
+        found = _read(path) if path.exists() else {}
+        if model not in found:
+            found[model] = {f"{rate:g}": _finite(measure(rate)) for rate in LEARNING_RATE_GRID}
+            write_json(path, found)
+    values = {rate: value for rate, value in found[model].items() if value is not None}
+    best = max if larger_is_better else min
+    return float(best(values, key=lambda rate: values[rate])) if values else 1e-3
+
+
+def _finite(value: float | None) -> float | None:
+    """Return nothing for what is not finite: such a network is of no use, and JSON has no word."""
+    return None if value is None or not math.isfinite(value) else value
+
+
+def _read(path: Path) -> dict[str, dict[str, float | None]]:
+    """Return what was measured so far, by model and learning rate."""
+    with reading(path, "a search, with a value for each learning rate of each model"):
+        found = dict(json.loads(path.read_text(encoding="utf-8")))
+        return {
+            model: {
+                f"{float(rate):g}": v if v is None else float(v) for rate, v in dict(values).items()
+            }
+            for model, values in found.items()
+        }

@@ -1,0 +1,247 @@
+"""A study: many runs of one experiment in one directory, made by one process or by several."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import nn
+
+from symsets.experiments.study.evaluator import Evaluator, conditions
+from symsets.experiments.study.experiment import Experiment, Preset, Settings, Source
+from symsets.experiments.study.group import Group
+from symsets.experiments.study.records import Record
+from symsets.experiments.study.runs import RunDirectory, claim_directory
+from symsets.experiments.study.search import search_learning_rate
+from symsets.experiments.study.sharing import shared
+from symsets.nn.circular import SymmetryWarning
+from symsets.saving import save
+from symsets.train.fitting import Fitted, fit
+from symsets.train.plan import Plan
+from symsets.train.processes import is_first
+
+__all__ = ["Study", "Watch"]
+
+SEARCH_SIZE, SEARCH_EPOCHS = 3000, 5
+STEPS_PER_VALIDATION = 40
+
+Watch = Callable[[int, float], None]
+"""Called with the number of finished epochs and the mean validation metric."""
+
+
+class Study(Evaluator):
+    """All runs of an experiment in one directory.
+
+    Several processes, on one machine or on several that share a disk, may work at one study: each
+    takes runs that nobody is at.
+
+    Args:
+        experiment: Which.
+        out: The directory.
+        preset: What to run.
+        settings: How.
+        source: The data.
+        device: Where to train.
+        data: What tells runs on these data from others, in the names of directories.
+        together: Train all seeds of a model as one computation.
+    """
+
+    def __init__(
+        self,
+        experiment: Experiment,
+        out: Path,
+        preset: Preset,
+        settings: Settings,
+        source: Source,
+        device: str,
+        *,
+        data: str = "",
+        together: bool = False,
+    ) -> None:
+        super().__init__(experiment, out, preset, settings, source, device, data=data)
+        self.together = together
+        if is_first():
+            configuration = {
+                "experiment": experiment.name,
+                **asdict(settings),
+                "width": preset.width,
+            }
+            claim_directory(out, configuration)
+        self.groups = self._open_groups()
+
+    def _open_groups(self) -> list[Group]:
+        """Return the groups that still have to run, the largest training sets first."""
+        groups = []
+        preset, costs = self.preset, self.experiment.relative_cost
+        for size, epochs in zip(preset.train_sizes, preset.epochs, strict=True):
+            for setting in preset.settings:
+                for model in preset.models:
+                    open_ = [
+                        seed
+                        for seed in range(preset.seeds)
+                        if not self.run(setting, model, size, seed).finished
+                    ]
+                    parts = [tuple(open_)] if self.together else [(seed,) for seed in open_]
+                    groups += [
+                        Group(setting, model, size, epochs, part, costs.get(model, 1.0))
+                        for part in parts
+                        if part
+                    ]
+        return groups
+
+    def take_groups(self) -> Iterator[Group]:
+        """Give group after group that no other process is at, until none is left for us."""
+        return shared(self.groups, self._locks, self._unfinished)
+
+    def left(self) -> list[Group]:
+        """Return the groups that are not finished, with the seeds that are left."""
+        return [rest for group in self.groups if (rest := self._unfinished(group))]
+
+    def _unfinished(self, group: Group) -> Group | None:
+        seeds = tuple(seed for seed in group.seeds if not self._run_of(group, seed).finished)
+        return replace(group, seeds=seeds) if seeds else None
+
+    def _locks(self, group: Group) -> list[Path]:
+        names = [self._run_of(group, seed).path.name for seed in group.seeds]
+        return [self.out / "unfinished" / f"{name}.lock" for name in names]
+
+    def _run_of(self, group: Group, seed: int) -> RunDirectory:
+        return self.run(group.setting, group.model, group.train_size, seed)
+
+    def network(self, setting: str, model: str, seed: int) -> nn.Module:
+        """Return a freshly initialised network."""
+        with torch.random.fork_rng():
+            torch.manual_seed(seed)
+            return self.experiment.make_network(
+                model, self.settings.recipe, self.preset.width, setting, self.source
+            )
+
+    def plan(self, setting: str, epochs: int, learning_rate: float) -> Plan:
+        """Return how to train."""
+        plan = replace(
+            self.experiment.make_plan(self.settings.recipe, epochs, setting),
+            learning_rate=learning_rate,
+            precision=self.settings.precision,
+        )
+        return replace(plan, batch_size=self.preset.batch_size or plan.batch_size)
+
+    def learning_rate(self, setting: str, model: str) -> float:
+        """Return the learning rate of a model; search for it once if none is set."""
+        if self.settings.learning_rate is not None:
+            return self.settings.learning_rate
+        larger = self.experiment.task.metric.larger_is_better
+        path = self.out / f"{'-'.join(filter(None, ('search', self._slug(setting))))}.json"
+
+        def measure(rate: float) -> float | None:
+            plan = self.plan(setting, SEARCH_EPOCHS, rate)
+            network = self.network(setting, model, seed=0)
+            size = min(SEARCH_SIZE, max(self.preset.train_sizes))
+            fitted = self._fit(setting, [network], [0], plan, size)[0]
+            return None if fitted.failed else fitted.best_metric
+
+        return search_learning_rate(path, model, measure, larger_is_better=larger)
+
+    def run_group(self, group: Group, watch: Watch) -> list[Record]:
+        """Train a group, test it and write its runs."""
+        with warnings.catch_warnings():
+            # Stride 2 meets the odd length 25: the published signals network is only nearly
+            # invariant, and says so to whoever makes one.
+            warnings.simplefilter("ignore", SymmetryWarning)
+            return self._run_group(group, watch)
+
+    def _run_group(self, group: Group, watch: Watch) -> list[Record]:
+        rate = self.learning_rate(group.setting, group.model)
+        plan = self.plan(group.setting, group.epochs, rate)
+        plan = plan.validating_after(STEPS_PER_VALIDATION, group.train_size)
+        checkpoint, seeds = self._checkpoint(group)
+        networks = [self.network(group.setting, group.model, seed) for seed in seeds]
+        fitted = self._fit(
+            group.setting,
+            networks,
+            seeds,
+            plan,
+            group.train_size,
+            checkpoint=checkpoint,
+            watch=watch,
+        )
+        if not is_first():
+            return []
+        whole = replace(group, seeds=seeds)
+        records = [
+            record
+            for seed, network, one in zip(seeds, networks, fitted, strict=True)
+            if seed in group.seeds
+            for record in self._finish(whole, seed, network, one, plan)
+        ]
+        checkpoint.unlink(missing_ok=True)
+        self.write_results()
+        return records
+
+    def _checkpoint(self, group: Group) -> tuple[Path, tuple[int, ...]]:
+        """Return where a group is kept on its way, and all seeds that are trained with it.
+
+        Some of those that began together may have been finished since.
+        """
+        folder = self.out / "unfinished"
+        stem = self._slug(group.setting, group.model, str(group.train_size))
+        for path in sorted(folder.glob(f"{stem}-*.ckpt")) if self.together else ():
+            words = path.stem.removeprefix(f"{stem}-").split("-")
+            seeds = tuple(int(word) for word in words if word.isdigit())
+            if len(set(seeds)) == len(words) and set(group.seeds) <= set(seeds):
+                return path, seeds
+        return folder / f"{stem}-{'-'.join(map(str, group.seeds))}.ckpt", group.seeds
+
+    def _fit(
+        self,
+        setting: str,
+        networks: Sequence[nn.Module],
+        seeds: Sequence[int],
+        plan: Plan,
+        train_size: int,
+        *,
+        checkpoint: Path | None = None,
+        watch: Watch = lambda epoch, value: None,
+    ) -> list[Fitted]:
+        return fit(
+            networks,
+            seeds,
+            plan,
+            self.sets(setting, "train").first(train_size),
+            self.sets(setting, "val"),
+            self.experiment.task,
+            device=self.device,
+            checkpoint=checkpoint,
+            progress=lambda epoch, values: watch(epoch + 1, sum(values) / len(values)),
+        )
+
+    def _finish(
+        self, group: Group, seed: int, network: nn.Module, fitted: Fitted, plan: Plan
+    ) -> list[Record]:
+        run, found = self._run_of(group, seed), None
+        if not fitted.failed and fitted.best:  # no epoch is best if all metrics are NaN
+            dtype = torch.float64 if plan.precision == "float64" else torch.float32
+            network.to(self.device, dtype).load_state_dict(fitted.best)  # no digit is lost
+            found = self.measure(run, group.setting, network, plan.precision, plan.evaluation_batch)
+            arguments: dict[str, Any] = network.arguments  # type: ignore[assignment]
+            save(run.path, self.experiment.network, arguments, network.state_dict())
+        record = self.record(
+            group.setting,
+            group.model,
+            scheme=group.model,
+            train_size=group.train_size,
+            epochs=fitted.epochs,
+            seed=seed,
+            parameters=sum(p.numel() for p in network.parameters()),
+            seconds=round(fitted.seconds / len(group.seeds), 2),
+        )
+        configuration = {
+            **conditions(record),
+            **asdict(plan),
+            "data_seed": self.settings.data_seed,
+            "seeds_together": list(group.seeds),
+        }
+        return self.write(run, record, configuration, fitted.curves, found)

@@ -1,0 +1,205 @@
+"""The trained networks of a study on other data than those they were trained on."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from symsets._checks import check_choice
+from symsets.cli import parse as words
+from symsets.data.folders import STUDY
+from symsets.data.splits import SPLITS
+from symsets.experiments.study.describe import data_slug, plain
+from symsets.experiments.study.evaluator import Evaluator, conditions
+from symsets.experiments.study.experiment import Settings, find_experiment
+from symsets.experiments.study.records import reading
+from symsets.experiments.study.runs import RunDirectory, claim_directory
+from symsets.saving import WEIGHTS, load
+
+__all__ = ["Trained", "Transfer", "make_transfers", "trained_networks"]
+
+CONFIG = "config.json"
+NEEDED = ("model", "scheme", "data", "train_size", "epochs", "seed")  # of the config of a run
+
+
+@dataclass(frozen=True)
+class Trained:
+    """A network that a run has left.
+
+    Attributes:
+        path: The directory of the run.
+        config: What the run was told to do.
+        digest: Of the weights.
+    """
+
+    path: Path
+    config: Mapping[str, Any]
+    digest: str
+
+    @property
+    def name(self) -> str:
+        """Its model and seed, in words."""
+        return f"{self.config['model']}, seed {self.config['seed']}"
+
+
+def trained_networks(study: Path, models: str | None = None) -> list[Trained]:
+    """Return the networks of all finished runs of a study, or of some models.
+
+    Args:
+        study: The directory of the study.
+        models: Words for models, joined by commas.
+    """
+    found = []
+    for path in sorted((study / "runs").glob("*")):
+        if (path / WEIGHTS).is_file() and RunDirectory(path).finished:
+            digest = hashlib.sha256((path / WEIGHTS).read_bytes()).hexdigest()[:16]
+            found.append(Trained(path, _read(path / CONFIG, *NEEDED), digest))
+    if not found:
+        raise ValueError(
+            f"{study} must be a study with trained networks (runs/*/{WEIGHTS}), but has none"
+        )
+    if models is not None:
+        wanted = words.names("models", models, sorted({t.config["model"] for t in found}))
+        found = [trained for trained in found if trained.config["model"] in wanted]
+    return found
+
+
+@dataclass(frozen=True)
+class Transfer:
+    """Networks that were trained on the same data, tested on others.
+
+    Attributes:
+        bench: What they are tested on.
+        networks: The networks.
+    """
+
+    bench: Evaluator
+    networks: tuple[Trained, ...]
+
+    def open(self) -> list[Trained]:
+        """Return the networks that are still to be tested."""
+        return [trained for trained in self.networks if not self._is_tested(trained)]
+
+    def test(self, trained: Trained) -> None:
+        """Test a network and write what was found."""
+        bench, config, run = self.bench, trained.config, self._run_of(trained)
+        setting = setting_on(bench.preset.settings, trained)
+        network = load(trained.path).to(bench.device)
+        bench.experiment.prepare(network, bench.source)
+        batch_size = int(config.get("evaluation_batch", 64))
+        found = bench.measure(run, setting, network, bench.settings.precision, batch_size)
+        same = {name: config[name] for name in ("scheme", "train_size", "epochs", "seed")}
+        size = sum(p.numel() for p in network.parameters())
+        record = bench.record(setting, config["model"], parameters=size, **same)
+        told = {"trained_on": config["data"], "weights": trained.digest}
+        bench.write(run, record, {**conditions(record), **told}, [], found)
+        bench.write_results()
+
+    def _run_of(self, trained: Trained) -> RunDirectory:
+        config, setting = trained.config, setting_on(self.bench.preset.settings, trained)
+        return self.bench.run(setting, config["model"], config["train_size"], config["seed"])
+
+    def _is_tested(self, trained: Trained) -> bool:
+        run = self._run_of(trained)
+        return run.finished and _read(run.path / CONFIG).get("weights") == trained.digest
+
+
+def setting_on(allowed: Sequence[str], trained: Trained) -> str:
+    """Return the setting at which other data test a network: its own, or their only one."""
+    setting = str(trained.config.get("setting", ""))
+    if setting not in allowed and len(allowed) > 1:
+        raise ValueError(
+            f"the data must allow the setting {setting!r} of {trained.path.name}, got data with "
+            f"{list(allowed)}: choose others with --models or --data"
+        )
+    return setting if setting in allowed else allowed[0]
+
+
+def make_transfers(
+    study: Path,
+    data: str,
+    out: Path | None = None,
+    *,
+    models: str | None = None,
+    num_sets: int | None = None,
+    everything: bool = False,
+    device: str = "cpu",
+) -> list[Transfer]:
+    """Return the tests that a user described in words, one for each data trained on.
+
+    Args:
+        study: The directory of the study.
+        data: What to test on: a folder, a pack, or a name.
+        out: Where to write; a folder below ``runs`` if left out.
+        models: Words for models, joined by commas; all if left out.
+        num_sets: Number of test sets; that of the study's preset if left out.
+        everything: Whether all of the data are for the test, not their test split alone.
+        device: Where to compute.
+    """
+    told = _read(study / STUDY, "experiment", "preset", "recipe")
+    experiment = find_experiment(told["experiment"])
+    if not experiment.default_data:
+        raise ValueError(f"{experiment.name} has no other data: its sets are generated")
+    networks = trained_networks(study, models)
+    source = experiment.open_source(data, 0)
+    check_choice("preset", told["preset"], experiment.presets)
+    preset = experiment.presets[told["preset"]]
+    allowed = experiment.settings_of(source)
+    used = tuple(dict.fromkeys(setting_on(allowed, trained) for trained in networks))
+    test_size = num_sets or preset.test_size
+    preset = replace(preset, settings=used, test_size=test_size, train_sizes=(1,), epochs=(1,))
+    experiment.check_source(source, preset)
+    slug, settings = data_slug(data, source), Settings(told["preset"], told["recipe"])
+    tested_on = source.name
+    if everything:
+        _take_everything(source, [t for t in networks if _trained_on(t, source.name, slug)])
+        slug, tested_on = f"{slug}_all", f"{source.name} (all)"
+    out = out or Path("runs") / f"{study.resolve().name}-on-{plain(source.name)}"
+    same = {"preset": settings.preset, "recipe": settings.recipe, "test_size": preset.test_size}
+    claim_directory(out, {"experiment": experiment.name, "evaluated_on": slug, **same})
+    transfers = []
+    for before in dict.fromkeys(str(trained.config["data"]) for trained in networks):
+        bench = Evaluator(
+            experiment,
+            out,
+            preset,
+            settings,
+            source,
+            device,
+            data=f"{slug}_after_{plain(before)}",
+            name=f"{tested_on}, trained on {before}",
+        )
+        chosen = tuple(trained for trained in networks if str(trained.config["data"]) == before)
+        transfers.append(Transfer(bench, chosen))
+    return transfers
+
+
+def _trained_on(trained: Trained, name: str, slug: str) -> bool:
+    """Whether a network knows data: by their name, for a folder may have grown since."""
+    return trained.config["data"] == name or trained.path.name.startswith(f"{slug}-")
+
+
+def _take_everything(source: Any, trained_on_it: Sequence[Trained]) -> None:
+    """Make all files of a source its test split."""
+    if not hasattr(source, "files"):
+        raise ValueError(f"--all is for data in files, got {source.name}: leave it out")
+    if trained_on_it:
+        raise ValueError(
+            f"--all must not be asked of data that {trained_on_it[0].name} was trained on: leave "
+            "it out, and the test split is used"
+        )
+    files = [file for split in reversed(SPLITS) for file in source.files[split]]
+    source.files = {split: files if split == "test" else [] for split in SPLITS}
+
+
+def _read(path: Path, *needed: str) -> dict[str, Any]:
+    """Return what a file maps names to; one sentence if some are missing."""
+    with reading(path, "a file of a study"):
+        found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        for name in needed:
+            found[name]
+    return found

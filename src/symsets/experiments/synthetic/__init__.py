@@ -1,0 +1,1 @@
+"""Generated humans, objects, pictures and moving things: data that need no download."""

@@ -1,0 +1,1 @@
+"""The shape of an object from three views of it."""

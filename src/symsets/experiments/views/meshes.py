@@ -1,0 +1,195 @@
+"""Objects of the user: meshes in files, normalised and seen from random cameras."""
+
+from __future__ import annotations
+
+import math
+import os
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+from symsets.data.folders import split_folder
+from symsets.data.splits import checked_split
+from symsets.experiments.synthetic.random import Draws, name_keys, uniform
+from symsets.experiments.views._mesh_files import MESH_SUFFIXES, read_mesh
+from symsets.experiments.views.cameras import random_cameras
+from symsets.experiments.views.sets import Views, checked_views
+from symsets.experiments.views.shading import light_up, paint, random_look
+from symsets.experiments.views.triangles import cast_triangles
+
+__all__ = ["MeshFolder", "load_mesh", "render_meshes"]
+
+POINTS = 1 << 21  # stream of the random numbers of surface points
+LEAST_AREA = 1e-7  # of a mesh of diagonal 1; thinner ones are lost in float32
+ANY_COLOUR = ((0.5, 0.6, 0.65), (0.5, 0.3, 0.25))
+
+
+def load_mesh(path: str | os.PathLike[str]) -> Tensor:
+    """Read the triangles of an ``.obj``, ``.ply`` or ``.glb`` file, ``(T, 3, 3)``.
+
+    They are scaled and moved so that the tight bounding box is in the middle of the unit cube and
+    has a diagonal of 1. Colours and textures in the file are ignored.
+    """
+    path = Path(path)
+    vertices, faces = read_mesh(path)
+    if not len(faces):
+        raise ValueError(f"{path} must have faces, found {len(vertices)} vertices and no face")
+    corners = torch.from_numpy(vertices[faces])
+    if not corners.isfinite().all():
+        raise ValueError(f"{path} must have finite coordinates, found NaN or infinity")
+    low, high = corners.amin((0, 1)), corners.amax((0, 1))
+    diagonal = (high - low).norm()
+    if not diagonal > 0:
+        raise ValueError(f"{path} must have an extent, but all its vertices are at one point")
+    if not diagonal.isfinite():
+        raise ValueError(f"{path} must have a finite extent, but its coordinates are too large")
+    mesh = (corners - (low + high) / 2) / diagonal + 0.5
+    if _doubled_areas(mesh).sum() < 2 * LEAST_AREA:
+        raise ValueError(f"{path} must have an area, but all its faces are as thin as a line")
+    return mesh
+
+
+def render_meshes(
+    meshes: list[Tensor],
+    names: list[str],
+    *,
+    num_views: int = 3,
+    size: int = 64,
+    num_points: int = 0,
+    device: torch.device | str = "cpu",
+    dtype: torch.dtype = torch.float32,
+) -> Views:
+    """Take pictures of meshes, as :func:`make_views` does of generated objects.
+
+    Args:
+        meshes: Triangles ``(T, 3, 3)`` in normalised coordinates.
+        names: What the meshes are called; cameras, colours and lights depend on nothing else.
+        num_views: Images of every mesh.
+        size: Height and width of the images.
+        num_points: Points on the surface, insides included; none if 0.
+        device: Where to render.
+        dtype: Of all numbers.
+    """
+    checked_views(size, num_views, num_points)
+    keys = name_keys(names, device=device)
+    corners = torch.cat(meshes).to(device, dtype)
+    sizes = torch.tensor([len(mesh) for mesh in meshes])
+    owner = torch.repeat_interleave(torch.arange(len(meshes)), sizes).to(device)
+    around = torch.stack([_box(mesh) for mesh in meshes]).to(device, dtype)
+    cameras = random_cameras(keys, num_views, around)
+    hits = cast_triangles(corners, owner, cameras, size)
+    seen, direction = hits.mask[:, :, None], cameras.directions(size)
+    front, back = (
+        (cameras.position[..., None] + direction * t[:, :, None].where(seen, 0.0)).where(seen, 0.0)
+        for t in (hits.first, hits.last)
+    )
+    look = random_look(Draws(keys, dtype), torch.tensor([ANY_COLOUR]))
+    x = front.mT.flatten(1, 2)
+    albedo = look.albedo(torch.zeros_like(hits.part.flatten(1)), x)
+    outward = _facing(corners, hits.part, direction.mT)
+    colour = light_up(albedo.unflatten(1, hits.part.shape[1:]), outward, cameras, front)
+    image = paint(colour.mT, hits.mask, keys, size)
+    points = _sample(meshes, keys, num_points).to(device, dtype) if num_points else None
+    maps = [part.unflatten(-1, (size, size)) for part in (seen.to(dtype), front, back)]
+    return Views(image, maps[0], maps[1], maps[2], points, cameras, tuple(names))
+
+
+def _box(mesh: Tensor) -> Tensor:
+    """Return the corners of the bounding box, ``(8, 3)``."""
+    low, high = mesh.amin((0, 1)), mesh.amax((0, 1))
+    return torch.cartesian_prod(*torch.stack([low, high], dim=1))
+
+
+def _doubled_areas(mesh: Tensor) -> Tensor:
+    a, b, c = mesh.unbind(1)
+    return torch.linalg.cross(b - a, c - a).norm(dim=-1)
+
+
+def _facing(corners: Tensor, face: Tensor, direction: Tensor) -> Tensor:
+    """Return the unit normals of faces on the side that is seen, ``(B, N, R, 3)``."""
+    a, b, c = corners.unbind(1)
+    normal = torch.linalg.cross(b - a, c - a)
+    normal = (normal / normal.norm(dim=-1, keepdim=True).clamp_min(1e-30))[face]
+    away = (normal * direction).sum(-1, keepdim=True) > 0
+    return torch.where(away, -normal, normal)
+
+
+def _sample(meshes: list[Tensor], keys: Tensor, num: int) -> Tensor:
+    """Return points spread evenly over all triangles of each mesh, ``(B, num, 3)``."""
+    found = []
+    numbers = uniform(keys, 3 * num, stream=POINTS).cpu().double().unflatten(1, (3, num))
+    for mesh, (pick, s, t) in zip(meshes, numbers, strict=True):
+        a, b, c = mesh.double().unbind(1)
+        edges = _doubled_areas(mesh.double()).cumsum(0)
+        which = torch.searchsorted(edges, pick * edges[-1], right=True).clamp_max(len(mesh) - 1)
+        s, t = torch.where(s + t > 1, 1 - s, s)[:, None], torch.where(s + t > 1, 1 - t, t)[:, None]
+        found.append(a[which] + s * (b - a)[which] + t * (c - a)[which])
+    return torch.stack(found)
+
+
+class MeshFolder:
+    """All ``.obj``, ``.ply`` and ``.glb`` files below a folder.
+
+    If the folder has subfolders ``train``, ``val`` and ``test``, these are the splits; otherwise
+    a file's path below the folder decides (80, 10 and 10 %). Every mesh should stand the same
+    way, since normalised coordinates are learnt with respect to it.
+
+    Args:
+        root: The folder; its name is what tables call the data.
+        size: Height and width of the images.
+    """
+
+    def __init__(self, root: str | os.PathLike[str], *, size: int = 64) -> None:
+        checked_views(size, 1, 0)
+        self.root, self.size = Path(root), size
+        self.files = split_folder(self.root, MESH_SUFFIXES)
+        self.name = self.root.resolve().name
+
+    def views(
+        self,
+        split: str,
+        num: int | None = None,
+        *,
+        num_views: int = 3,
+        num_points: int = 0,
+        device: torch.device | str = "cpu",
+    ) -> Views:
+        """Return the first ``num`` meshes of a split, or all."""
+        done = []
+        for name in self._names(split)[:num]:  # one at a time: meshes may be large
+            mesh = load_mesh(self.root / name)
+            done.append(
+                render_meshes(
+                    [mesh],
+                    [name],
+                    num_views=num_views,
+                    size=self.size,
+                    num_points=num_points,
+                    device=device,
+                )
+            )
+            if not done[-1].mask.any():
+                raise ValueError(
+                    f"{self.root / name} must be seen, but none of its {num_views} views of "
+                    f"{self.size} px shows any of it: its faces are too thin"
+                )
+        return Views.join(done)
+
+    def most(self, split: str) -> float:
+        """Return how many meshes a split has, at least one."""
+        return len(self._names(split))
+
+    def most_views(self, split: str, num: int | None = None) -> float:
+        """Return infinity: meshes are seen as often as is asked for."""
+        checked_split(split)
+        return math.inf
+
+    def _names(self, split: str) -> list[str]:
+        names = self.files[checked_split(split)]
+        if not names:
+            counts = {split: len(files) for split, files in self.files.items()}
+            raise ValueError(
+                f"{self.root} has no meshes for split {split!r}; files per split: {counts}"
+            )
+        return names

@@ -1,0 +1,212 @@
+"""The data of Sridhar et al. (2019): views of ShapeNet models with their NOX maps."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.nn.functional import interpolate
+
+from symsets._checks import check_choice
+from symsets.data.folders import MissingDataError, first_existing
+from symsets.data.splits import SPLITS, checked_split, shuffled, split_by_hash
+from symsets.experiments.synthetic.random import name_keys, uniform
+from symsets.experiments.views._png import read_png
+from symsets.experiments.views.sets import Views, checked_views
+
+__all__ = ["NOX_NEEDS", "NoxFolder", "has_nox"]
+
+SYNSETS = {"cars": "02958343", "airplanes": "02691156", "chairs": "03001627"}
+TEST_FOLDERS = ("val", "test")
+NOX_NEEDS = (
+    "ShapeNetCOCO and ShapeNetPlain need train/ and val/ with a folder per category (02958343 "
+    "cars, 02691156 airplanes, 03001627 chairs), in it a folder per object, and in that for each "
+    "view "
+    "frame_XXXXXXXX_Color_00.png, …_NOXRayTL_00.png and …_NOXRayTL_01.png; get "
+    "shapenetcoco_v1.zip or shapenetplain_v1.zip from geometry.stanford.edu/projects/xnocs and "
+    "unpack it there"
+)
+# frame_00000003_Color_00.png, frame_00000003_NOXRayTL_01.png; frame_003_view_01_nox00_gt.png
+NAME = re.compile(
+    r"(?P<view>.*?)_?(?P<kind>color|noxraytl|nox)_?(?P<layer>0[01])(_gt)?\.png", re.IGNORECASE
+)
+WHITE = 1 - 0.5 / 255  # no coordinate of an object of diagonal 1 comes near 0 or 1 on all axes
+
+
+class _Files(NamedTuple):
+    colour: Path
+    front: Path
+    back: Path
+
+
+def has_nox(root: Path) -> bool:
+    """Tell whether the files are there."""
+    train, test = root / "train", first_existing(root, *TEST_FOLDERS)
+    return test is not None and any((train / synset).is_dir() for synset in SYNSETS.values())
+
+
+class NoxFolder:
+    """Open the published views of a category.
+
+    The test split is the published one (its folder is called ``val``); every tenth object of the
+    published training data is for validation. A picture that is not square is put in the middle
+    of one, then scaled: colours are averaged, coordinates taken from the nearest pixel. A map's
+    background is what is transparent, white or black. There are no cameras: the published poses
+    come without the scale of the objects. The true shape is the union of the true maps of all
+    views of an object, as in the published evaluation.
+
+    Args:
+        root: The folder with the files that :data:`NOX_NEEDS` names.
+        category: ``"cars"``, ``"airplanes"`` or ``"chairs"``.
+        size: Height and width of the images.
+    """
+
+    def __init__(
+        self, root: str | os.PathLike[str], category: str = "cars", *, size: int = 64
+    ) -> None:
+        checked_views(size, 1, 0)
+        check_choice("category", category, SYNSETS)
+        self.root, self.category, self.size = Path(root), category, size
+        synset = SYNSETS[category]
+        test = first_existing(self.root, *(f"{part}/{synset}" for part in TEST_FOLDERS))
+        train = self.root / "train" / synset
+        if test is None or not train.is_dir():
+            raise MissingDataError(f"{self.root}: {NOX_NEEDS}")
+        self.objects = split_by_hash(_folders(self.root, train), test=0)
+        self.objects["test"] = shuffled(_folders(self.root, test))
+        self.name = f"{self.root.resolve().name} {category}"
+
+    def views(
+        self,
+        split: str,
+        num: int | None = None,
+        *,
+        num_views: int = 3,
+        num_points: int = 0,
+        device: torch.device | str = "cpu",
+    ) -> Views:
+        """Return the first ``num`` objects of a split, or all, each with its first views."""
+        checked_views(self.size, num_views, num_points)
+        names = self._names(split)[:num]
+        done = [self._object(name, num_views, num_points) for name in names]
+        return Views.join(done).to(device)
+
+    def most(self, split: str) -> float:
+        """Return how many objects a split has, at least one."""
+        return len(self._names(split))
+
+    def most_views(self, split: str, num: int | None = None) -> float:
+        """Return how many views each of the first ``num`` objects has: the fewest of them."""
+        return min(len(view_files(self.root / name)) for name in self._names(split)[:num])
+
+    def _names(self, split: str) -> list[str]:
+        names = self.objects[checked_split(split)]
+        if not names:
+            counts = {split: len(self.objects[split]) for split in SPLITS}
+            raise ValueError(
+                f"{self.root} has no {self.category} for split {split!r}; objects: {counts}"
+            )
+        return names
+
+    def _object(self, name: str, num_views: int, num_points: int) -> Views:
+        folder = self.root / name
+        files = view_files(folder)
+        if len(files) < num_views:
+            raise ValueError(f"{folder} must have {num_views} views, found {len(files)}")
+        read = [_read_view(view) for view in files[: None if num_points else num_views]]
+        for one, view in zip(read, files, strict=False):
+            if one.shape != read[0].shape:
+                raise ValueError(
+                    f"{view.colour} must be as large as {files[0].colour.name}, "
+                    f"{_pixels(read[0])}, got {_pixels(one)}"
+                )
+        points = _union(read, name, num_points) if num_points else None
+        maps = torch.stack([_scaled(one, self.size) for one in read[:num_views]])[None]
+        image, mask, front, back = maps.split([3, 1, 3, 3], dim=2)
+        return Views(image, mask, front, back, points, names=(name,))
+
+
+def _folders(root: Path, folder: Path) -> Iterable[str]:
+    below = sorted(path for path in folder.iterdir() if path.is_dir())
+    return [path.relative_to(root).as_posix() for path in below]
+
+
+def view_files(folder: Path) -> list[_Files]:
+    """Return the files of every view in a folder, in the order of their names."""
+    found: dict[str, dict[str, Path]] = {}
+    for path in sorted(folder.iterdir()):
+        match = NAME.fullmatch(path.name)
+        if match:
+            kind = "colour" if match["kind"].lower() == "color" else "nox"
+            found.setdefault(match["view"], {})[f"{kind} {match['layer']}"] = path
+    views = []
+    for files in found.values():
+        colour = files.get("colour 00")
+        if colour is None:
+            raise ValueError(f"{next(iter(files.values()))} has no colour image beside it")
+        for key, what in (("nox 00", "front"), ("nox 01", "back")):
+            if key not in files:
+                raise ValueError(f"{colour} has no map of the {what} surface (NOX) beside it")
+        views.append(_Files(colour, files["nox 00"], files["nox 01"]))
+    if not views:
+        raise ValueError(f"{folder} must hold views, found no file such as frame_0_Color_00.png")
+    return views
+
+
+def _read_view(files: _Files) -> Tensor:
+    """Return colour, mask, front and back of a view, ``(10, H, W)``."""
+    colour, front, back = (read_png(path) for path in files)
+    for path, picture in ((files.front, front), (files.back, back)):
+        if picture.shape != colour.shape:
+            raise ValueError(
+                f"{path} must be as large as its colour image, "
+                f"{colour.shape[1]}×{colour.shape[0]}, got {picture.shape[1]}×{picture.shape[0]}"
+            )
+    mask = _foreground(front) & _foreground(back)
+    if not mask.any():
+        raise ValueError(f"{files.front} shows nothing: its mask is empty")
+    seen = mask[..., None].astype(np.float32)
+    together = np.concatenate(
+        [colour[..., :3], seen, front[..., :3] * seen, back[..., :3] * seen], axis=2
+    )
+    return torch.from_numpy(together).movedim(-1, 0)
+
+
+def _foreground(picture: np.ndarray) -> np.ndarray:
+    colours, alpha = picture[..., :3], picture[..., 3]
+    return (alpha > 0.5) & (colours.min(-1) < WHITE) & (colours.max(-1) > 1 - WHITE)
+
+
+def _pixels(view: Tensor) -> str:
+    return f"{view.shape[2]}×{view.shape[1]}"
+
+
+def _scaled(view: Tensor, size: int) -> Tensor:
+    """Put a view into a square and scale it, ``(10, size, size)``."""
+    _, height, width = view.shape
+    side = max(height, width)
+    top, left = (side - height) // 2, (side - width) // 2
+    square = view.new_zeros(10, side, side)
+    square[:3] = 1.0
+    square[:, top : top + height, left : left + width] = view
+    colour = interpolate(square[None, :3], (size, size), mode="area")[0]
+    maps = interpolate(square[None, 3:], (size, size), mode="nearest-exact")[0]
+    return torch.cat([colour, maps])
+
+
+def _union(read: list[Tensor], name: str, num: int) -> Tensor:
+    """Return points of all maps of an object, drawn at random, ``(1, num, 3)``."""
+    clouds = [
+        view[k : k + 3].flatten(1)[:, view[3].flatten() > 0].T for view in read for k in (4, 7)
+    ]
+    points = torch.cat(clouds)
+    order = uniform(name_keys([name]), max(len(points), num))[0]
+    if len(points) >= num:
+        return points[order[: len(points)].argsort()[:num]][None]
+    return points[(order[:num] * len(points)).long()][None]

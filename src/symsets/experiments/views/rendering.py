@@ -1,0 +1,175 @@
+"""From objects and cameras to images and coordinates."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import torch
+from torch import Tensor
+
+from symsets._checks import check_choice
+from symsets.data.splits import SPLITS, checked_split
+from symsets.experiments.synthetic.objects import CATEGORIES, Objects, make_objects
+from symsets.experiments.synthetic.parts import Parts
+from symsets.experiments.views.cameras import Cameras, random_cameras
+from symsets.experiments.views.casting import Hits, cast, normals
+from symsets.experiments.views.sets import Views, checked_views
+from symsets.experiments.views.shading import Look, light_up, paint
+from symsets.experiments.views.surface import sample_surface
+
+__all__ = ["GeneratedViews", "make_views"]
+
+PAIRS = {"cpu": 2**19, "cuda": 2**25}  # of a ray and a part, at once
+
+
+def make_views(
+    category: str,
+    which: Tensor | Sequence[int],
+    *,
+    num_views: int = 3,
+    size: int = 64,
+    num_points: int = 0,
+    seed: int = 0,
+    split: int = 0,
+    device: torch.device | str = "cpu",
+    dtype: torch.dtype = torch.float32,
+) -> Views:
+    """Make objects and take pictures of them.
+
+    An object and its views depend on nothing but the category, its number, the seed and the
+    split: not on the device (up to rounding), nor on how many others are made with it.
+
+    Args:
+        category: ``"cars"``, ``"airplanes"`` or ``"chairs"``.
+        which: The numbers of the objects; there is no largest one.
+        num_views: Images of every object; more of them leave the first ones as they were.
+        size: Height and width of the images, a multiple of 8.
+        num_points: Points on the true surface; none if 0.
+        seed: Other seeds give other objects.
+        split: As do other splits.
+        device: Where to make them.
+        dtype: Of all numbers.
+
+    Example:
+        >>> views = make_views("cars", [0, 7], num_views=2, size=16, num_points=100)
+        >>> views.image.shape, views.targets.shape, views.points.shape
+        (torch.Size([2, 2, 3, 16, 16]), torch.Size([2, 2, 7, 16, 16]), torch.Size([2, 100, 3]))
+    """
+    checked_views(size, num_views, num_points)
+    made = make_objects(category, which, seed=seed, split=split, device=device, dtype=dtype)
+    if not len(made.keys):
+        raise ValueError("which must name at least one object, got none")
+    cameras = random_cameras(made.keys, num_views, made.parts.corners())
+    rays = num_views * size * size * len(made.parts.kinds)
+    step = max(1, PAIRS.get(torch.device(device).type, PAIRS["cuda"]) // rays)
+    done = [
+        _render(
+            Objects(made.parts[i : i + step], made.look[i : i + step], made.keys[i : i + step]),
+            cameras[i : i + step],
+            size,
+            num_points,
+        )
+        for i in range(0, len(made.keys), step)
+    ]
+    names = tuple(f"{category}/{i}" for i in torch.as_tensor(which).tolist())
+    return replace(Views.join(done), cameras=cameras, names=names)
+
+
+def _render(made: Objects, cameras: Cameras, size: int, num_points: int) -> Views:
+    parts, look, keys = made
+    direction = cameras.directions(size)  # (B, N, 3, R)
+    hits = cast(parts, cameras.position, direction)
+    front, back = (_along(cameras, direction, t, hits.mask) for t in (hits.first, hits.last))
+    colour = _colours(parts, look, hits, cameras, front)
+    image = paint(colour, hits.mask, keys, size)
+    points = sample_surface(parts, keys, num_points) if num_points else None
+
+    def picture(x: Tensor) -> Tensor:
+        return x.unflatten(-1, (size, size))
+
+    mask = hits.mask[:, :, None].to(front.dtype)
+    return Views(image, picture(mask), picture(front), picture(back), points)
+
+
+def _along(cameras: Cameras, direction: Tensor, t: Tensor, mask: Tensor) -> Tensor:
+    """Return points on rays, ``(B, N, 3, R)``, zero outside the mask."""
+    seen = mask[:, :, None]
+    x = cameras.position[..., None] + direction * t[:, :, None].where(seen, 0.0)
+    return x.where(seen, 0.0)
+
+
+def _colours(parts: Parts, look: Look, hits: Hits, cameras: Cameras, front: Tensor) -> Tensor:
+    """Return the lit colours of all rays, ``(B, N, 3, R)``."""
+    N, R = hits.part.shape[1:]
+    x = front.mT.flatten(1, 2)  # (B, N R, 3)
+    part = hits.part.flatten(1)
+    role = torch.tensor(parts.roles, device=part.device)[part]
+    outward = normals(parts, part, x).unflatten(1, (N, R))
+    return light_up(look.albedo(role, x).unflatten(1, (N, R)), outward, cameras, front).mT
+
+
+@dataclass(frozen=True)
+class GeneratedViews:
+    """Generate objects of a category in three splits; the supply is unlimited.
+
+    Args:
+        category: ``"cars"``, ``"airplanes"`` or ``"chairs"``.
+        size: Height and width of the images.
+        num: Number of objects of a split if none is asked for.
+        seed: Fixes the data.
+
+    Example:
+        >>> source = GeneratedViews("chairs", size=16)
+        >>> source.views("test", 4, num_views=5).image.shape
+        torch.Size([4, 5, 3, 16, 16])
+    """
+
+    category: str = "cars"
+    size: int = 64
+    num: int = 1000
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        check_choice("category", self.category, CATEGORIES)
+        checked_views(self.size, 1, 0)
+
+    @property
+    def name(self) -> str:
+        """What tables call the data."""
+        return f"generated {self.category}"
+
+    def views(
+        self,
+        split: str,
+        num: int | None = None,
+        *,
+        num_views: int = 3,
+        num_points: int = 0,
+        device: torch.device | str = "cpu",
+    ) -> Views:
+        """Return the first ``num`` objects of a split."""
+        num = self.num if num is None else num
+        if num < 1:
+            raise ValueError(f"num must be positive, got {num}")
+        return make_views(
+            self.category,
+            range(num),
+            num_views=num_views,
+            size=self.size,
+            num_points=num_points,
+            seed=self.seed,
+            split=SPLITS.index(checked_split(split)),
+            device=device,
+        )
+
+    def most(self, split: str) -> float:
+        """Return infinity: there is no end of objects."""
+        checked_split(split)
+        return math.inf
+
+    def most_views(self, split: str, num: int | None = None) -> float:
+        """Return infinity: objects are seen as often as is asked for."""
+        checked_split(split)
+        return math.inf

@@ -1,0 +1,144 @@
+"""Sets of views of objects, with what there is to learn about every pixel."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+import torch
+from torch import Tensor
+
+from symsets.experiments.views.cameras import Cameras
+
+__all__ = ["ViewSource", "Views", "checked_views"]
+
+
+@dataclass(frozen=True)
+class Views:
+    """B objects, each seen in N images of S×S pixels.
+
+    Coordinates are normalised object coordinates (NOCS), in the unit cube; outside the mask they
+    are zero.
+
+    Attributes:
+        image: Colours in 0 to 1, ``(B, N, 3, S, S)``.
+        mask: 1 where the object is seen, else 0, ``(B, N, 1, S, S)``.
+        front: The point where the ray of a pixel first meets the object, ``(B, N, 3, S, S)``.
+        back: The point where it leaves the object for the last time, ``(B, N, 3, S, S)``.
+        points: Points on the surface of the true shape, ``(B, P, 3)``, or None.
+        cameras: Where the images were taken from, or None where nothing is known about it.
+        names: What the objects are called.
+    """
+
+    image: Tensor
+    mask: Tensor
+    front: Tensor
+    back: Tensor
+    points: Tensor | None = None
+    cameras: Cameras | None = None
+    names: tuple[str, ...] = ()
+
+    def __len__(self) -> int:
+        return len(self.image)
+
+    @property
+    def num_views(self) -> int:
+        """How many images there are of an object."""
+        return self.image.shape[1]
+
+    @property
+    def targets(self) -> Tensor:
+        """Mask, front and back side by side, ``(B, N, 7, S, S)``, as networks predict them."""
+        return torch.cat([self.mask, self.front, self.back], dim=2)
+
+    def __getitem__(self, which: slice) -> Views:
+        return replace(
+            self._maps(lambda part: part[which]),
+            points=None if self.points is None else self.points[which],
+            cameras=None if self.cameras is None else self.cameras[which],
+            names=self.names[which],
+        )
+
+    def _maps(self, change: Callable[[Tensor], Tensor]) -> Views:
+        """Change everything that has pixels."""
+        image, mask, front, back = map(change, (self.image, self.mask, self.front, self.back))
+        return replace(self, image=image, mask=mask, front=front, back=back)
+
+    def first_views(self, num: int) -> Views:
+        """Keep the first ``num`` images of every object."""
+        if not 1 <= num <= self.num_views:
+            raise ValueError(f"num must be in 1..{self.num_views}, got {num}")
+        cameras = None if self.cameras is None else self.cameras.first_views(num)
+        return replace(self._maps(lambda part: part[:, :num]), cameras=cameras)
+
+    def to(self, device: torch.device | str, dtype: torch.dtype | None = None) -> Views:
+        """Move everything, and cast all numbers if a type is given."""
+        return replace(
+            self._maps(lambda part: part.to(device, dtype)),
+            points=None if self.points is None else self.points.to(device, dtype),
+            cameras=None if self.cameras is None else self.cameras.to(device, dtype),
+        )
+
+    @staticmethod
+    def join(some: Sequence[Views]) -> Views:
+        """Put batches end to end."""
+        points = [views.points for views in some if views.points is not None]
+        cameras = [views.cameras for views in some if views.cameras is not None]
+        return Views(
+            torch.cat([views.image for views in some]),
+            torch.cat([views.mask for views in some]),
+            torch.cat([views.front for views in some]),
+            torch.cat([views.back for views in some]),
+            points=torch.cat(points) if points else None,
+            cameras=Cameras.join(cameras) if cameras else None,
+            names=tuple(name for views in some for name in views.names),
+        )
+
+
+class ViewSource(Protocol):
+    """Objects in three splits, seen from several sides."""
+
+    @property
+    def name(self) -> str:
+        """What tables call the data."""
+        ...
+
+    @property
+    def size(self) -> int:
+        """Height and width of the images."""
+        ...
+
+    def views(
+        self,
+        split: str,
+        num: int | None = None,
+        *,
+        num_views: int = 3,
+        num_points: int = 0,
+        device: torch.device | str = "cpu",
+    ) -> Views:
+        """Return the first ``num`` objects of a split, or all.
+
+        The order is random but fixed. There may be fewer than ``num`` but never none. More views
+        of an object leave the first ones as they were.
+        """
+        ...
+
+    def most(self, split: str) -> float:
+        """Return how many objects a split has; infinity if there is no end of them."""
+        ...
+
+    def most_views(self, split: str, num: int | None = None) -> float:
+        """Return how many views each of the first ``num`` objects has; infinity for any number."""
+        ...
+
+
+def checked_views(size: int, num_views: int, num_points: int) -> None:
+    """Raise one sentence unless the numbers make sense."""
+    if size < 8 or size % 8:
+        raise ValueError(f"size must be a multiple of 8, got {size}")
+    if num_views < 1:
+        raise ValueError(f"num_views must be positive, got {num_views}")
+    if num_points < 0:
+        raise ValueError(f"num_points must not be negative, got {num_points}")

@@ -1,0 +1,43 @@
+"""Where the experiment on orbits writes, and where it does not."""
+
+import pytest
+from typer.testing import CliRunner
+
+from symsets.cli import app
+from symsets.experiments.orbits.experiment import experiment as orbits
+from symsets.experiments.study.records import Record, read_records, write_records
+from symsets.train.files import write_json
+
+COLORS = Record(experiment="colors", model="dss-sum", metric="mae", value=2.0)
+ORBITS = Record(experiment="orbits", model="siamese", metric="accuracy", value=0.5)
+
+
+def run(out):
+    return CliRunner().invoke(app, ["run", "orbits", "--steps", "1", "--out", str(out)])
+
+
+def test_the_same_command_may_be_repeated(tmp_path):
+    out = tmp_path / "new"
+    for _ in range(2):
+        assert run(out).exit_code == 0
+    assert len(read_records(out / "results.json")) == 8
+
+
+@pytest.mark.parametrize("described", [True, False])
+def test_results_of_another_study_are_not_overwritten(tmp_path, described):
+    write_records(tmp_path / "results.json", [ORBITS, COLORS])
+    if described:
+        write_json(tmp_path / "study.json", {"experiment": "colors"})
+    result = run(tmp_path)
+    assert result.exit_code == 2
+    reason = "experiment: colors → orbits" if described else "must be empty or hold runs of this"
+    assert reason in result.stderr
+    assert read_records(tmp_path / "results.json") == [ORBITS, COLORS]
+
+
+def test_results_without_a_description_may_be_repeated(tmp_path):
+    write_records(tmp_path / "results.json", [ORBITS])
+    (tmp_path / "orbits.png").touch()
+    outcomes = orbits.run(tmp_path, steps=1)
+    assert read_records(tmp_path / "results.json") == [outcome.record for outcome in outcomes]
+    assert (tmp_path / "study.json").exists()

@@ -1,0 +1,99 @@
+"""Two studies as a training run would leave them."""
+
+import json
+import math
+
+import pytest
+
+from symsets.experiments.study.records import Record, write_records
+
+COMMON = {
+    "scheme": "",
+    "data": "synthetic waves",
+    "preset": "paper",
+    "epochs": 4,
+    "device": "cpu",
+    "torch": "2.13.0",
+    "symsets": "0.1.0",
+    "commit": "abc123",
+    "command": "symsets run signals --seeds 3",
+}
+
+# Values over three initialisations, by training-set size; nothing: the run diverged.
+SIGNALS = {
+    "dss-sum": {300: (0.60, 0.62, 0.64), 3000: (0.96, 0.97, 0.98)},
+    "siamese": {300: (0.40, 0.42, 0.44), 3000: (0.60, 0.65, 0.70)},
+    "sridhar": {300: (0.33, 0.34, 0.35), 3000: (0.34, None, 0.36)},
+}
+COLORS = {
+    "dss-sum": {"mae": (2.0, 2.2, 2.4), "psnr": (30.0, 30.5, 31.0)},
+    "siamese-ds": {"mae": (8.0, 8.1, 8.2), "psnr": (20.0, 20.5, 21.0)},
+    "aittala": {"mae": (1.5, 1.6, 1.7), "psnr": (32.0, 32.5, 33.0)},
+}
+
+
+def signals_records():
+    return [
+        Record(
+            experiment="signals",
+            model=model,
+            metric="accuracy",
+            value=math.nan if value is None else value,
+            train_size=size,
+            seed=seed,
+            parameters=3_235_000,
+            seconds=20.0 + seed,
+            **COMMON,
+        )
+        for model, sizes in SIGNALS.items()
+        for size, values in sizes.items()
+        for seed, value in enumerate(values)
+    ]
+
+
+def colors_records():
+    common = {**COMMON, "data": "embedded photographs", "command": "symsets run colors"}
+    return [
+        Record(
+            experiment="colors",
+            setting="places",
+            model=model,
+            metric=metric,
+            value=value,
+            train_size=500,
+            seed=seed,
+            **common,
+        )
+        for model, metrics in COLORS.items()
+        for metric, values in metrics.items()
+        for seed, value in enumerate(values)
+    ]
+
+
+def write_runs(folder, records):
+    for r in records:
+        run = folder / "runs" / f"{r.model}-{r.recipe}-{r.train_size}-seed{r.seed}"
+        run.mkdir(parents=True)
+        config = {word: getattr(r, word) for word in ("experiment", "model", "recipe", "setting")}
+        config |= {"preset": r.preset, "train_size": r.train_size, "seed": r.seed, "data": r.data}
+        (run / "config.json").write_text(json.dumps(config))
+        lines = ["epoch,train_loss,val_loss,val_accuracy,learning_rate,seconds"]
+        lines += [f"{k},1.0,1.0,{r.value * k / 4},0.001,{1.5 + r.seed}" for k in range(1, 5)]
+        (run / "curves.csv").write_text("\n".join(lines) + "\n")
+
+
+@pytest.fixture
+def signals(tmp_path):
+    folder = tmp_path / "signals"
+    write_records(folder / "results.json", signals_records())
+    write_runs(folder, signals_records())
+    search = {"dss-sum": {"1e-3": 0.9, "1e-4": 0.95}, "siamese": {"1e-3": 0.6, "1e-4": None}}
+    (folder / "search.json").write_text(json.dumps(search))
+    return folder
+
+
+@pytest.fixture
+def colors(tmp_path):
+    folder = tmp_path / "colors"
+    write_records(folder / "results.json", colors_records())
+    return folder

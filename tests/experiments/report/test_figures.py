@@ -1,0 +1,139 @@
+"""Figures whose words can be read: nothing lies on top of them."""
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from symsets.experiments.report.figures import pictures
+from symsets.experiments.report.load_records import load_records
+from symsets.experiments.study.records import Record, read_records, write_records
+
+
+def drawn(folder, ending):
+    (comparison,) = load_records([folder]).comparisons
+    (picture,) = (p for p in pictures(comparison) if p.name.endswith(ending))
+    picture.figure.draw_without_rendering()
+    return picture.figure
+
+
+def extents(texts):
+    return [text.get_window_extent() for text in texts if text.get_text()]
+
+
+@pytest.mark.parametrize("ending", ["accuracy-by-size", "curves"])
+def test_no_curve_crosses_the_word_chance(signals, ending):
+    (axis,) = drawn(signals, ending).axes
+    (word,) = (text for text in axis.texts if text.get_text() == "chance")
+    assert word.get_window_extent().x0 > axis.get_window_extent().x1
+    others = [text for text in axis.texts if text is not word]
+    assert word.get_window_extent().count_overlaps(extents(others)) == 0
+
+
+@pytest.mark.parametrize(
+    ("low", "high"), [(0.2, 0.5), (0.7, 30_000), (2, 20), (4, 700), (30, 4000), (140, 190)]
+)
+def test_ticks_of_times_do_not_touch(signals, low, high):
+    path = signals / "results.json"
+    records = read_records(path)
+    times = {"dss-sum": low, "siamese": high, "sridhar": high}
+    write_records(path, [replace(r, seconds=times[r.model]) for r in records])
+    figure = drawn(signals, "time")
+    for axis in figure.axes:
+        first, *rest = labels = extents(axis.get_xticklabels())
+        assert len(labels) >= 2
+        for left, right in zip([first, *rest], rest, strict=False):
+            assert left.x1 + 6 < right.x0  # pixels
+        assert labels[-1].x1 <= figure.bbox.x1
+
+
+def test_the_legend_names_published_times_only_where_some_are_drawn(signals):
+    path = signals / "results.json"
+    assert drawn(signals, "time").axes[1].get_legend() is None  # known for mlp and aittala
+    records = [replace(r, model="mlp") if r.model == "sridhar" else r for r in read_records(path)]
+    write_records(path, records)
+    run = next((signals / "runs").glob("sridhar-*"))
+    config = json.loads((run / "config.json").read_text())
+    (run / "config.json").write_text(json.dumps({**config, "model": "mlp"}))
+    assert drawn(signals, "time").axes[1].get_legend() is not None
+
+
+@pytest.mark.parametrize(("worst", "scale"), [(3.0, "linear"), (4000.0, "log")])
+def test_an_error_that_explodes_does_not_hide_the_other_curves(tmp_path, worst, scale):
+    run = tmp_path / "runs" / "siamese"
+    run.mkdir(parents=True)
+    config = {"experiment": "views", "model": "siamese", "setting": "cars", "recipe": "ours"}
+    config |= {"preset": "quick", "data": "cars", "train_size": 8, "seed": 0}
+    (run / "config.json").write_text(json.dumps(config))
+    (run / "curves.csv").write_text(f"epoch,val_loss,val_chamfer\n1,1,{worst}\n2,1,2\n3,1,1\n")
+    record = Record(metric="chamfer", value=1.0, **config)
+    write_records(tmp_path / "results.json", [record])
+    (axis,) = drawn(tmp_path, "curves").axes
+    assert axis.get_yscale() == scale
+
+
+@pytest.mark.parametrize(("worst", "scale"), [(9.0, "linear"), (80.0, "log")])
+def test_one_seed_that_explodes_has_no_negative_errors(tmp_path, worst, scale):
+    config = {"experiment": "views", "model": "siamese", "setting": "cars", "recipe": "ours"}
+    config |= {"preset": "quick", "data": "cars", "train_size": 8}
+    for seed, first in enumerate((1, 1, worst)):  # the mean alone would not be far from the others
+        run = tmp_path / "runs" / f"siamese-{seed}"
+        run.mkdir(parents=True)
+        (run / "config.json").write_text(json.dumps({**config, "seed": seed}))
+        (run / "curves.csv").write_text(f"epoch,val_loss,val_chamfer\n1,1,{first}\n2,1,2\n3,1,1\n")
+    records = [Record(metric="chamfer", value=1.0, seed=seed, **config) for seed in range(3)]
+    write_records(tmp_path / "results.json", records)
+    (axis,) = drawn(tmp_path, "curves").axes
+    assert axis.get_yscale() == scale
+    (band,) = axis.collections
+    y = band.get_paths()[0].vertices[:, 1]
+    mean = (2 + worst) / 3
+    lowest = 0 if scale == "linear" else mean**2 / y.max()  # as far down as up
+    assert y.min() == pytest.approx(min(lowest, 1))
+
+
+@pytest.mark.parametrize(("low", "high"), [(97, 23_400), (38, 13_500), (89, 110), (199, 402)])
+def test_all_times_have_a_tick_near_them(signals, low, high):
+    path = signals / "results.json"
+    times = {"dss-sum": low, "siamese": high, "sridhar": high}
+    write_records(path, [replace(r, seconds=times[r.model]) for r in read_records(path)])
+    ticks = drawn(signals, "time").axes[1].get_xticks()
+    assert min(ticks) <= 2.5 * low
+    assert max(ticks) >= high / 2.5
+
+
+def curves(folder, ends, accuracy):
+    """Return the figure of curves of runs that ended after so many epochs."""
+    config = {"experiment": "quality", "model": "dss-sum", "setting": "gaussian-30"}
+    config |= {"preset": "quick", "data": "photographs", "train_size": 8, "recipe": "ours"}
+    for seed, epochs in enumerate(ends):
+        run = folder / "runs" / str(seed)
+        run.mkdir(parents=True)
+        (run / "config.json").write_text(json.dumps({**config, "seed": seed}))
+        lines = [f"{k},1,{accuracy + k / 100}" for k in range(epochs)]
+        (run / "curves.csv").write_text("\n".join(["epoch,val_loss,val_accuracy", *lines]))
+    records = [Record(metric="accuracy", value=1.0, seed=seed, **config) for seed in range(2)]
+    write_records(folder / "results.json", records)
+    (comparison,) = load_records([folder]).comparisons
+    (picture,) = (p for p in pictures(comparison) if p.name.endswith("curves"))
+    return picture
+
+
+@pytest.mark.parametrize(("accuracy", "near"), [(0.06, True), (0.6, False)])
+def test_chance_far_below_does_not_press_curves_together(tmp_path, accuracy, near):
+    picture = curves(tmp_path, (9, 9), accuracy)  # chance is 5 %
+    (axis,) = picture.figure.axes
+    assert ("chance" in [text.get_text() for text in axis.texts]) == near
+    assert (axis.get_ylim()[0] < 5) == near
+    assert ("chance, 5 %, is far below" in picture.caption) != near
+
+
+@pytest.mark.parametrize(("ends", "told"), [((5, 5), False), ((5, 3), True)])
+def test_only_runs_that_stopped_early_are_told_of(tmp_path, ends, told):
+    assert ("stopped early" in curves(tmp_path, ends, 0.6).caption) == told
+
+
+def test_times_are_said_to_be_longer_where_runs_shared_a_device(signals):
+    (comparison,) = load_records([signals]).comparisons
+    (picture,) = (p for p in pictures(comparison) if p.name.endswith("time"))
+    assert "longer where runs shared a device" in picture.caption

@@ -1,0 +1,132 @@
+import numpy as np
+import pytest
+import torch
+
+from symsets.data.folders import MissingDataError
+from symsets.experiments.shapes.dfaust import HELD_OUT, DynamicFaust, has_dfaust
+from symsets.experiments.study.transfer import _take_everything
+
+h5py = pytest.importorskip("h5py", reason="needs h5py")
+
+FACES = np.array([[0, 1, 2], [2, 1, 3], [3, 4, 5]], np.uint32)
+MEN = {"50002": ("hips", "punching"), "50009": ("hips",), "50026": ("hips", "punching")}
+WOMEN = {"50004": ("knees", "light_hopping_loose"), "50025": ("shake_hips",), "50022": ("knees",)}
+
+
+def write(path, people, *, vertices=6, faces=FACES, **more):
+    """Write a file in the published layout."""
+    rng = np.random.default_rng(len(people))
+    with h5py.File(path, "w") as content:
+        content["faces"] = faces
+        for subject, activities in people.items():
+            for activity in activities:
+                shape = (vertices, 3, 40 + len(activity))
+                content[f"{subject}_{activity}"] = rng.normal(size=shape).astype(np.float32)
+        for name, value in more.items():
+            content[name] = value
+
+
+@pytest.fixture
+def folder(tmp_path):
+    write(tmp_path / "registrations_m.hdf5", MEN)
+    write(tmp_path / "registrations_f.hdf5", WOMEN)
+    return tmp_path
+
+
+def test_the_split_is_hard(folder):
+    source = DynamicFaust(folder)
+    found = {split: set(source.motions(split).names) for split in ("train", "val", "test")}
+    assert found == {
+        "train": {"50002_hips", "50004_knees", "50004_light_hopping_loose"},
+        "val": {"50009_hips", "50022_knees"},
+        "test": {"50026_punching", "50025_shake_hips"},
+    }
+    assert not HELD_OUT.val_subjects & HELD_OUT.test_subjects
+
+
+def test_all_sequences_can_be_for_the_test(folder):
+    source = DynamicFaust(folder)
+    _take_everything(source, [])
+    assert len(source.motions("test").names) == 7
+    with pytest.raises(ValueError, match="no motions for split 'train'"):
+        source.motions("train")
+
+
+def test_sequences_come_back_frame_by_frame(folder):
+    motions = DynamicFaust(folder).motions("train")
+    for name, shapes in zip(motions.names, motions.each(), strict=True):
+        file = "registrations_m.hdf5" if name.startswith("50002") else "registrations_f.hdf5"
+        with h5py.File(folder / file) as content:
+            given = torch.from_numpy(content[name][()])
+        assert torch.equal(shapes[17, :, 2], given[2, :, 17])
+        assert shapes.shape == (given.shape[2], 3, 6)
+    where = motions.names.index("50004_light_hopping_loose")
+    assert motions.subjects[where] == "50004"
+    assert motions.activities[where] == "light_hopping_loose"
+    assert motions.graph.num_nodes == 6
+    assert torch.equal(motions.faces, torch.from_numpy(FACES.astype(np.int64)))
+
+
+def test_vertices_can_be_fewer_and_frames_centred(folder):
+    plain, some = DynamicFaust(folder), DynamicFaust(folder, num_vertices=4)
+    few = some.motions("val")
+    assert (few.num_vertices, few.faces) == (4, None)
+    assert torch.equal(few.shapes[0], some.motions("val").shapes[0])
+    everywhere = plain.motions("val").shapes
+    assert all((everywhere == few.shapes[..., [k]]).all((0, 1)).any() for k in range(4))
+    centred = DynamicFaust(folder, centre=True).motions("val").shapes
+    assert centred.mean(-1).abs().max() < 1e-6
+    assert everywhere.mean(-1).abs().max() > 0.1
+
+
+def test_one_file_is_enough_but_both_make_the_dataset(folder):
+    assert has_dfaust(folder)
+    (folder / "registrations_f.hdf5").unlink()
+    assert not has_dfaust(folder)
+    assert DynamicFaust(folder).motions("test").names == ["50026_punching"]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"faces": FACES + 1}, r"faces of '50002_hips' must point to its vertices 0\.\.5, got 6"),
+        (
+            {"50002_knees": np.zeros((7, 3, 40), np.float32)},
+            "sequence '50002_knees' must have 6 vertices like the others, got 7",
+        ),
+        (
+            {"50002_knees": np.full((6, 3, 40), np.nan, np.float32)},
+            "sequence '50002_knees' must have finite vertices, got NaN in frame 0",
+        ),
+        (
+            {"50002_knees": np.zeros((40, 6, 3), np.float32)},
+            r"sequence '50002_knees' of .* must be \(vertices, 3, frames\), got shape \(40, 6, 3\)",
+        ),
+        (
+            {"50002_knees/vertices": np.zeros((6, 3, 40), np.float32)},
+            r"sequence '50002_knees' of .* must be \(vertices, 3, frames\), got shape \(\)",
+        ),
+        ({"faces": FACES + 0.5}, r"faces of .*_m\.hdf5 must be integers, got float64"),
+    ],
+)
+def test_bad_files_get_a_sentence_that_names_the_sequence(tmp_path, options, message):
+    write(tmp_path / "registrations_m.hdf5", MEN, **options)
+    with pytest.raises(ValueError, match=message):
+        DynamicFaust(tmp_path).motions("train")
+
+
+def test_other_trouble_gets_a_sentence(tmp_path):
+    with pytest.raises(MissingDataError, match=r"registrations_f\.hdf5; get them from dfaust\.is"):
+        DynamicFaust(tmp_path)
+    (tmp_path / "registrations_m.hdf5").write_text("no data")
+    with pytest.raises(ValueError, match=r"registrations_m\.hdf5 cannot be read as HDF5"):
+        DynamicFaust(tmp_path)
+    write(tmp_path / "registrations_m.hdf5", {})
+    with pytest.raises(ValueError, match=r"must hold 'faces' and a dataset for every sequence"):
+        DynamicFaust(tmp_path)
+    write(tmp_path / "registrations_m.hdf5", {"50002": ("hips",)})
+    with pytest.raises(ValueError, match=r"no motions for split 'test': 1 train, 0 val, 0 test"):
+        DynamicFaust(tmp_path).motions("test")
+    write(tmp_path / "registrations_f.hdf5", WOMEN, faces=FACES[:2])
+    with pytest.raises(ValueError, match=r"faces of .*_f\.hdf5 must be those of .*_m\.hdf5"):
+        DynamicFaust(tmp_path)

@@ -1,0 +1,94 @@
+import pytest
+import torch
+
+from symsets.experiments.shapes.motions import HeldOut, Motions, farthest_points
+
+FACES = torch.tensor([[0, 1, 2], [1, 3, 2]])
+
+
+def sequence(frames, vertices=4):
+    return torch.randn(frames, 3, vertices)
+
+
+def test_sequences_lie_end_to_end():
+    parts = [sequence(5), sequence(2), sequence(7)]
+    motions = Motions.join(parts, ["50002_light_hopping_loose", "a_b", "c"], faces=FACES)
+    assert motions.starts.tolist() == [0, 5, 7]
+    assert all(torch.equal(a, b) for a, b in zip(motions.each(), parts, strict=True))
+    assert motions.subjects == ["50002", "a", "c"]
+    assert motions.activities == ["light_hopping_loose", "b", ""]
+    assert motions.graph.num_edges == 10
+    assert motions.to("cpu").num_vertices == 4
+
+
+def test_thinned_motions_are_points_that_lie_far_apart():
+    motions = Motions.join([sequence(5, 60)], ["a"], faces=FACES)
+    template = motions.shapes[0]
+    some = motions.thinned(template, 10)
+    kept = farthest_points(template, 10)
+    assert len(set(kept.tolist())) == 10
+    assert torch.equal(some.shapes, motions.shapes[..., kept])
+    assert motions.thinned(template, 60) is motions.thinned(template, None) is motions
+    # every vertex that was dropped is nearer to a kept one than the kept ones are to each other
+    apart = torch.cdist(template.T, template.T)
+    between = (apart[kept][:, kept] + 1e3 * torch.eye(10)).min()
+    assert apart[:, kept].min(1).values.max() <= between + 1e-5
+    with pytest.raises(ValueError, match="motions must have faces to make a graph of, got points"):
+        some.graph
+
+
+def test_nothing_of_the_test_is_seen_in_training():
+    held = HeldOut({"bo"}, {"cy", "di"}, {"hop"})
+    splits = {(s, a): held.split(s, a) for s in ("ann", "bo", "cy", "di") for a in ("run", "hop")}
+    assert {pair for pair, split in splits.items() if split == "test"} == {
+        ("cy", "hop"),
+        ("di", "hop"),
+    }
+    assert {pair for pair, split in splits.items() if split == "train"} == {("ann", "run")}
+    assert {pair for pair, split in splits.items() if split == "val"} == {("bo", "run")}
+
+
+@pytest.mark.parametrize(
+    ("sequences", "faces", "message"),
+    [
+        ([], None, "sequences must hold at least one sequence, got none"),
+        (
+            [sequence(3), sequence(3, 5)],
+            None,
+            "sequence 'two' must have 4 vertices like the oth.*5",
+        ),
+        (
+            [sequence(3), torch.zeros(3, 4, 3)],
+            None,
+            r"sequence 'two' must be \(frames, 3, vertices\), got shape \(3, 4, 3\)",
+        ),
+        (
+            [sequence(3), torch.full((3, 3, 4), torch.nan)],
+            None,
+            "sequence 'two' must have finite vertices, got NaN in frame 0",
+        ),
+        (
+            [sequence(3), torch.full((3, 3, 4), torch.inf)],
+            None,
+            "sequence 'two' must have finite vertices, got infinity in frame 0",
+        ),
+        ([sequence(3)], FACES + 1, r"faces of 'one' must point to its vertices 0\.\.3, got 4"),
+        ([sequence(3)], FACES - 1, r"faces of 'one' must point to its vertices 0\.\.3, got -1"),
+        ([sequence(3)], FACES.float(), r"faces of 'one' must be \(F, 3\) integers, got torch\.fl"),
+    ],
+)
+def test_bad_input_gets_a_sentence_that_names_the_sequence(sequences, faces, message):
+    with pytest.raises(ValueError, match=message):
+        Motions.join(sequences, ["one", "two"][: len(sequences)], faces=faces)
+
+
+def test_the_frame_with_nan_is_named():
+    broken = sequence(9)
+    broken[6, 1, 2] = torch.nan
+    with pytest.raises(ValueError, match=r"sequence 'a_b' must have finite.* got NaN in frame 6"):
+        Motions.join([broken], ["a_b"])
+
+
+def test_only_as_many_vertices_as_there_are():
+    with pytest.raises(ValueError, match=r"num_vertices must be in 1\.\.4, got 5"):
+        farthest_points(torch.randn(3, 4), 5)

@@ -1,0 +1,118 @@
+"""Several processes at one study."""
+
+import os
+import signal
+import subprocess
+import sys
+from dataclasses import replace
+
+import pytest
+from typer.testing import CliRunner
+
+from symsets.cli import app
+from symsets.experiments.signals.experiment import experiment as signals
+from symsets.experiments.study.describe import make_study
+from symsets.experiments.study.records import read_records
+from symsets.train.files import file_lock
+
+HOLD = """
+import sys, time
+from pathlib import Path
+from symsets.train.files import file_lock
+with file_lock(Path(sys.argv[1])) as mine:
+    print(mine, flush=True)
+    time.sleep(60)
+"""
+
+
+@pytest.fixture(autouse=True)
+def _tiny_preset(monkeypatch):
+    tiny = replace(signals.PRESETS["smoke"], train_sizes=(128,), test_size=100, width=0.03)
+    monkeypatch.setitem(signals.PRESETS, "smoke", tiny)
+
+
+def study(out, **described):
+    described = {"models": "dss-sum,siamese", "seeds": 2} | described
+    return make_study(signals.EXPERIMENT, out, preset="smoke", device="cpu", **described)
+
+
+def names(groups):
+    return [(group.model, group.seeds) for group in groups]
+
+
+def test_a_process_that_dies_lets_go_of_what_it_held(tmp_path):
+    path = tmp_path / "lock"
+    other = subprocess.Popen(
+        [sys.executable, "-c", HOLD, str(path)], stdout=subprocess.PIPE, text=True
+    )
+    assert other.stdout.readline() == "True\n"
+    with file_lock(path, wait=False) as mine:
+        assert not mine
+    os.kill(other.pid, signal.SIGKILL)
+    other.communicate()
+    with file_lock(path, wait=False) as mine:
+        assert mine
+    assert not path.exists()
+
+
+def test_processes_take_different_runs(tmp_path):
+    mine, theirs = study(tmp_path / "out").take_groups(), study(tmp_path / "out").take_groups()
+    assert names([next(mine), next(theirs)]) == [("dss-sum", (0,)), ("dss-sum", (1,))]
+    assert names([next(mine)]) == [("siamese", (0,))]  # the first is free again, and not finished
+    assert names([next(theirs)]) == [("siamese", (1,))]
+
+
+def test_a_process_leaves_what_another_is_at(tmp_path):
+    mine, theirs = study(tmp_path / "out"), study(tmp_path / "out")
+    for group in mine.take_groups():
+        if group.seeds == (1,):
+            others = [("dss-sum", (0,)), ("siamese", (0,)), ("siamese", (1,))]
+            assert names(theirs.take_groups()) == others
+            break
+    assert len(theirs.left()) == 4
+
+
+def test_seeds_that_train_together_are_all_held(tmp_path):
+    together, alone = study(tmp_path / "out", together=True), study(tmp_path / "out")
+    group = next(groups := together.take_groups())
+    assert group.seeds == (0, 1)
+    assert "dss-sum" not in dict(names(alone.take_groups()))
+    groups.close()
+    assert "dss-sum" in dict(names(alone.take_groups()))
+
+
+def test_runs_that_others_have_finished_are_not_made_again(tmp_path):
+    late = study(tmp_path / "out")
+    arguments = ["run", "signals", "--preset", "smoke", "--seeds", "1"]
+    result = CliRunner().invoke(app, [*arguments, "--out", str(tmp_path / "out")])
+    assert result.exit_code == 0, result.output
+    assert names(late.take_groups()) == [("dss-sum", (1,)), ("siamese", (1,))]
+
+
+def test_a_process_that_finds_nothing_to_do_ends_well(tmp_path):
+    arguments = ["run", "signals", "--preset", "smoke", "--models", "mlp", "--out", str(tmp_path)]
+    groups = study(tmp_path, models="mlp", seeds=1).take_groups()
+    assert names([next(groups)]) == [("mlp", (0,))]
+    result = CliRunner().invoke(app, arguments)
+    assert result.exit_code == 0, result.output
+    assert "1 run is left to other processes" in result.output
+    assert not (tmp_path / "results.json").exists()
+
+
+def test_two_processes_end_with_what_one_would_have_measured(tmp_path):
+    command = [sys.executable, "-m", "symsets", "run", "signals", "--preset", "smoke"]
+    command += ["--models", "mlp,deepsets", "--epochs", "1", "--seeds", "2", "--out"]
+
+    def start(out):
+        return subprocess.Popen([*command, str(out)], stdout=subprocess.PIPE, text=True)
+
+    for processes in ([start(tmp_path / "one")], [start(tmp_path / "two") for _ in range(2)]):
+        assert [process.communicate() and process.returncode for process in processes] == [
+            0 for _ in processes
+        ]
+    values = [
+        {(r.model, r.seed): r.value for r in read_records(tmp_path / out / "results.json")}
+        for out in ("one", "two")
+    ]
+    assert len(values[0]) == 4
+    assert values[0] == values[1]

@@ -1,0 +1,101 @@
+from dataclasses import replace
+
+import pytest
+import torch
+from torch import nn
+
+from symsets import RaggedSets
+from symsets.experiments.views.clouds import union_of_views
+from symsets.experiments.views.evaluation import errors_by_views, predict, reconstruction_errors
+from symsets.experiments.views.rendering import make_views
+
+
+class Oracle(nn.Module):
+    """Answer with the truth, which it finds by the colours of the first pixel."""
+
+    def __init__(self, views):
+        super().__init__()
+        self.scale = nn.Parameter(torch.ones(()))
+        self.known = {self.key(i): t for i, t in zip(views.image, views.targets, strict=True)}
+
+    @staticmethod
+    def key(images):
+        return tuple(images[0, :, 0, 0].tolist())
+
+    def forward(self, x):
+        out = torch.stack([self.known[self.key(i)][: len(i)] for i in x]).clone()
+        out[:, :, 0] = 40 * out[:, :, 0] - 20
+        return out * self.scale
+
+
+@pytest.fixture(scope="module")
+def views():
+    return make_views("chairs", range(3), num_views=5, size=32, num_points=4000)
+
+
+def test_true_maps_make_the_true_shape_and_more_views_more_of_it(views):
+    errors = errors_by_views(Oracle(views), views, num_views=(1, 2, 3, 5), batch_size=2)
+    chamfers = [errors[n]["chamfer"] for n in (1, 2, 3, 5)]
+    assert chamfers == sorted(chamfers, reverse=True)
+    assert chamfers[-1] < 0.5 * chamfers[0]
+    assert chamfers[-1] < 0.1
+    assert errors[5]["f@0.02"] > errors[1]["f@0.02"] > 0.3
+    assert errors[5]["f@0.01"] < errors[5]["f@0.02"]
+
+
+def test_union_has_front_and_back_of_every_pixel_of_the_mask(views):
+    clouds = union_of_views(views.targets, logits=False)
+    for cloud, one in zip(clouds, views.targets, strict=True):
+        mask = one[:, 0].bool()
+        assert len(cloud) == 2 * mask.sum()
+        maps = one.movedim(1, -1)[mask]
+        expected = torch.cat([maps[:, 1:4], maps[:, 4:]])
+        assert torch.equal(cloud, expected)
+
+
+def test_ragged_sets_give_the_same_clouds(views):
+    targets = views.targets
+    rows = torch.cat([targets[0, :2], targets[1, :1]])
+    ragged = union_of_views(RaggedSets(rows, [2, 1]), logits=False)
+    dense = [union_of_views(targets[k : k + 1, :n], logits=False)[0] for k, n in ((0, 2), (1, 1))]
+    for a, b in zip(ragged, dense, strict=True):
+        assert torch.equal(a, b)
+
+
+def test_no_cloud_is_empty():
+    output = torch.full((2, 3, 7, 8, 8), -9.0)
+    output[0, 1, 0, 3, 3] = -8
+    output[0, 1, 1:, 3, 3] = 0.25
+    first, second = union_of_views(output)
+    assert torch.equal(first, torch.full((2, 3), 0.25))
+    assert second.shape == (2, 3)
+
+
+def test_prediction_restores_the_mode_and_needs_no_gradient():
+    net = nn.Sequential(nn.Conv3d(2, 2, 1), nn.Dropout(0.5)).train()
+    out = predict(net, torch.rand(5, 2, 3, 4, 4), batch_size=2)
+    assert net.training
+    assert not out.requires_grad
+    assert torch.equal(out, predict(net, torch.zeros(5, 2, 3, 4, 4), batch_size=5)) is False
+
+
+def test_bad_input_gets_a_sentence(views):
+    with pytest.raises(ValueError, match=r"views must have points of the true shapes"):
+        errors_by_views(Oracle(views), replace(views, points=None))
+    with pytest.raises(ValueError, match=r"output must be \(B, N, 7, H, W\) .* got views of shape"):
+        union_of_views(torch.zeros(1, 2, 6, 8, 8))
+    with pytest.raises(ValueError, match=r"output must have at least one view in every set"):
+        union_of_views(RaggedSets(torch.zeros(1, 7, 8, 8), [1, 0]))
+    with pytest.raises(ValueError, match=r"points must be of 3 objects, got 2"):
+        reconstruction_errors(views.targets, views.points[:2])
+
+
+def test_networks_of_other_types_get_their_own():
+    net = nn.Conv3d(3, 7, 1).double()
+
+    def per_view(x):
+        return net(x.transpose(1, 2)).transpose(1, 2)
+
+    net_of_views = nn.Module()
+    net_of_views.map, net_of_views.forward = net, per_view
+    assert predict(net_of_views, torch.rand(3, 2, 3, 4, 4), batch_size=2).dtype == torch.float64

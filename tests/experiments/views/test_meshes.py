@@ -1,0 +1,253 @@
+import json
+import struct
+
+import numpy as np
+import pytest
+import torch
+
+from symsets.experiments.study.catalogue import view_source
+from symsets.experiments.synthetic.parts import Builder
+from symsets.experiments.views._mesh_files import read_mesh
+from symsets.experiments.views.cameras import random_cameras
+from symsets.experiments.views.casting import cast
+from symsets.experiments.views.meshes import MeshFolder, load_mesh, render_meshes
+from symsets.experiments.views.triangles import cast_triangles
+
+F64 = torch.float64
+CUBE = np.array([[x, y, z] for x in (0, 1) for y in (0, 2) for z in (0, 3)], dtype=np.float64)
+QUADS = ((0, 1, 3, 2), (4, 6, 7, 5), (0, 4, 5, 1), (2, 3, 7, 6), (0, 2, 6, 4), (1, 5, 7, 3))
+
+
+def triangles():
+    return np.array([t for a, b, c, d in QUADS for t in ((a, b, c), (a, c, d))])
+
+
+def write_obj(path, faces=True, style="{}"):
+    lines = ["# a box", "vn 0 0 1", *("v {} {} {}".format(*v) for v in CUBE)]
+    if faces:
+        lines += ["f " + " ".join(style.format(i + 1) for i in quad) for quad in QUADS]
+    path.write_text("\n".join(lines))
+    return path
+
+
+def write_ply(path, kind="ascii"):
+    head = f"ply\nformat {kind} 1.0\ncomment a box\nelement vertex 8\n"
+    head += "property float x\nproperty float y\nproperty float z\nproperty uchar red\n"
+    head += "element face 6\nproperty list uchar int vertex_indices\nend_header\n"
+    if kind == "ascii":
+        body = "".join("{} {} {} 7\n".format(*v) for v in CUBE)
+        body += "".join("4 {} {} {} {}\n".format(*q) for q in QUADS)
+        path.write_bytes((head + body).encode())
+        return path
+    order = "<" if "little" in kind else ">"
+    body = b"".join(struct.pack(order + "fffB", *v, 7) for v in CUBE)
+    body += b"".join(struct.pack(order + "Biiii", 4, *q) for q in QUADS)
+    path.write_bytes(head.encode() + body)
+    return path
+
+
+def write_glb(path, **changes):
+    """Write the box lying on its side, turned back and stretched by two nested nodes."""
+    low = CUBE * [1, 0.5, 1]
+    turned = low[:, [1, 0, 2]] * [1, -1, 1]  # a quarter turn about z
+    data = turned.astype("<f4").tobytes() + triangles().astype("<u2").tobytes()
+    tree = {
+        "asset": {"version": "2.0"},
+        "scenes": [{"nodes": [0]}],
+        "nodes": [
+            {"children": [1], "translation": [5, 0, 0], "scale": [2, 4, 2]},
+            {"mesh": 0, "rotation": [0, 0, 0.5**0.5, 0.5**0.5]},
+        ],
+        "meshes": [{"primitives": [{"attributes": {"POSITION": 0}, "indices": 1}]}],
+        "accessors": [
+            {"bufferView": 0, "componentType": 5126, "type": "VEC3", "count": 8},
+            {"bufferView": 1, "componentType": 5123, "type": "SCALAR", "count": 36},
+        ],
+        "bufferViews": [
+            {"buffer": 0, "byteLength": 96},
+            {"buffer": 0, "byteOffset": 96, "byteLength": 72},
+        ],
+        "buffers": [{"byteLength": len(data)}],
+    } | changes
+    text = json.dumps(tree).encode()
+    text += b" " * (-len(text) % 4)
+    chunks = struct.pack("<II", len(text), 0x4E4F534A) + text
+    chunks += struct.pack("<II", len(data), 0x004E4942) + data
+    path.write_bytes(b"glTF" + struct.pack("<II", 2, 12 + len(chunks)) + chunks)
+    return path
+
+
+@pytest.mark.parametrize(
+    "write",
+    [
+        lambda p: write_obj(p / "box.obj"),
+        lambda p: write_obj(p / "box.obj", style="{}/1/1"),
+        lambda p: write_obj(p / "box.OBJ", style="{}//1"),
+        lambda p: write_ply(p / "box.ply"),
+        lambda p: write_ply(p / "box.ply", "binary_little_endian"),
+        lambda p: write_ply(p / "box.ply", "binary_big_endian"),
+        lambda p: write_glb(p / "box.glb"),
+    ],
+)
+def test_all_kinds_of_files_give_the_same_normalised_box(write, tmp_path):
+    mesh = load_mesh(write(tmp_path))
+    assert mesh.shape == (12, 3, 3)
+    expected = torch.from_numpy(((CUBE - [0.5, 1, 1.5]) / 14**0.5 + 0.5)[triangles()])
+    torch.testing.assert_close(mesh, expected, rtol=0, atol=1e-6)
+
+
+def test_faces_may_count_from_the_end(tmp_path):
+    path = tmp_path / "one.obj"
+    path.write_text("v 0 0 0\nv 1 0 0\nv 0 1 0\nf -3 -2 -1\n")
+    assert read_mesh(path)[1].tolist() == [[0, 1, 2]]
+
+
+def test_a_line_may_go_on_after_a_backslash(tmp_path):
+    path = tmp_path / "one.obj"
+    path.write_bytes(b"# C:\\\\\nv 0 0 0\nv 1 0 \\\n0\nv 0 1 0\r\nf 1 \\\r\n 2\\\r\n3\\")
+    vertices, faces = read_mesh(path)
+    assert vertices.tolist() == [[0, 0, 0], [1, 0, 0], [0, 1, 0]]
+    assert faces.tolist() == [[0, 1, 2]]
+
+
+def test_a_mesh_is_seen_as_the_same_box_made_of_parts():
+    builder = Builder(torch.zeros(2, dtype=F64))
+    builder.add("box", 0, (0, 0, 0), (0.5, 1, 1.5))
+    parts = builder.build()
+    mesh = torch.from_numpy(((CUBE - [0.5, 1, 1.5]) / 14**0.5 + 0.5)[triangles()])
+    cameras = random_cameras(torch.tensor([3, 4]), 3, parts.corners())
+    expected = cast(parts, cameras.position, cameras.directions(32))
+    owner = torch.arange(2).repeat_interleave(12)
+    found = cast_triangles(torch.cat([mesh, mesh]), owner, cameras, 32)
+    assert torch.equal(found.mask, expected.mask)
+    seen = found.mask
+    torch.testing.assert_close(found.first[seen], expected.first[seen], rtol=1e-9, atol=1e-9)
+    torch.testing.assert_close(found.last[seen], expected.last[seen], rtol=1e-9, atol=1e-9)
+
+
+def ball(rings=12):
+    """Triangles of a closed mesh without a hole."""
+    a = torch.linspace(0, torch.pi, rings + 1, dtype=F64)
+    b = torch.linspace(0, 2 * torch.pi, 2 * rings + 1, dtype=F64)
+    p = torch.stack(
+        [
+            a.sin()[:, None] * b.cos(),
+            a.cos()[:, None].expand(-1, len(b)),
+            a.sin()[:, None] * b.sin(),
+        ],
+        dim=-1,
+    )
+    p = 0.5 + 0.288 * p
+    q = torch.stack([p[:-1, :-1], p[1:, :-1], p[1:, 1:], p[:-1, 1:]], dim=2).flatten(0, 1)
+    return torch.cat([q[:, [0, 1, 2]], q[:, [0, 2, 3]]])
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, F64])
+def test_no_ray_slips_between_triangles(dtype, monkeypatch):
+    mesh = ball()
+    views = render_meshes([mesh], ["ball"], num_views=4, size=64, dtype=dtype)
+    inside = views.mask[0, :, 0].bool()
+    for mask in inside:  # every row of the mask of a convex thing is one piece
+        for row in mask:
+            at = row.nonzero()[:, 0]
+            assert not len(at) or len(at) == at[-1] - at[0] + 1
+    back, front = (views.cameras.depth(x) for x in (views.back, views.front))
+    assert ((back - front)[views.mask.bool()] >= 0).all()
+    assert ((views.front - 0.5).norm(dim=2)[0][inside] < 0.289).all()
+    assert ((views.front - 0.5).norm(dim=2)[0][inside] > 0.27).all()
+    monkeypatch.setattr("symsets.experiments.views.triangles.PAIRS", 100)  # in many chunks
+    again = render_meshes([mesh], ["ball"], num_views=4, size=64, dtype=dtype)
+    for name in ("image", "mask", "front", "back"):
+        assert torch.equal(getattr(again, name), getattr(views, name))
+
+
+def test_unprojecting_a_pixel_of_a_mesh_lands_on_its_coordinates():
+    views = render_meshes([ball(), ball(5)], ["a", "b"], size=32, num_points=200)
+    seen = views.mask.bool().expand_as(views.front)
+    for x in (views.front, views.back):
+        again = views.cameras.unproject(views.cameras.depth(x))
+        assert (again - x)[seen].abs().max() < 1e-5
+    assert views.points.shape == (2, 200, 3)
+    assert (views.points[0] - 0.5).norm(dim=-1).min() > 0.27
+
+
+def test_meshes_of_a_folder_come_in_splits(tmp_path):
+    for split in ("train", "val", "test"):
+        (tmp_path / split).mkdir()
+        write_obj(tmp_path / split / "box.obj")
+    source = view_source(str(tmp_path), size=16)
+    assert isinstance(source, MeshFolder)
+    assert source.name == tmp_path.name
+    views = source.views("test", num_views=2, num_points=10)
+    assert views.image.shape == (1, 2, 3, 16, 16)
+    assert views.names == ("test/box.obj",)
+    assert not torch.equal(views.mask, source.views("val", num_views=2).mask)
+
+
+def test_a_mesh_that_no_view_shows_is_named(tmp_path):
+    for name in ("a", "b", "c"):
+        (tmp_path / f"{name}.obj").write_text("v 0 0 0\nv 1 1 1\nv 1 1 1.00001\nf 1 2 3")
+    with pytest.raises(ValueError, match=r"\.obj must be seen, but none of its 3 views of 16 px"):
+        MeshFolder(tmp_path, size=16).views("train")
+
+
+def test_bad_meshes_get_a_sentence_with_their_name(tmp_path):
+    def bad(name, content):
+        (tmp_path / name).write_text(content)
+        return tmp_path / name
+
+    one = "v 0 0 0\nv 1 0 0\nv 0 1 0\n"
+    cases = [
+        (
+            write_obj(tmp_path / "cloud.obj", faces=False),
+            r"cloud\.obj must have faces, found 8 ver",
+        ),
+        (bad("empty.obj", ""), r"empty\.obj must have faces, found 0 vertices and no face"),
+        (bad("dot.obj", 3 * "v 1 1 1\n" + "f 1 2 3"), r"dot\.obj must have an extent, but all its"),
+        (
+            bad("line.obj", "v 0 0 0\nv 0.1 0.2 0.3\nv 0.7 1.4 2.1\nf 1 2 3"),
+            r"line\.obj must have an area, but all its faces are as thin as a line",
+        ),
+        (
+            bad("needle.obj", one.replace("0 1 0", "0 1e-9 0") + "f 1 2 3"),
+            r"le\.obj must have an a",
+        ),
+        (
+            bad("vast.obj", one.replace("1", "1e200") + "f 1 2 3"),
+            r"vast\.obj must have a finite ext",
+        ),
+        (bad("nan.obj", one.replace("1 0 0", "nan 0 0") + "f 1 2 3"), r"nan\.obj must have finite"),
+        (bad("far.obj", one + "f 1 2 9"), r"far\.obj must have faces of its 3 vertices only"),
+        (bad("words.obj", "v a b c"), r"words\.obj cannot be read as a mesh: could not convert"),
+        (bad("junk.ply", "junk"), r"junk\.ply cannot be read as a mesh: it does not begin with"),
+        (bad("junk.glb", "junk"), r"junk\.glb cannot be read as a mesh: it does not begin with"),
+        (bad("mesh.stl", ""), r"mesh\.stl must end in one of \['\.obj', '\.ply', '\.glb'\]"),
+        (tmp_path / "gone.obj", r"gone\.obj must be a mesh file, found no such file"),
+        (
+            write_glb(tmp_path / "packed.glb", extensionsRequired=["KHR_draco_mesh_compression"]),
+            r"packed\.glb cannot be read as a mesh: it needs the extensions \['KHR_draco",
+        ),
+    ]
+    headless = tmp_path / "headless.glb"
+    headless.write_bytes(write_glb(tmp_path / "a.glb").read_bytes().replace(b"JSON", b"NOPE", 1))
+    bare = write_glb(tmp_path / "bare.glb", accessors=[{"bufferView": 0, "componentType": 9}])
+    listed = write_glb(tmp_path / "listed.glb", nodes=[["mesh"]])
+    cases += [
+        (headless, r"must have a chunk of JSON, found chunks of the kinds \['0x45504f4e', '0x00"),
+        (bare, r"bare\.glb cannot be read as a mesh: missing or unknown 9"),
+        (listed, r"listed\.glb cannot be read as a mesh: 'list' object has no attribute 'get'"),
+    ]
+    short = write_ply(tmp_path / "short.ply", "binary_little_endian")
+    short.write_bytes(short.read_bytes()[:-5])
+    text = write_ply(tmp_path / "text.ply")
+    text.write_bytes(text.read_bytes()[:-5])
+    cases += [
+        (short, r"short\.ply cannot be read as a mesh: "),
+        (text, r"text\.ply cannot be read as a mesh: it ends too early"),
+    ]
+    for path, message in cases:
+        with pytest.raises(ValueError, match=message):
+            load_mesh(path)
+    (tmp_path / "none").mkdir()
+    with pytest.raises(ValueError, match=r"must hold files that end in one of \.glb \.obj \.ply"):
+        MeshFolder(tmp_path / "none")

@@ -1,0 +1,209 @@
+import struct
+import zlib
+
+import numpy as np
+import pytest
+import torch
+
+from symsets.data.folders import MissingDataError
+from symsets.experiments.study.catalogue import view_source
+from symsets.experiments.views._png import read_png
+from symsets.experiments.views.nox import NoxFolder, has_nox
+from symsets.experiments.views.rendering import make_views
+
+Image = pytest.importorskip("PIL.Image", reason="needs Pillow")
+CARS = "02958343"
+
+
+def write_png(path, pixels, filters=(0, 1, 2, 3, 4)):
+    """Write 16-bit colours ``(H, W, C)``, with one kind of prediction after the other."""
+    height, width, channels = pixels.shape
+    raw = (
+        np.ascontiguousarray(pixels, dtype=">u2")
+        .view(np.uint8)
+        .reshape(height, width, 2 * channels)
+        .astype(int)
+    )
+    padded = np.pad(raw, ((1, 0), (1, 0), (0, 0)))
+    left, above, corner = padded[1:, :-1], padded[:-1, 1:], padded[:-1, :-1]
+    guess = left + above - corner
+    away = np.stack([abs(guess - n) for n in (left, above, corner)])
+    paeth = np.choose(away.argmin(0), (left, above, corner))
+    guesses = (0 * left, left, above, (left + above) // 2, paeth)
+    lines = b""
+    for y in range(height):
+        kind = filters[y % len(filters)]
+        line = (raw[y] - guesses[kind][y]) % 256
+        lines += bytes([kind]) + line.astype(np.uint8).tobytes()
+
+    def chunk(name, data):
+        check = zlib.crc32(name + data)
+        return struct.pack(">I", len(data)) + name + data + struct.pack(">I", check)
+
+    head = struct.pack(">IIBBBBB", width, height, 16, {3: 2, 4: 6}[channels], 0, 0, 0)
+    data = zlib.compress(lines)
+    half = len(data) // 2
+    parts = [(b"IHDR", head), (b"IDAT", data[:half]), (b"IDAT", data[half:]), (b"IEND", b"")]
+    path.write_bytes(b"\x89PNG\r\n\x1a\n" + b"".join(chunk(*part) for part in parts))
+
+
+def write_view(folder, name, views, k, *, bits=8, background="white"):
+    """Write one of our own views in the published layout."""
+    folder.mkdir(parents=True, exist_ok=True)
+    mask = views.mask[0, k].movedim(0, -1).numpy()
+    colour = views.image[0, k].movedim(0, -1).numpy()
+    Image.fromarray((255 * colour).round().astype(np.uint8)).save(folder / f"{name}_Color_00.png")
+    for layer, x in (("00", views.front), ("01", views.back)):
+        picture = x[0, k].movedim(0, -1).numpy()
+        path = folder / f"{name}_NOXRayTL_{layer}.png"
+        if background == "white":
+            picture = picture * mask + (1 - mask)
+        elif background == "alpha":
+            picture = np.concatenate([picture * mask + 0.3 * (1 - mask), mask], axis=2)
+        top = 2**bits - 1
+        whole = (top * picture).round()
+        if bits == 16:
+            write_png(path, whole.astype(np.uint16))
+        else:
+            Image.fromarray(whole.astype(np.uint8)).save(path)
+
+
+@pytest.fixture(scope="module")
+def views():
+    return make_views("cars", [0], num_views=3, size=32)
+
+
+def write_all(root, views, **options):
+    for split, num in (("train", 4), ("val", 2)):
+        for i in range(num):
+            for k in range(3):
+                write_view(root / split / CARS / f"{i:04x}", f"frame_{k:08d}", views, k, **options)
+    return root
+
+
+@pytest.mark.parametrize("bits", [8, 16])
+@pytest.mark.parametrize("background", ["white", "black", "alpha"])
+def test_views_come_back_from_the_published_layout(tmp_path, views, bits, background):
+    root = write_all(tmp_path, views, bits=bits, background=background)
+    assert has_nox(root)
+    read = NoxFolder(root, "cars", size=32).views("test", num_points=500)
+    assert read.image.shape == (2, 3, 3, 32, 32)
+    for k in range(2):
+        assert torch.equal(read.mask[k], views.mask[0])
+        fine = 0.51 / (2**bits - 1)
+        for name in ("front", "back"):
+            assert (getattr(read, name)[k] - getattr(views, name)[0]).abs().max() < fine
+        assert (read.image[k] - views.image[0]).abs().max() < 0.51 / 255
+    assert read.points.shape == (2, 500, 3)
+    assert read.cameras is None
+    assert read.names[0].startswith(f"val/{CARS}/")
+
+
+def test_splits_share_no_object(tmp_path, views):
+    source = NoxFolder(write_all(tmp_path, views), size=16)
+    train, val, test = (source.objects[split] for split in ("train", "val", "test"))
+    assert len(train) + len(val) == 4
+    assert not set(train) & set(val)
+    assert all(name.startswith("val/") for name in test)
+    assert source.views("val", 1, num_views=2).image.shape == (1, 2, 3, 16, 16)
+
+
+def test_the_object_with_the_fewest_views_says_how_many_there_are(tmp_path, views):
+    root = write_all(tmp_path, views)
+    source = NoxFolder(root, "cars", size=32)
+    assert source.most_views("test") == 3
+    write_view(root / source.objects["test"][0], "frame_00000003", views, 0)
+    assert (source.most_views("test", 1), source.most_views("test")) == (4, 3)
+
+
+def test_wide_pictures_are_kept_whole(tmp_path, views):
+    wide = make_views("cars", [0], num_views=1, size=32)
+    for name in ("image", "mask", "front", "back"):
+        object.__setattr__(wide, name, getattr(wide, name)[..., 8:24, :])
+    for split in ("train", "val"):
+        write_view(tmp_path / split / CARS / "a", "frame_0", wide, 0)
+    read = NoxFolder(tmp_path, size=32).views("test", num_views=1)
+    assert torch.equal(read.mask[..., 8:24, :], wide.mask)
+    assert not read.mask[..., :8, :].any()
+
+
+def test_names_of_the_released_evaluation_are_understood(tmp_path, views):
+    write_all(tmp_path, views)
+    folder = tmp_path / "val" / CARS / "0000"
+    for path in list(folder.iterdir()):
+        frame = path.name.split("_")[1]
+        kind = path.stem.split("_", 2)[2]
+        new = {"Color_00": "color00", "NOXRayTL_00": "nox00_gt", "NOXRayTL_01": "nox01_gt"}[kind]
+        path.rename(folder / f"frame_000_view_{frame[-2:]}_{new}.png")
+        (folder / f"frame_000_view_{frame[-2:]}_nox00_pred.png").write_bytes(b"not of interest")
+    read = NoxFolder(tmp_path, size=32).views("test")
+    assert torch.equal(read.mask[0], read.mask[1])
+
+
+def test_sixteen_bits_survive_every_prediction(tmp_path):
+    pixels = np.random.default_rng(0).integers(0, 2**16, (11, 7, 4))
+    pixels[2:6] = pixels[2]  # smooth parts too
+    for filters in ((0,), (1,), (2,), (3,), (4,), (4, 3, 1, 2, 0)):
+        write_png(tmp_path / "p.png", pixels, filters)
+        np.testing.assert_allclose(read_png(tmp_path / "p.png") * 65535, pixels, atol=0.01)
+    write_png(tmp_path / "rgb.png", pixels[..., :3])
+    found = read_png(tmp_path / "rgb.png")
+    np.testing.assert_allclose(found[..., :3] * 65535, pixels[..., :3], atol=0.01)
+    assert (found[..., 3] == 1).all()
+
+
+def test_bad_views_get_a_sentence_with_their_name(tmp_path, views):
+    root = write_all(tmp_path, views)
+    folder = root / "val" / CARS / "0001"
+    source = NoxFolder(root, size=32)
+
+    def fails(message, **options):
+        with pytest.raises(ValueError, match=message):
+            source.views("test", **options)
+
+    fails(r"val/02958343/000. must have 4 views, found 3", num_views=4)
+    back = folder / "frame_00000001_NOXRayTL_01.png"
+    kept = back.read_bytes()
+    back.unlink()
+    fails(r"0001/frame_00000001_Color_00\.png has no map of the back surface \(NOX\) beside it")
+    Image.new("RGB", (16, 16)).save(back)
+    fails(r"NOXRayTL_01\.png must be as large as its colour image, 32×32, got 16×16")
+    back.write_bytes(kept[:60])
+    fails(r"frame_00000001_NOXRayTL_01\.png cannot be read as an image: ")
+    back.write_bytes(kept)
+    front = folder / "frame_00000001_NOXRayTL_00.png"
+    kept = front.read_bytes()
+    Image.new("RGB", (32, 32), "white").save(front)
+    fails(r"frame_00000001_NOXRayTL_00\.png shows nothing: its mask is empty")
+    front.write_bytes(kept)
+    (folder / "frame_00000001_Color_00.png").unlink()
+    fails(r"frame_00000001_NOXRayTL_00\.png has no colour image beside it")
+    small = make_views("cars", [0], num_views=2, size=16)
+    write_view(folder, "frame_00000001", small, 1)
+    fails(r"frame_00000001_Color_00\.png must be as large as frame_00000000_Color_00\.png, 32×32, ")
+    for path in folder.iterdir():
+        path.unlink()
+    fails(r"0001 must hold views, found no file such as frame_0_Color_00\.png")
+
+
+def test_missing_data_say_what_is_needed(tmp_path, views):
+    with pytest.raises(MissingDataError, match=r"ShapeNetCOCO .* need train/ and val/ with"):
+        NoxFolder(tmp_path)
+    with pytest.raises(
+        MissingDataError, match=r"shapenetcoco is missing \(expected in .*shapenetcoco_v1\)"
+    ):
+        view_source("shapenetcoco", directories=[tmp_path])
+    with pytest.raises(ValueError, match=r"category must be one of \['cars', .*\], got 'boats'"):
+        NoxFolder(tmp_path, "boats")
+    write_all(tmp_path / "shapenetcoco_v1", views)
+    found = view_source("shapenetcoco", size=32, directories=[tmp_path])
+    assert found.name == "shapenetcoco_v1 cars"
+    assert isinstance(view_source(str(tmp_path / "shapenetcoco_v1")), NoxFolder)
+
+
+def test_a_line_that_is_predicted_in_an_unknown_way_is_one_sentence(tmp_path, monkeypatch):
+    compress = zlib.compress
+    monkeypatch.setattr(zlib, "compress", lambda lines: compress(b"\x05" + lines[1:]))
+    write_png(tmp_path / "p.png", np.zeros((2, 2, 3), int))
+    with pytest.raises(ValueError, match=r"p\.png cannot be read as an image: its lines are pred"):
+        read_png(tmp_path / "p.png")

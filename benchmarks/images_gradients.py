@@ -10,7 +10,6 @@ smooth (see ``images_step.py``), in float32 once more with maxima over sets as t
 from __future__ import annotations
 
 import argparse
-from importlib import import_module
 from pathlib import Path
 
 import torch
@@ -18,7 +17,7 @@ from images_step import BOUNDS, exact_gradients, gradient_error, smooth
 from kept import keep
 
 from symsets.data import LabelledSets
-from symsets.experiments.study.experiment import Experiment
+from symsets.experiments.study.experiment import Experiment, find_experiment
 
 
 def main() -> None:
@@ -31,7 +30,7 @@ def main() -> None:
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--out", type=Path)
     options = parser.parse_args()
-    experiment: Experiment = import_module(f"symsets.experiments.{options.experiment}").EXPERIMENT
+    experiment: Experiment = find_experiment(options.experiment)
     on_gpu = options.device.startswith("cuda")
     batch = experiment.make_plan("ours", 1, options.setting).batch_size if on_gpu else 4
     torch.manual_seed(0)

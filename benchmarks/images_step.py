@@ -12,7 +12,6 @@ a number that rounds to the other side of a kink changes a gradient by a finite 
 from __future__ import annotations
 
 import argparse
-from importlib import import_module
 from pathlib import Path
 
 import torch
@@ -23,7 +22,7 @@ from torch import Tensor, nn
 from symsets import DSS
 from symsets.data import LabelledSets
 from symsets.experiments.shapes.maps import MaxOverPoints
-from symsets.experiments.study.experiment import Experiment
+from symsets.experiments.study.experiment import Experiment, find_experiment
 from symsets.nn import ConcatPool, Merge
 
 BOUNDS = {"float32": 1e-4, "tf32": 3e-2, "bfloat16": 1e-1, "float16": 1e-1}
@@ -94,7 +93,7 @@ def main() -> None:
     parser.add_argument("--profile", action="store_true", help="show the dearest kernels")
     parser.add_argument("--out", type=Path)
     options = parser.parse_args()
-    experiment: Experiment = import_module(f"symsets.experiments.{options.experiment}").EXPERIMENT
+    experiment: Experiment = find_experiment(options.experiment)
     on_gpu = options.device.startswith("cuda")
     batch = experiment.make_plan("ours", 1, options.setting).batch_size if on_gpu else 4
     torch.manual_seed(0)

@@ -10,7 +10,6 @@ digits of tf32, as a GPU may do it. Both gradients are compared with plain float
 from __future__ import annotations
 
 import argparse
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +19,7 @@ from kept import keep
 from torch import Tensor, nn
 
 from symsets.data import LabelledSets
-from symsets.experiments.study.experiment import Experiment
+from symsets.experiments.study.experiment import Experiment, find_experiment
 
 
 def rounded(x: Tensor) -> Tensor:
@@ -63,7 +62,7 @@ def main() -> None:
     parser.add_argument("--batch", type=int, default=4)
     parser.add_argument("--out", type=Path)
     options = parser.parse_args()
-    experiment: Experiment = import_module(f"symsets.experiments.{options.experiment}").EXPERIMENT
+    experiment: Experiment = find_experiment(options.experiment)
     source = experiment.open_source(options.data or experiment.default_data, 0)
     torch.manual_seed(0)
     sets = experiment.make_sets(source, options.setting, "train", options.batch, options.device, 0)

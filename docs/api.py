@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).parents[1]
-MODULES = ("", ".nn", ".sets", ".groups", ".testing", ".train", ".models", ".data", ".geometry")
+MODULES = ("", ".nn", ".sets", ".groups", ".testing", ".train", ".models", ".data")
 INTRODUCTION = """# All public names
 
 Written by `python docs/api.py` from the docstrings, which say more: `help(symsets.DSS)`. A name

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from symsets.experiments.views.experiment import experiment as views
+from symsets.experiments.views import experiment as views
 
 BENCHMARKS = Path(__file__).parent.parent / "benchmarks"
 

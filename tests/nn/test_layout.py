@@ -6,10 +6,10 @@ import pytest
 import torch
 from torch import nn
 
-from symsets.experiments.shapes.experiment import network as shape_networks
+from symsets.experiments.shapes import network as shape_networks
 from symsets.experiments.shapes.maps import PerPoint, Points
 from symsets.experiments.shapes.network import ShapeNetwork
-from symsets.experiments.signals.experiment import network as signal_networks
+from symsets.experiments.signals import network as signal_networks
 from symsets.experiments.signals.network import SignalNetwork
 from symsets.nn import DSS, CircularConv1d, ConcatPool, Graph, GraphConv, RemoveMean, Sequential
 from symsets.nn._layout import entries_first

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 import torch
 
-from symsets.experiments.bursts.experiment import experiment as bursts
-from symsets.experiments.colors.experiment import experiment as colors
+from symsets.experiments.bursts import experiment as bursts
+from symsets.experiments.colors import experiment as colors
 from symsets.train.plan import Plan
 
 

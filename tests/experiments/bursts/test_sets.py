@@ -3,7 +3,7 @@ import torch
 import torch.nn.functional as F
 from scipy.ndimage import convolve
 
-from symsets.experiments.bursts.experiment import sets as bursts
+from symsets.experiments.bursts import sets as bursts
 from symsets.experiments.bursts.sets import RADIUS, BurstSets, median, shake_kernels
 
 

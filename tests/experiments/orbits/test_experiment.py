@@ -4,7 +4,7 @@ import pytest
 from typer.testing import CliRunner
 
 from symsets.cli import app
-from symsets.experiments.orbits.experiment import experiment as orbits
+from symsets.experiments.orbits import experiment as orbits
 from symsets.experiments.study.records import Record, read_records, write_records
 from symsets.train.files import write_json
 

@@ -3,7 +3,7 @@ import pytest
 import torch
 from scipy.ndimage import gaussian_filter
 
-from symsets.experiments.quality.experiment import sets as quality
+from symsets.experiments.quality import sets as quality
 from symsets.experiments.quality.sets import DEGRADATIONS, MEAN, SPREAD, QualitySets, blur_matrix
 
 CLEAN = "occlusion-0"  # no degradation but blur; not offered to users

@@ -9,8 +9,8 @@ import pytest
 import torch
 from typer.testing import CliRunner
 
-from symsets import report
 from symsets.cli import app
+from symsets.experiments import report
 from symsets.experiments.report._answers import _same_target
 from symsets.experiments.report._sheets import Sheet
 from symsets.experiments.report.examples import examples, read_examples

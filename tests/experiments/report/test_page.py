@@ -11,8 +11,8 @@ from itertools import pairwise
 import pytest
 from typer.testing import CliRunner
 
-from symsets import report
 from symsets.cli import app
+from symsets.experiments import report
 from symsets.experiments.report import _drawing
 from symsets.experiments.report.figures import pictures
 from symsets.experiments.study.records import Record, write_records

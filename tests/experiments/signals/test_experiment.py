@@ -16,10 +16,11 @@ from typer.testing import CliRunner
 
 import symsets
 from symsets.cli import app
-from symsets.experiments.signals.experiment import experiment as signals
+from symsets.experiments.signals import experiment as signals
+from symsets.experiments.study import search, study
 from symsets.experiments.study.describe import make_study
 from symsets.experiments.study.records import read_records, write_records
-from symsets.experiments.study.study import Study, search, study
+from symsets.experiments.study.study import Study
 from symsets.train.checkpoints import AtomicIO
 
 runner = CliRunner()
@@ -95,7 +96,7 @@ def test_a_killed_study_ends_with_the_numbers_of_an_undisturbed_one(tmp_path):
     code = (
         "import torch; torch.set_num_threads(1)\n"
         "from dataclasses import replace\n"
-        "from symsets.experiments import signals\n"
+        "from symsets.experiments.signals import experiment as signals\n"
         "tiny = replace(signals.PRESETS['smoke'], test_size=100, width=0.03)\n"
         "signals.PRESETS['smoke'] = tiny\n"
         "from symsets.cli import main; main()\n"

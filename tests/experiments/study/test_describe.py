@@ -6,13 +6,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from symsets.experiments.bursts.experiment import experiment as bursts
-from symsets.experiments.colors.experiment import experiment as colors
-from symsets.experiments.signals.experiment import experiment as signals
+from symsets.experiments.bursts import experiment as bursts
+from symsets.experiments.colors import experiment as colors
+from symsets.experiments.signals import experiment as signals
 from symsets.experiments.study.describe import data_slug, make_study
 from symsets.experiments.study.records import write_records
 from symsets.experiments.study.runs import RunDirectory, claim_directory
-from symsets.experiments.views.experiment import experiment as views
+from symsets.experiments.views import experiment as views
 from symsets.train.files import write_json
 
 

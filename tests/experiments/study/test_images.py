@@ -13,15 +13,15 @@ from typer.testing import CliRunner
 import symsets
 from symsets.cli import app
 from symsets.cli import run as command
-from symsets.experiments.bursts.experiment import experiment as bursts
-from symsets.experiments.colors.experiment import experiment as colors
-from symsets.experiments.frames.experiment import experiment as frames
-from symsets.experiments.quality.experiment import experiment as quality
+from symsets.experiments.bursts import experiment as bursts
+from symsets.experiments.colors import experiment as colors
+from symsets.experiments.frames import experiment as frames
+from symsets.experiments.quality import experiment as quality
+from symsets.experiments.study import study
 from symsets.experiments.study.catalogue import image_source
 from symsets.experiments.study.describe import make_study
 from symsets.experiments.study.images import pictures, scaled
 from symsets.experiments.study.records import read_records
-from symsets.experiments.study.study import study
 from symsets.train.metrics import mean_absolute_error, psnr, ssim
 
 Image = pytest.importorskip("PIL.Image", reason="needs Pillow")
@@ -56,7 +56,7 @@ def _tiny_presets(monkeypatch):
 @pytest.fixture
 def no_report(monkeypatch):
     """Leave out the pages and figures, which have tests of their own."""
-    monkeypatch.setattr("symsets.report.write", lambda *args: None)
+    monkeypatch.setattr("symsets.experiments.report.write", lambda *args: None)
     monkeypatch.setattr(command, "show_report", lambda report: None)
 
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from symsets.experiments.study.study import records
+from symsets.experiments.study import records
 
 
 @pytest.fixture(autouse=True)
@@ -33,7 +33,7 @@ def lying_in(folder, monkeypatch):
 @pytest.mark.skipif(shutil.which("git") is None, reason="needs git")
 def test_the_commit_is_that_of_the_own_repository(tmp_path, monkeypatch):
     lies = lying_in(tmp_path, monkeypatch)
-    assert len(lies("src/symsets/train")) == 12
+    assert len(lies("src/symsets/experiments/study")) == 12
     assert lies(".venv/lib/python3.12/site-packages/symsets/train") == ""
 
 

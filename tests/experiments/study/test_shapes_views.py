@@ -12,13 +12,13 @@ from typer.testing import CliRunner
 import symsets
 from symsets.cli import app
 from symsets.cli import run as command
-from symsets.data import GeneratedViews
-from symsets.experiments.shapes.experiment import experiment as shapes
+from symsets.experiments.shapes import experiment as shapes
 from symsets.experiments.shapes.sets import skip_study
+from symsets.experiments.study import study
 from symsets.experiments.study.describe import make_study
 from symsets.experiments.study.records import read_records
-from symsets.experiments.study.study import study
-from symsets.experiments.views.experiment import experiment as views
+from symsets.experiments.views import experiment as views
+from symsets.experiments.views.rendering import GeneratedViews
 
 runner = CliRunner()
 EXPERIMENTS = {"shapes": shapes, "views": views}
@@ -61,7 +61,7 @@ def _tiny(monkeypatch):
 @pytest.fixture
 def no_report(monkeypatch):
     """Leave out the pages and figures, which have tests of their own."""
-    monkeypatch.setattr("symsets.report.write", lambda *args: None)
+    monkeypatch.setattr("symsets.experiments.report.write", lambda *args: None)
     monkeypatch.setattr(command, "show_report", lambda report: None)
 
 

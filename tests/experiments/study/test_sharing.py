@@ -10,7 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 from symsets.cli import app
-from symsets.experiments.signals.experiment import experiment as signals
+from symsets.experiments.signals import experiment as signals
 from symsets.experiments.study.describe import make_study
 from symsets.experiments.study.records import read_records
 from symsets.train.files import file_lock

@@ -13,9 +13,9 @@ from typer.testing import CliRunner
 
 import symsets
 from symsets.cli import app
-from symsets.experiments.colors.experiment import experiment as colors
+from symsets.experiments.colors import experiment as colors
 from symsets.experiments.colors.sets import ColorSets
-from symsets.experiments.shapes.experiment import experiment as shapes
+from symsets.experiments.shapes import experiment as shapes
 from symsets.experiments.study.catalogue import image_source
 from symsets.experiments.study.describe import data_slug, make_study
 from symsets.experiments.study.evaluator import all_records

@@ -1,8 +1,8 @@
 import pytest
 import torch
 
+from symsets.experiments.views import distances
 from symsets.experiments.views.distances import agreement, chamfer, f_score, nearest
-from symsets.experiments.views.experiment import distances
 
 METHODS = ("tree", "chunks")
 

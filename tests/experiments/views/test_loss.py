@@ -2,7 +2,7 @@ import pytest
 import torch
 
 from symsets import RaggedSets
-from symsets.experiments.views.experiment import loss as views_loss
+from symsets.experiments.views.loss import views_loss
 
 F64 = torch.float64
 

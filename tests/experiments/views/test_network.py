@@ -3,7 +3,7 @@ import torch
 import torch.nn.functional as F
 
 from symsets import RaggedSets
-from symsets.experiments.views.experiment import loss as views_loss
+from symsets.experiments.views.loss import views_loss
 from symsets.experiments.views.network import AGGREGATES, ViewsNetwork
 from symsets.models import build
 from symsets.models._blocks import MODELS, RECIPES

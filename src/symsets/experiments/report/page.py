@@ -203,7 +203,9 @@ def _content(study: Study, chapters: list[Chapter], more: tuple[Table, ...]) -> 
         "judged": any(s.verdicts for chapter in chapters for s in chapter.sections),
         "rule": RULE,
         "colours": {colour_name(m): (style_of(m).colour, style_of(m).dark) for m in models},
-        "css": resources.files("symsets.report").joinpath("page.css").read_text("utf-8"),
+        "css": resources.files("symsets.experiments.report")
+        .joinpath("page.css")
+        .read_text("utf-8"),
         "to_markdown": to_markdown,
         "by_reason": _by_reason,
     }
@@ -229,11 +231,18 @@ def _origin(study: Study) -> dict[str, list[str]]:
     return {name: [v for v in dict.fromkeys(values) if v] for name, values in facts.items()}
 
 
+def _template(name: str) -> str:
+    """Return a file that lies beside this one."""
+    return resources.files("symsets.experiments.report").joinpath(name).read_text("utf-8")
+
+
 def _rendered(template: str, content: dict[str, Any], *, escape: bool) -> str:
     jinja2 = require("jinja2", "experiments")
     environment = jinja2.Environment(
         loader=jinja2.FunctionLoader(
-            lambda name: resources.files("symsets.report").joinpath(name).read_text("utf-8")
+            lambda name: (
+                resources.files("symsets.experiments.report").joinpath(name).read_text("utf-8")
+            )
         ),
         autoescape=escape,
         trim_blocks=True,

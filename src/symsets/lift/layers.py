@@ -1,4 +1,4 @@
-"""How a layer inside a network for single elements comes to hear from the whole set.
+"""How a layer inside a network for single elements gets a message from the whole set.
 
 A lifted layer keeps its class, its parameters and their names; a subclass made on the fly adds a
 message to what it returns. Inside the network all elements are rows of one batch. The layer learns
@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import torch
 from torch import Tensor, nn
 
-from symsets.nn._parts import check_rows
-from symsets.nn.base import AdditiveSetLayer, add_message
-from symsets.sets import RaggedSets
+from symsets.nn._explain import check_rows, explain
+from symsets.nn.base import AdditiveSetLayer
+from symsets.sets import RaggedSets, add_to_elements
 
-__all__ = ["Binding", "Bound", "Gate", "add_hearing", "hears", "message_names", "uncalled"]
+__all__ = ["Binding", "Bound", "Gate", "attach_message", "is_lifted", "message_names", "uncalled"]
 
 if TYPE_CHECKING:
     _Layer = nn.Module
@@ -79,14 +79,17 @@ class Binding:
 
     def _rebind(self, bound: Bound) -> None:
         self._local.recomputed = bound
+        # At the end of the backward pass nothing is recomputed any more.
+        torch.autograd.Variable._execution_engine.queue_callback(self._forget)
+
+    def _forget(self) -> None:
+        self._local.recomputed = None
 
     @property
     def current(self) -> Bound | None:
         """The sets that the network works on in this thread."""
         bound: Bound | None = getattr(self._local, "bound", None)
-        if bound is None and torch._C._current_graph_task_id() != -1:
-            bound = getattr(self._local, "recomputed", None)
-        return bound
+        return bound if bound is not None else getattr(self._local, "recomputed", None)
 
 
 class Gate(nn.Module):
@@ -110,7 +113,7 @@ class Gate(nn.Module):
         return self.map(*args) * self.scale
 
 
-class _Hearing(_Layer):
+class LiftedLayer(_Layer):
     """Mixed into the class of a layer: adds the message of the set to what the layer returns."""
 
     message: AdditiveSetLayer
@@ -120,7 +123,7 @@ class _Hearing(_Layer):
     _takes: list[tuple[str, Any]]
 
     def forward(self, *args: Any, **kwargs: Any) -> Tensor:
-        """Apply the layer to all rows and add what their sets have to say."""
+        """Apply the layer to all rows and add the message of their sets."""
         bound = self._binding.current
         if bound is None:
             raise RuntimeError(
@@ -134,12 +137,15 @@ class _Hearing(_Layer):
                 f"layer {self._name!r} must get one row per element, {bound.total}, got "
                 f"{x.shape[0]} (windows or tokens folded into the batch?): leave it out with where="
             )
-        check_rows(x, self, self._name)
-        # The message first: a layer may change what it gets in place.
-        message = self.message.message(bound.unfold(x), *extra)
-        own = super().forward(*args, **kwargs)
-        heard = add_message(bound.unfold(own), message, self.message.channel_axis)
-        return heard.elements if isinstance(heard, RaggedSets) else heard.flatten(0, 1)
+        try:
+            # The message first: a layer may change what it gets in place.
+            message = self.message.message(bound.unfold(x), *extra)
+            own = bound.unfold(super().forward(*args, **kwargs))
+            total = add_to_elements(own, message, self.message.channel_axis)
+        except Exception as error:
+            explain(lambda rows: check_rows(rows, self, self._name), x, error)
+            raise
+        return total.elements if isinstance(total, RaggedSets) else total.flatten(0, 1)
 
     def _in_order(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
         """Return all arguments in the order of the layer's signature: messages know no names."""
@@ -167,10 +173,10 @@ class _Hearing(_Layer):
 _CLASSES: dict[type[nn.Module], type[nn.Module]] = {}
 
 
-def _hearing_class(base: type[nn.Module]) -> type[nn.Module]:
+def _lifted_class(base: type[nn.Module]) -> type[nn.Module]:
     if base not in _CLASSES:
         own = {"lifted": base, "_takes": _positional(base.forward)}
-        _CLASSES[base] = type(f"Lifted{base.__name__}", (_Hearing, base), own)
+        _CLASSES[base] = type(f"Lifted{base.__name__}", (LiftedLayer, base), own)
     return _CLASSES[base]
 
 
@@ -182,39 +188,41 @@ def _positional(forward: Callable[..., Any]) -> list[tuple[str, Any]]:
 
 
 def _restore(base: type[nn.Module]) -> nn.Module:
-    cls = _hearing_class(base)
+    cls = _lifted_class(base)
     return cls.__new__(cls)
 
 
-def add_hearing(module: nn.Module, name: str, message: AdditiveSetLayer, binding: Binding) -> None:
+def attach_message(
+    module: nn.Module, name: str, message: AdditiveSetLayer, binding: Binding
+) -> None:
     """Lift ``module`` in place."""
-    module.__class__ = _hearing_class(type(module))
+    module.__class__ = _lifted_class(type(module))
     module.message = message
     module.__dict__.update(_binding=binding, _name=name)
 
 
-def hears(module: nn.Module) -> bool:
+def is_lifted(module: nn.Module) -> bool:
     """Whether ``module`` is lifted already."""
-    return isinstance(module, _Hearing)
+    return isinstance(module, LiftedLayer)
 
 
 def message_names(model: nn.Module, binding: Binding) -> set[str]:
     """Return the names of all state that lifting has added to ``model``."""
     return {
         key
-        for name, layer in _listeners(model, binding)
+        for name, layer in _lifted_layers(model, binding)
         for key in layer.message.state_dict(prefix=f"{name}.message.".lstrip("."))
     }
 
 
 def uncalled(model: nn.Module, binding: Binding, called: set[str]) -> list[str]:
     """Return the names of lifted layers that are not among those ``called``."""
-    names = (layer._name for _, layer in _listeners(model, binding))
+    names = (layer._name for _, layer in _lifted_layers(model, binding))
     return [name for name in dict.fromkeys(names) if name not in called]
 
 
-def _listeners(model: nn.Module, binding: Binding) -> Iterator[tuple[str, _Hearing]]:
+def _lifted_layers(model: nn.Module, binding: Binding) -> Iterator[tuple[str, LiftedLayer]]:
     """Go through the layers that ``binding`` serves, by all their names."""
     for name, module in model.named_modules(remove_duplicate=False):
-        if isinstance(module, _Hearing) and module._binding is binding:
+        if isinstance(module, LiftedLayer) and module._binding is binding:
             yield name, module

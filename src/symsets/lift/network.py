@@ -13,15 +13,24 @@ from torch.nn.modules.lazy import LazyModuleMixin
 from torch.nn.utils import parametrize
 from torch.utils import _pytree as pytree
 
-from symsets.lift.layers import Binding, Bound, Gate, add_hearing, hears, message_names, uncalled
-from symsets.nn._parts import check_elements, zeroed
+from symsets.lift.layers import (
+    Binding,
+    Bound,
+    Gate,
+    attach_message,
+    is_lifted,
+    message_names,
+    uncalled,
+)
+from symsets.nn._explain import check_elements, explain
+from symsets.nn._maps import min_axes, zero_init
 from symsets.nn.attention import SetAttention
 from symsets.nn.base import AdditiveSetLayer, SetModule
 from symsets.nn.circular import CircularConv1d, CircularConv2d
 from symsets.nn.dss import DSS
 from symsets.nn.registry import dss_pool, schemes
 from symsets.nn.wreath import Wreath
-from symsets.sets import RaggedSets, Sets, check_size, fold
+from symsets.sets import RaggedSets, Sets, check_sets, check_size, fold
 
 __all__ = ["Lifted", "lift"]
 
@@ -52,7 +61,7 @@ def lift(
     linear maps learn to look at the whole set. What they take from it starts at zero, so at first
     each element gets exactly what the original gave it. They learn it also where the original is
     frozen. Activation checkpointing, threads and ``torch.compile`` work as they do for the model.
-    Layers whose weights the model reads without calling them hear nothing; the first call warns.
+    Layers whose weights the model reads without calling them get no message; the first call warns.
 
     Args:
         model: Any network that treats the rows of its batch one by one. It is not changed.
@@ -81,7 +90,7 @@ def lift(
     binding = Binding()
     if messenger is None:
         return Lifted(copied, binding, scheme)
-    messages = []  # all made before the first layer hears: they are made of copies of layers
+    messages = []  # all made before the first is attached: they are made of copies of layers
     for name, module in _chosen(copied, where).items():
         try:
             message = messenger(module)
@@ -94,7 +103,7 @@ def lift(
         message.to(like.device, like.dtype).train(module.training).requires_grad_(True)
         messages.append((module, name, message))
     for each in messages:
-        add_hearing(*each, binding)
+        attach_message(*each, binding)
     return Lifted(copied, binding, scheme)
 
 
@@ -117,6 +126,11 @@ class Lifted(SetModule):
         self.training = model.training
         self._binding = binding
         self._watched = False  # from the first call on
+        self.min_axes = min_axes(model)
+
+    def check_input(self, x: Sets) -> None:
+        """Raise ValueError or TypeError unless the network takes the elements of ``x``."""
+        check_elements(x, self.model, self)
 
     def extra_repr(self) -> str:
         """Show the scheme."""
@@ -124,28 +138,32 @@ class Lifted(SetModule):
 
     def forward(self, x: Sets, *args: Any, **kwargs: Any) -> Any:
         """Run the network on all elements of all sets."""
-        check_elements(x, self.model, self)
         if any(isinstance(arg, RaggedSets) for arg in (*args, *kwargs.values())):
             raise TypeError(
                 "further arguments must be rows, one per element, got RaggedSets: pass its elements"
             )
+        check_sets(x, self.min_axes)
         rows, unfold = fold(x)
         total = rows.shape[0] if isinstance(rows, Tensor) else len(rows)
         watch = not self._watched and not torch.compiler.is_compiling()
         bound = Bound(total, unfold, called=set() if watch else None)
-        with self._binding.active(bound):
-            output = self.model(rows, *args, **kwargs)
+        try:
+            with self._binding.active(bound):
+                output = self.model(rows, *args, **kwargs)
+        except Exception as error:
+            explain(self.check_input, x, error)
+            raise
         if bound.called is not None:
             self._watched = True
-            self._name_silent(bound.called)
+            self._name_start_at_zero(bound.called)
         return pytree.tree_map(lambda out: self._unfold(out, bound), output)
 
-    def _name_silent(self, called: set[str]) -> None:
-        """Warn of layers that the network does not call: their messages are never heard."""
-        if silent := uncalled(self.model, self._binding, called):
+    def _name_start_at_zero(self, called: set[str]) -> None:
+        """Warn of layers that the network does not call: they get no message."""
+        if names := uncalled(self.model, self._binding, called):
             warnings.warn(
-                f"this call did not reach the lifted layers {_shortened(silent)}, so they hear "
-                "nothing from the set: some networks read the weights of a layer instead. Leave "
+                f"this call did not reach the lifted layers {_shortened(names)}, so they get "
+                "no message from the set: some networks read the weights of a layer instead. Leave "
                 "them out with where=, or lift a block around them",
                 stacklevel=2,
             )
@@ -188,13 +206,13 @@ def _messenger(scheme: str, size: float) -> Messenger | None:
     if scheme == "siamese":
         return None
     if scheme == "attention":
-        return lambda module: _silent(SetAttention(module), "value")
+        return lambda module: _start_at_zero(SetAttention(module), "value")
     if scheme == "wreath":
-        return lambda module: _silent(
+        return lambda module: _start_at_zero(
             Wreath(module, size=size, channel_axis=-1 if isinstance(module, nn.Linear) else 1)
         )
     if pool := dss_pool(str(scheme)):
-        return lambda module: _silent(DSS(module, pool=pool, size=size), "context")
+        return lambda module: _start_at_zero(DSS(module, pool=pool, size=size), "context")
     if scheme in schemes():
         raise ValueError(
             f"scheme must be able to start as the original network, which {scheme!r} cannot: "
@@ -205,17 +223,22 @@ def _messenger(scheme: str, size: float) -> Messenger | None:
     )
 
 
-def _silent(layer: AdditiveSetLayer, voice: str | None = None) -> AdditiveSetLayer:
-    """Drop the element map, which is the lifted layer itself, and silence the message."""
+def _start_at_zero(layer: AdditiveSetLayer, part: str | None = None) -> AdditiveSetLayer:
+    """Drop the element map, which is the lifted layer itself, and let the message start at zero.
+
+    Args:
+        layer: What makes the message.
+        part: The name of the map that ends it; all of ``layer`` if left out.
+    """
     # A derived class may be no linear map of its weights, if it standardises them, say.
     is_linear = type(layer.element) in LIFTABLE
     layer.element = nn.Identity()
-    if voice is None:
-        zeroed(layer)
+    if part is None:
+        zero_init(layer)
     elif is_linear:
-        zeroed(layer.get_submodule(voice))
+        zero_init(layer.get_submodule(part))
     else:  # with all its weights at zero, a block of several layers would never learn
-        setattr(layer, voice, Gate(layer.get_submodule(voice)))
+        setattr(layer, part, Gate(layer.get_submodule(part)))
     return layer
 
 
@@ -271,7 +294,7 @@ def _insides(modules: dict[str, nn.Module], kinds: tuple[type, ...]) -> set[nn.M
 
 def _problem(module: nn.Module, closed: set[nn.Module]) -> str | None:
     """Say why a module cannot be lifted, if so."""
-    if hears(module):
+    if is_lifted(module):
         return "it is lifted already"
     if module in closed:
         return "it is, or is inside, a set module or nn.MultiheadAttention"

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from symsets._checks import check_choice
 from symsets.models._convolution import Conv2d
-from symsets.nn import DSS, Sequential, set_layer
+from symsets.nn import DSS, NormAct, Sequential, SetModule, set_layer
 from symsets.nn.registry import Make, dss_pool, is_scheme, schemes
 from symsets.sets import Sets, fold, map_elements, power_degree
 
@@ -115,15 +115,15 @@ class Layers:
         """Chain 3×3 convolutions."""
         parts: list[nn.Module] = []
         for i, o in pairwise(channels):
-            parts += self.conv(self.scheme, i, o, 3, padding=padding)
-            parts += [self.activation(), *self._drop(nn.Dropout2d)]
+            parts += self.conv(self.scheme, i, o, 3, padding=padding, act=self.activation())
+            parts += self._drop(nn.Dropout2d)
         return Sequential(*parts)
 
     def bottleneck(self, channels: int) -> Sequential:
         """Chain three DeepSets layers that look at every pixel of a small image on its own."""
         parts: list[nn.Module] = []
         for _ in range(3):
-            parts += [*self.conv(self.late_scheme, channels, channels, 1), self.activation()]
+            parts += self.conv(self.late_scheme, channels, channels, 1, act=self.activation())
         return Sequential(*parts)
 
     def scores(self, widths: Sequence[int]) -> Scores:
@@ -144,14 +144,22 @@ class Layers:
         return Scores(*parts, *self._layer("siamese", partial(nn.Linear, bias=False), *last))
 
     def conv(
-        self, scheme: str, i: int, o: int, kernel_size: int, *, padding: int = 0, norm: bool = True
+        self,
+        scheme: str,
+        i: int,
+        o: int,
+        kernel_size: int,
+        *,
+        padding: int = 0,
+        norm: bool = True,
+        act: nn.Module | None = None,
     ) -> list[nn.Module]:
-        """Make a convolutional set layer, with its normalisation."""
+        """Make a convolutional set layer, with its normalisation and activation."""
         # A bias that batch normalisation removes again is left out, but for the published form.
         make = partial(
             Conv2d, kernel_size=kernel_size, padding=padding, bias=self.published or not norm
         )
-        return self._layer(scheme, make, i, o, norm=nn.BatchNorm2d if norm else None)
+        return self._layer(scheme, make, i, o, norm=nn.BatchNorm2d if norm else None, act=act)
 
     def _layer(
         self,
@@ -161,18 +169,24 @@ class Layers:
         o: int,
         *,
         norm: Callable[[int], nn.Module] | None = None,
+        act: nn.Module | None = None,
     ) -> list[nn.Module]:
         def branch(i: int) -> nn.Module:
             return nn.Sequential(make(i, o), norm(o)) if norm else make(i, o)
 
+        after = [] if act is None else [act]
         if self.published and (pool := dss_pool(scheme)):
             context = branch((power_degree(pool) or 1) * i)
-            layers: list[nn.Module] = [DSS(branch(i), context, pool=pool)]  # both have biases
+            layer: SetModule = DSS(branch(i), context, pool=pool)  # both have biases
         else:
-            layers = [set_layer(scheme, make, i, o, size=self.size), *([norm(o)] if norm else [])]
+            layer = set_layer(scheme, make, i, o, size=self.size)
+            if norm is not None:
+                if self.published:
+                    _xavier(layer)
+                return [NormAct(layer, norm(o), act)]
         if self.published:
-            _xavier(layers[0])
-        return layers
+            _xavier(layer)
+        return [layer, *after]
 
     def _drop(self, kind: Callable[[float], nn.Module]) -> list[nn.Module]:
         return [kind(self.dropout)] if self.dropout else []

@@ -1,24 +1,16 @@
-"""Convolutions of pictures, whose three channels are too few for the matrix units of a GPU."""
+"""Convolution and max-pooling of pictures, by :mod:`symsets.ops`."""
 
 from __future__ import annotations
 
-import torch
 from torch import Tensor, nn
-from torch.nn.functional import pad
 
-from symsets.nn._memory import new_memory
+from symsets.ops import conv2d, max_pool
 
-__all__ = ["Conv2d"]
-
-MULTIPLE = 8  # of channels that the matrix units of GPUs are made for
+__all__ = ["Conv2d", "MaxPool2d"]
 
 
-@new_memory
 class Conv2d(nn.Conv2d):
-    """:class:`torch.nn.Conv2d` whose channels are filled up with zeros on a GPU.
-
-    Where their number is no multiple of eight, as for the three of a picture, cuDNN has been seen
-    to take kernels that leave the matrix units of a GPU idle.
+    """:class:`torch.nn.Conv2d` for any number of channels (see :func:`symsets.ops.conv2d`).
 
     Example:
         >>> Conv2d(3, 48, 3)
@@ -26,18 +18,23 @@ class Conv2d(nn.Conv2d):
     """
 
     def _conv_forward(self, input: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
-        more_in, more_out = -self.in_channels % MULTIPLE, -self.out_channels % MULTIPLE
-        if self.groups != 1 or not (more_in or more_out) or not _fills(input):
-            return super()._conv_forward(input, weight, bias)
-        if torch.is_autocast_enabled(input.device.type):
-            input = input.to(torch.get_autocast_dtype(input.device.type))  # before it grows
-        if more_in:
-            input = pad(input, [0, 0, 0, 0, 0, more_in])
-        weight = pad(weight, [0, 0, 0, 0, 0, more_in, 0, more_out])
-        if bias is not None:
-            bias = pad(bias, [0, more_out])
-        return super()._conv_forward(input, weight, bias)[:, : self.out_channels]
+        assert not isinstance(self.padding, str)
+        return conv2d(input, weight, bias, self.stride, self.padding)
 
 
-def _fills(x: Tensor) -> bool:
-    return x.is_cuda
+class MaxPool2d(nn.MaxPool2d):
+    """:class:`torch.nn.MaxPool2d` of square windows (see :func:`symsets.ops.max_pool`).
+
+    Example:
+        >>> MaxPool2d(2)
+        MaxPool2d(kernel_size=2, stride=2, padding=0, dilation=1, ceil_mode=False)
+    """
+
+    def __init__(self, window: int, stride: int | None = None) -> None:
+        super().__init__(window, stride)
+        self.window = window
+        self.step = stride
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Pool."""
+        return max_pool(input, self.window, self.step)

@@ -9,6 +9,7 @@ from torch import nn
 
 from symsets._checks import check_choice, positive
 from symsets.models._blocks import RECIPES, Layers, check_model, default_widths, image_size
+from symsets.models._convolution import MaxPool2d
 from symsets.models.registry import register_network
 from symsets.nn import Sequential
 from symsets.sets import Sets
@@ -110,7 +111,7 @@ class SelectionNetwork(nn.Module):
         channels = in_channels
         for block, window in zip(widths, POOLS, strict=True):
             inner = [channels, *(layers.channels(width) for width in block)]
-            parts += [layers.block(inner, padding=0), nn.MaxPool2d(window)]
+            parts += [layers.block(inner, padding=0), MaxPool2d(window)]
             channels = inner[-1]
         self.features = Sequential(*parts, nn.AdaptiveAvgPool2d(1), nn.Flatten())
         self.scores = layers.scores([channels, *HIDDEN, 1])

@@ -8,6 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from symsets import ops
 from symsets._checks import check_choice, positive
 from symsets.models._blocks import (
     RECIPES,
@@ -17,11 +18,9 @@ from symsets.models._blocks import (
     image_size,
     in_full_precision,
 )
-from symsets.models._convolution import Conv2d
-from symsets.models.enlarge import Enlarge
+from symsets.models._convolution import Conv2d, MaxPool2d
 from symsets.models.registry import register_network
 from symsets.nn import Merge, Sequential
-from symsets.nn._applied import applied
 from symsets.nn.base import SetModule
 from symsets.nn.registry import dss_pool
 from symsets.sets import Sets, fold, map_elements, pool
@@ -178,7 +177,7 @@ class UNet(nn.Module):
         )
         window = 2 if layers.published else LAST_STRIDE
         self.pools = nn.ModuleList(
-            [*(nn.MaxPool2d(2) for _ in inputs[1:]), nn.MaxPool2d(window, LAST_STRIDE)]
+            [*(MaxPool2d(2) for _ in inputs[1:]), MaxPool2d(window, LAST_STRIDE)]
         )
 
     def _make_decoder(self, layers: Layers, channels: list[int], last: int) -> None:
@@ -211,7 +210,7 @@ class UNet(nn.Module):
         for block, shrink in zip(self.encoder, self.pools, strict=True):
             x = block(x)
             skips.append(x)
-            x = map_elements(x, applied(shrink))
+            x = map_elements(x, shrink)
         x = self.bottleneck(x)
         *joins, last = self.joins
         for join, block in zip(joins, self.decoder, strict=True):
@@ -225,12 +224,16 @@ class _Join(SetModule):
 
     def __init__(self, scale: int, *, align_corners: bool) -> None:
         super().__init__()
-        self.enlarge = Enlarge(scale, align_corners=align_corners)
+        self.scale = scale
+        self.align_corners = align_corners
+
+    def extra_repr(self) -> str:
+        return f"{self.scale}" + (", align_corners=True" if self.align_corners else "")
 
     def forward(self, x: Sets, skip: Sets) -> Sets:
         small, _ = fold(x)
         rows, unfold = fold(skip)
-        large = self.enlarge(small)
+        large = ops.enlarge(small, self.scale, align_corners=self.align_corners)
         if rows.permute(0, 2, 3, 1).is_contiguous():
             # What was one pixel has no layout of its own, and cat would fall back to the other.
             large = large.permute(0, 2, 3, 1).contiguous().permute(0, 3, 1, 2)

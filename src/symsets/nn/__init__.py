@@ -11,6 +11,7 @@ from symsets.nn.exchangeable import Exchangeable
 from symsets.nn.graph import Graph, GraphBatch, GraphConv
 from symsets.nn.heads import Classify, Merge, Select
 from symsets.nn.loss import select_loss
+from symsets.nn.norm_act import NormAct
 from symsets.nn.pyg import PyGConv
 from symsets.nn.registry import register_scheme, schemes, set_layer
 from symsets.nn.sequential import Sequential
@@ -26,6 +27,7 @@ __all__ = [
     "SetAttention",
     "Wreath",
     "Sequential",
+    "NormAct",
     "SetModule",
     "SetLayer",
     "AdditiveSetLayer",

@@ -9,7 +9,7 @@ from typing import Any, Self
 import torch
 from torch import Tensor
 
-from symsets.nn._sparse import SparseMatrix
+from symsets.ops import SparseMatrix
 
 __all__ = ["Topology", "check_edge_index", "check_edge_weight", "normalised_adjacency"]
 

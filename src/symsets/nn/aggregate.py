@@ -5,10 +5,22 @@ from __future__ import annotations
 from typing import Any
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
-from symsets.nn.base import SetLayer, add_message
-from symsets.sets import RaggedSets, Sets, check_pool, memory_order, pool, pool_symbol, spread
+from symsets.nn._explain import explained
+from symsets.nn.base import SetLayer
+from symsets.ops import memory_order
+from symsets.sets import (
+    Pool,
+    RaggedSets,
+    Sets,
+    add_to_elements,
+    check_pool,
+    map_elements,
+    pool,
+    pool_symbol,
+    spread,
+)
 from symsets.sets.ragged import common_rows
 
 __all__ = ["ConcatPool", "RemoveMean"]
@@ -39,7 +51,7 @@ class ConcatPool(SetLayer):
         Networks. ECCV 2018.
     """
 
-    def __init__(self, element: nn.Module, *, pool: str = "max") -> None:
+    def __init__(self, element: nn.Module, *, pool: Pool | str = "max") -> None:
         super().__init__(element)
         check_pool(pool)
         self.pool = pool
@@ -49,18 +61,11 @@ class ConcatPool(SetLayer):
         """What the layer computes for element i."""
         return f"[element(x_i), {pool_symbol(self.pool, of='element(x_j)')}]"
 
+    @explained
     def forward(self, x: Sets, *args: Any) -> Any:
         """Apply the layer."""
-        y = self.map(x, *args)
-        if (common_rows(y).ndim + 1 if isinstance(y, RaggedSets) else y.ndim) < 3:
-            raise ValueError("element must return elements with channels, (C, …), got numbers")
-        summary = spread(pool(y, self.pool), y)
-        if isinstance(y, RaggedSets):
-            return y.with_elements(torch.cat([common_rows(y), summary], dim=1))
-        shape = [y.shape[0], y.shape[1], *summary.shape[2:]]
-        order, back = memory_order(y)  # so that the result lies in memory as y does
-        heard = summary.permute(order).expand([shape[axis] for axis in order])
-        return torch.cat([y.permute(order), heard], dim=back[2]).permute(back)
+        y = map_elements(x, self.element, *args)
+        return _beside(y, spread(pool(y, self.pool), y))
 
 
 class RemoveMean(SetLayer):
@@ -96,7 +101,19 @@ class RemoveMean(SetLayer):
         """What the layer computes for element i."""
         return "element(x_i) - mean_j element(x_j)"
 
+    @explained
     def forward(self, x: Sets, *args: Any) -> Any:
         """Apply the layer."""
-        y = self.map(x, *args)
-        return add_message(y, -spread(pool(y, "mean"), y))
+        y = map_elements(x, self.element, *args)
+        return add_to_elements(y, -spread(pool(y, "mean"), y))
+
+
+def _beside(y: Sets, summary: Tensor) -> Sets:
+    """Put the summary of its set beside every element, as further channels."""
+    if y.ndim < 3:
+        raise ValueError("element must return elements with channels, (C, …), got numbers")
+    if isinstance(y, RaggedSets):
+        return y.with_elements(torch.cat([common_rows(y), summary], dim=1))
+    order, back = memory_order(y)  # so that the result lies in memory as y does
+    wide = summary.expand(-1, y.shape[1], *summary.shape[2:]).permute(order)
+    return torch.cat([y.permute(order), wide], dim=back[2]).permute(back)

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any, overload
 
-import torch
 from torch import Tensor, nn
 
-from symsets.nn._memory import add_into, makes_new_memory, own_gradient
-from symsets.nn._parts import as_element, check_elements
-from symsets.sets import RaggedSets, Sets, map_elements, memory_order, spread
+from symsets.nn._explain import check_elements
+from symsets.nn._maps import as_element, min_axes
+from symsets.sets import RaggedSets, Sets, check_sets
 
-__all__ = ["AdditiveSetLayer", "SetLayer", "SetModule", "add_message"]
+__all__ = ["AdditiveSetLayer", "SetLayer", "SetModule"]
 
 
 class SetModule(nn.Module):
@@ -26,6 +25,22 @@ class SetModule(nn.Module):
     """
 
     returns_sets = True
+    min_axes = 2  # of a dense batch: batch, set, and those that an element must have
+
+    def check_input(self, x: Sets) -> None:
+        """Raise ValueError or TypeError naming what is wrong with ``x``; called after torch."""
+        check_sets(x, self.min_axes)
+
+    if TYPE_CHECKING:
+
+        @overload
+        def __call__(self, x: Tensor, *args: Any) -> Tensor: ...
+
+        @overload
+        def __call__(self, x: RaggedSets, *args: Any) -> RaggedSets: ...
+
+        def __call__(self, x: Any, *args: Any) -> Any:
+            """Return sets of the kind that were given."""
 
 
 class SetLayer(SetModule):
@@ -38,11 +53,11 @@ class SetLayer(SetModule):
     def __init__(self, element: nn.Module) -> None:
         super().__init__()
         self.element = as_element(element)
+        self.min_axes = min_axes(self.element)
 
-    def map(self, x: Sets, *args: Any) -> Any:
-        """Apply the element map to every element of every set."""
+    def check_input(self, x: Sets) -> None:
+        """Raise ValueError or TypeError unless the element map takes the elements of ``x``."""
         check_elements(x, self.element, self)
-        return map_elements(x, self.element, *args)
 
     @property
     def formula(self) -> str:
@@ -70,49 +85,3 @@ class AdditiveSetLayer(SetLayer):
     def message(self, x: Sets, *args: Any) -> Tensor:
         """Return what element i learns from its set, ready to be added to the elements."""
         raise NotImplementedError
-
-    def forward(self, x: Sets, *args: Any) -> Any:
-        """Apply the layer."""
-        check_elements(x, self.element, self)
-        # The message first: then the backward pass adds its gradient to the element's in place.
-        return self.tell(x, self.message(x, *args), *args)
-
-    def tell(self, x: Sets, message: Tensor, *args: Any) -> Any:
-        """Map every element and add a message."""
-        reuse = makes_new_memory(self.element)
-        if reuse and isinstance(x, Tensor) and not self.element._forward_pre_hooks:
-            x = own_gradient(x)  # a hook before the map might change it in place
-        y = map_elements(x, self.element, *args)
-        return add_message(y, message, self.channel_axis, reuse=reuse)
-
-
-def add_message(y: Any, message: Tensor, channel_axis: int = 1, *, reuse: bool = False) -> Any:
-    """Add a message (broadcasting in a dense batch, rows in a ragged one) to all elements.
-
-    Where ``reuse`` says that nobody else holds the elements, the sum takes their memory.
-    """
-    add = add_into if reuse else torch.add
-    if not isinstance(y, RaggedSets):
-        _check_message(y, message, channel_axis + 1 if channel_axis > 0 else channel_axis)
-        if y.is_contiguous():
-            return add(y, message)
-        order, back = memory_order(y)  # then the gradient of the message is summed in this order
-        return add(y.permute(order), message.permute(order)).permute(back)
-    rows = y.elements
-    if isinstance(rows, RaggedSets):  # every point of an element hears the same
-        heard = rows.elements + spread(message, rows)
-        return y.with_elements(rows.with_elements(heard))
-    _check_message(rows, message, channel_axis)
-    return y.with_elements(add(rows, message))
-
-
-def _check_message(y: Tensor, message: Tensor, channel_axis: int) -> None:
-    fits = y.ndim == message.ndim and all(
-        m == n or (m == 1 and axis != channel_axis % y.ndim)
-        for axis, (m, n) in enumerate(zip(message.shape, y.shape, strict=True))
-    )
-    if not fits:
-        raise ValueError(
-            "element and context must give outputs of one shape, "
-            f"got {tuple(y.shape)} and {tuple(message.shape)}"
-        )

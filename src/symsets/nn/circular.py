@@ -8,13 +8,11 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
 
 from symsets._checks import check_choice, positive
-from symsets.nn._memory import new_memory
-from symsets.nn._spectral import prefers_spectral, spectral_conv
 from symsets.nn._types import check_type
+from symsets.ops import circular_conv
 
 __all__ = ["CircularConv1d", "CircularConv2d", "SymmetryWarning"]
 
@@ -77,18 +75,7 @@ class _CircularConv(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         """Convolve every element of the batch ``x``."""
         self._check(x)
-        if self._use_spectral(x):
-            return spectral_conv(x, self.weight, self.stride, self.bias)
-        for dim, k in enumerate(self.kernel_size, start=2):
-            x = _wrap(x, dim, k)
-        if len(self.axes) == 1:
-            return F.conv1d(x, self.weight, self.bias, self.stride)
-        return F.conv2d(x, self.weight, self.bias, self.stride)
-
-    def _use_spectral(self, x: Tensor) -> bool:
-        if self.method == "auto":
-            return prefers_spectral(x.shape, self.weight.shape, self.stride)
-        return self.method == "spectral"
+        return circular_conv(x, self.weight, self.stride, self.bias, self.method)
 
     def _check(self, x: Tensor) -> None:
         if x.ndim != 2 + len(self.axes):
@@ -127,15 +114,6 @@ class _CircularConv(nn.Module):
         return text if self.method == "auto" else f"{text}, method={self.method!r}"
 
 
-def _wrap(x: Tensor, dim: int, kernel_size: int) -> Tensor:
-    """Put the end of an axis before its beginning and its beginning after its end."""
-    before, after = kernel_size // 2, (kernel_size - 1) // 2
-    return torch.cat(
-        [x.narrow(dim, x.shape[dim] - before, before), x, x.narrow(dim, 0, after)], dim
-    )
-
-
-@new_memory
 class CircularConv1d(_CircularConv):
     r"""Convolve signals that wrap around, with a kernel of any size up to their full length.
 
@@ -188,7 +166,6 @@ class CircularConv1d(_CircularConv):
     axes = ("length",)
 
 
-@new_memory
 class CircularConv2d(_CircularConv):
     r"""Convolve images that wrap around, with a kernel of any size up to their full size.
 

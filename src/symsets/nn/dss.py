@@ -7,12 +7,14 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from symsets.nn._beside import shares_gradient, sum_beside
-from symsets.nn._extra import context_args
-from symsets.nn._parts import as_element, check_context, check_elements, check_keeps_input, twin
+from symsets.nn._args import context_args
+from symsets.nn._explain import check_context, explained
+from symsets.nn._maps import as_element, check_keeps_input, twin
 from symsets.nn.base import AdditiveSetLayer, SetLayer
 from symsets.sets import (
+    Pool,
     Sets,
+    add_to_elements,
     check_pool,
     check_size,
     map_elements,
@@ -52,9 +54,10 @@ class Siamese(SetLayer):
         """What the layer computes for element i."""
         return "element(x_i)"
 
+    @explained
     def forward(self, x: Sets, *args: Any) -> Any:
         """Apply the layer."""
-        return self.map(x, *args)
+        return map_elements(x, self.element, *args)
 
 
 class DSS(AdditiveSetLayer):
@@ -109,7 +112,7 @@ class DSS(AdditiveSetLayer):
         element: nn.Module,
         context: nn.Module | None = None,
         *,
-        pool: str = "sum",
+        pool: Pool | str = "sum",
         size: float = 1.0,
         pool_last: bool = False,
     ) -> None:
@@ -136,25 +139,28 @@ class DSS(AdditiveSetLayer):
             return f"element(x_i) + {pool_symbol(self.pool, self.size, of='context(x_j)')}"
         return f"element(x_i) + context({pool_symbol(self.pool, self.size)})"
 
+    def check_input(self, x: Sets) -> None:
+        """Raise ValueError or TypeError unless both maps take what they get."""
+        super().check_input(x)
+        if not self.pool_last:
+            check_context(pool(x, self.pool), self.context)
+
+    def summary(self, x: Sets, *args: Any) -> Tensor:
+        """Return the context of every set, ``(B, *F)``."""
+        if self.pool_last:
+            return pool(map_elements(x, self.context, *args), self.pool, size=self.size)
+        args = context_args(x, args) if args else args
+        return self.context(pool(x, self.pool, size=self.size), *args)
+
     def message(self, x: Sets, *args: Any) -> Tensor:
         """Return the context of every set, ready to be added to its elements."""
-        if self.pool_last:
-            return spread(pool(map_elements(x, self.context, *args), self.pool, size=self.size), x)
-        return self._heard(pool(x, self.pool, size=self.size), x, *args)
+        return spread(self.summary(x, *args), x)
 
-    def _heard(self, summary: Tensor, x: Sets, *args: Any) -> Tensor:
-        check_context(summary, self.context)
-        return spread(self.context(summary, *context_args(x, args)), x)
-
+    @explained
     def forward(self, x: Sets, *args: Any) -> Any:
         """Apply the layer."""
-        plain = self.pool in ("sum", "mean") and not self.pool_last
-        plain = plain and type(self).message is DSS.message  # derived classes may say more
-        if not (plain and isinstance(x, Tensor) and shares_gradient(x, self.element)):
-            return super().forward(x, *args)
-        check_elements(x, self.element, self)
-        x, summary = sum_beside(x, self.size if self.pool == "sum" else x.shape[1])
-        return self.tell(x, self._heard(summary, x, *args), *args)
+        context = self.message(x, *args)  # first: the element map may change x in place
+        return add_to_elements(map_elements(x, self.element, *args), context)
 
 
 class SumOfParts(nn.ModuleList):

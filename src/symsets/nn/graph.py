@@ -10,12 +10,11 @@ from torch import Tensor, nn
 from torch.nn.functional import linear
 
 from symsets._checks import positive
-from symsets._plain import is_transformed
-from symsets.nn._layout import entries_first
-from symsets.nn._memory import add_into, new_memory
-from symsets.nn._sparse import SparseMatrix
 from symsets.nn._topology import Topology, check_edge_index, check_edge_weight, normalised_adjacency
 from symsets.nn._types import check_type
+from symsets.ops import SparseMatrix
+from symsets.ops._constants import outside_transforms
+from symsets.ops.layout import entries_first
 
 __all__ = ["Graph", "GraphBatch", "GraphConv"]
 
@@ -239,12 +238,12 @@ class GraphBatch(Topology):
                 f"index must be ({self.num_graphs},), one set for each graph, "
                 f"got shape {tuple(index.shape)}"
             )
-        if is_transformed():  # what is made inside a transform ends with it
-            return self._mean(index, sizes)
         kept = self._means  # read once: another thread may put its own there
         if kept is None or kept[0] is not index or kept[1] is not sizes:
-            with torch.inference_mode(False):  # what is kept may be used in training
-                kept = self._means = index, sizes, self._mean(index, sizes)
+            mean = outside_transforms(lambda: self._mean(index, sizes))
+            if torch.compiler.is_compiling():
+                return mean
+            kept = self._means = index, sizes, mean
         return kept[2]
 
     def _mean(self, index: Tensor, sizes: Tensor) -> GraphBatch:
@@ -273,7 +272,6 @@ class GraphBatch(Topology):
         return f"GraphBatch({self.num_graphs} graphs, {self.num_nodes} nodes)"
 
 
-@new_memory
 class GraphConv(nn.Module):
     r"""Average every node with its neighbours, and mix the channels.
 
@@ -341,7 +339,7 @@ class GraphConv(nn.Module):
             return self._as(x, graph.from_rows(rows), graph)
         # In this order a backward pass needs x, which is there anyway, and no average of it.
         y = self._as(x, graph.from_rows(graph.multiply(self._mix(x, graph))), graph)
-        return y if self.bias is None else add_into(y, self.bias.to(y.dtype).unsqueeze(-1))
+        return y if self.bias is None else y + self.bias.to(y.dtype).unsqueeze(-1)
 
     def _as(self, x: Tensor, y: Tensor, graph: Graph | GraphBatch) -> Tensor:
         """Return ``y`` with nodes first where ``x`` has them so; they come out so from a graph."""

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor, nn
 
 from symsets._checks import check_choice, positive
-from symsets.nn._extra import context_args
-from symsets.nn._parts import as_element, check_channels, check_elements
+from symsets.nn._args import context_args
+from symsets.nn._explain import check_channels, check_elements, explained
+from symsets.nn._maps import as_element, min_axes
 from symsets.nn._types import check_type
 from symsets.nn.base import SetModule
 from symsets.nn.dss import DSS
@@ -20,8 +21,8 @@ from symsets.sets import (
     RaggedSets,
     Sets,
     check_pool,
-    check_sets,
     check_size,
+    fold,
     map_elements,
     pool,
     pool_symbol,
@@ -40,6 +41,8 @@ REDUCTIONS: dict[str, Callable[..., Tensor]] = {
 class _InvariantHead(SetModule):
     """Take the entries of every element together, then look at sets of feature vectors."""
 
+    min_axes = 3
+
     def __init__(self, in_channels: int, pool: str, entries: str, size: float) -> None:
         super().__init__()
         check_pool(pool)
@@ -52,17 +55,21 @@ class _InvariantHead(SetModule):
 
     def _features(self, x: Sets) -> Sets:
         """Reduce every element ``(C, *E)`` to its channels ``(C,)``, the H-invariant part."""
-        check_sets(x, rank=3)
         return map_elements(x, self._reduce)
 
     def _reduce(self, rows: Tensor | RaggedSets) -> Tensor:
         if isinstance(rows, RaggedSets):  # clouds (P, C) with different numbers of points
-            features = pool(rows, self.entries)
-        else:
-            axes = tuple(range(2, rows.ndim))
-            features = REDUCTIONS[self.entries](rows, axes) if axes else rows
+            return pool(rows, self.entries)
+        axes = tuple(range(2, rows.ndim))
+        return REDUCTIONS[self.entries](rows, axes) if axes else rows
+
+    def check_input(self, x: Sets) -> None:
+        """Raise ValueError or TypeError unless elements have the channels of the head."""
+        super().check_input(x)
+        features, _ = fold(self._features(x))
         check_channels(features, self.in_channels)
-        return features
+        linear = next(part for part in self.modules() if isinstance(part, nn.Linear))
+        check_type(features, linear, self)
 
 
 class Classify(_InvariantHead):
@@ -96,6 +103,11 @@ class Classify(_InvariantHead):
 
     returns_sets = False
 
+    if TYPE_CHECKING:
+
+        def __call__(self, x: Sets, *args: Any) -> Tensor:  # type: ignore[override]
+            """Return one thing for every set."""
+
     def __init__(
         self,
         in_channels: int,
@@ -114,12 +126,10 @@ class Classify(_InvariantHead):
         """Show the formula."""
         return f"mlp({pool_symbol(self.pool, self.size, of=f'{self.entries}_k x_jk')})"
 
+    @explained
     def forward(self, x: Sets) -> Tensor:
         """Return one vector per set."""
-        summary = pool(self._features(x), self.pool, size=self.size)
-        if type(self.mlp[0]).forward is nn.Linear.forward:  # and not quantised, say
-            check_type(summary, self.mlp[0], self)
-        return self.mlp(summary)
+        return self.mlp(pool(self._features(x), self.pool, size=self.size))
 
 
 class Select(_InvariantHead):
@@ -169,6 +179,7 @@ class Select(_InvariantHead):
         """Show the formula."""
         return f"deepsets({self.entries}_k x_ik)"
 
+    @explained
     def forward(self, x: Sets) -> Sets:
         """Return one score per element."""
         return map_elements(self.deepsets(self._features(x)), lambda rows: rows.squeeze(1))
@@ -201,24 +212,35 @@ class Merge(SetModule):
 
     returns_sets = False
 
+    if TYPE_CHECKING:
+
+        def __call__(self, x: Sets, *args: Any) -> Tensor:  # type: ignore[override]
+            """Return one thing for every set."""
+
     def __init__(self, element: nn.Module, *, pool: str = "sum", size: float = 1.0) -> None:
         super().__init__()
         check_pool(pool)
         check_size(size)
         self.element = as_element(element)
+        self.min_axes = min_axes(self.element)
         self.pool = pool
         self.size = size
+
+    def check_input(self, x: Sets) -> None:
+        """Raise ValueError or TypeError unless the element map takes the elements of ``x``."""
+        if power_degree(self.pool) is None:  # power sums have more channels than x
+            check_elements(x, self.element, self)
 
     def extra_repr(self) -> str:
         """Show the formula."""
         return f"element({pool_symbol(self.pool, self.size)})"
 
+    @explained
     def forward(self, x: Sets, *args: Any) -> Tensor:
         """Return one element per set."""
-        summary = pool(x, self.pool, size=self.size)
-        if power_degree(self.pool) is None:  # power sums have more channels than x
-            check_elements(x, self.element, self)
-        return self.element(summary, *context_args(x, args))
+        return self.element(
+            pool(x, self.pool, size=self.size), *(context_args(x, args) if args else ())
+        )
 
 
 def _widths(hidden: Any) -> list[int]:

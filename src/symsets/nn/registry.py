@@ -9,7 +9,7 @@ from typing import Protocol
 from torch import nn
 
 from symsets._checks import check_new, positive
-from symsets.nn._parts import without_bias
+from symsets.nn._maps import without_bias
 from symsets.nn.aggregate import ConcatPool, RemoveMean
 from symsets.nn.attention import SetAttention
 from symsets.nn.base import SetModule

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from typing import Any
+from functools import partial
+from typing import Any, NamedTuple
 
 from torch import nn
 
-from symsets.nn._applied import joined
-from symsets.nn._extra import accepts_args
-from symsets.nn._parts import check_elements
+from symsets.nn._args import accepts_args
+from symsets.nn._explain import check_elements, explain
+from symsets.nn._maps import min_axes
 from symsets.nn.base import SetModule
 from symsets.sets import map_elements
 
@@ -18,9 +19,24 @@ __all__ = ["Sequential", "takes_sets"]
 
 def takes_sets(module: nn.Module) -> bool:
     """Whether ``module`` works on sets: it is, or has inside, a set module."""
-    # Asked in every call: not all parts by their names, as modules() finds them.
-    inside = (part for part in module._modules.values() if part is not None)
-    return isinstance(module, SetModule) or any(map(takes_sets, inside))
+    return any(isinstance(part, SetModule) for part in module.modules())
+
+
+class _Step(NamedTuple):
+    """How one module of a chain is called.
+
+    Attributes:
+        takes_sets: It gets whole sets, with further arguments if it accepts them.
+        accepts_args: Whether it does.
+        sees_elements: It is a plain module, applied to single elements; one after a head sees
+            what the head has made of the sets.
+        min_axes: Axes that sets must have for a plain module.
+    """
+
+    takes_sets: bool
+    accepts_args: bool
+    sees_elements: bool
+    min_axes: int
 
 
 class Sequential(SetModule, nn.Sequential):
@@ -30,6 +46,8 @@ class Sequential(SetModule, nn.Sequential):
     go to those set layers whose maps take them. After a head that makes one thing of every set
     (``Classify``, ``Merge``), plain modules see these things, as they do in ``nn.Sequential``. Your
     own module with set layers inside is taken to return sets, unless its ``returns_sets`` is false.
+
+    How each module is called is decided when it joins the chain.
 
     Args:
         modules: Set layers, plain modules, heads.
@@ -48,17 +66,27 @@ class Sequential(SetModule, nn.Sequential):
         RaggedSets(2 sets of 2–3 elements (288,))
     """
 
+    _steps: dict[str, _Step]
+
     def add_module(self, name: str, module: nn.Module | None) -> None:
         """Add a module; a plain ``nn.Sequential`` with set layers inside becomes a chain, too."""
         super().add_module(name, _as_chain(module))
+        self._decide()
 
     def insert(self, index: int, module: nn.Module) -> Sequential:
         """Insert a module as :meth:`add_module` adds it."""
         super().insert(index, _as_chain(module))
+        self._decide()
         return self
 
-    def __setattr__(self, name: str, value: Any) -> None:  # also: net[0] = module
+    def __setattr__(self, name: str, value: Any) -> None:  # also: net[0] = module, and renumbering
         super().__setattr__(name, _as_chain(value))
+        if isinstance(value, nn.Module) or name == "_modules":
+            self._decide()
+
+    def __delattr__(self, name: str) -> None:
+        super().__delattr__(name)
+        self._decide()
 
     def __add__(self, other: nn.Sequential) -> Sequential:
         return Sequential(*super().__add__(other))  # torch's own would be a plain chain
@@ -66,30 +94,49 @@ class Sequential(SetModule, nn.Sequential):
     def __mul__(self, other: int) -> Sequential:
         return Sequential(*super().__mul__(other))
 
+    def _decide(self) -> None:
+        """Decide how each module is called."""
+        steps, are_sets = {}, True
+        for name, module in self._modules.items():
+            sets = takes_sets(module)
+            axes = min_axes(module) if are_sets and not sets else 0
+            steps[name] = _Step(sets, sets and accepts_args(module), are_sets and not sets, axes)
+            if sets and not are_sets:
+                raise ValueError(
+                    f"modules must not take sets after a head that returns none, "
+                    f"got {type(module).__name__} at place {name}"
+                )
+            are_sets = are_sets and (_returns_sets(module) if sets else True)
+        self.__dict__.update(_steps=steps, _returns_sets=are_sets)
+
     @property
     def returns_sets(self) -> bool:  # type: ignore[override]
         """Whether the output is a batch of sets again."""
-        return all(_returns_sets(module) for module in self)
+        return bool(self.__dict__.get("_returns_sets", True))
 
     def forward(self, x: Any, *args: Any) -> Any:
         """Apply all modules in turn."""
-        if args and not any(takes_sets(m) and accepts_args(m) for m in self):
+        if args and not any(step.accepts_args for step in self._steps.values()):
             raise TypeError(f"none of the layers takes further arguments, got {len(args)}")
-        are_sets = True
-        for place, module, apply in joined(self):
-            if not takes_sets(module):
-                if are_sets:
-                    check_elements(x, module, self)
-                x = map_elements(x, apply) if are_sets else apply(x)
-                continue
-            if not are_sets:
-                raise ValueError(
-                    f"modules must not take sets after a head that returns none, "
-                    f"got {type(module).__name__} at place {place}"
-                )
-            x = module(x, *args) if args and accepts_args(module) else module(x)
-            are_sets = _returns_sets(module)
+        for name, module in self._modules.items():
+            step = self._steps[name]
+            if step.takes_sets:
+                x = module(x, *args) if args and step.accepts_args else module(x)
+            elif step.sees_elements:
+                x = self._map(x, module, step.min_axes)
+            else:
+                x = module(x)
         return x
+
+    def _map(self, x: Any, module: nn.Module, min_axes: int) -> Any:
+        """Apply a plain module to every element."""
+        try:
+            if x.ndim >= min_axes:
+                return map_elements(x, module)
+            raise ValueError(f"x must have at least {min_axes} axes, got {x.ndim}")
+        except Exception as error:
+            explain(partial(check_elements, element=module, owner=self), x, error)
+            raise
 
 
 def _as_chain(value: Any) -> Any:

@@ -9,9 +9,19 @@ import torch
 from torch import Tensor, nn
 
 from symsets._checks import positive
-from symsets.nn._parts import channels, check_channels
+from symsets.nn._explain import check_channels, explained
+from symsets.nn._maps import channels
 from symsets.nn.base import AdditiveSetLayer
-from symsets.sets import RaggedSets, Sets, check_size, map_elements, pool, pool_symbol, spread
+from symsets.sets import (
+    RaggedSets,
+    Sets,
+    add_to_elements,
+    check_size,
+    map_elements,
+    pool,
+    pool_symbol,
+    spread,
+)
 
 __all__ = ["Wreath"]
 
@@ -96,6 +106,12 @@ class Wreath(AdditiveSetLayer):
         axis = self.channel_axis % ndim
         shape = [message.shape[0], *(len(self.beta) if k == axis else 1 for k in range(1, ndim))]
         return spread(message.reshape(shape), x)
+
+    @explained
+    def forward(self, x: Sets, *args: Any) -> Any:
+        """Apply the layer."""
+        message = self.message(x, *args)
+        return add_to_elements(map_elements(x, self.element, *args), message, self.channel_axis)
 
     def _mean_of_entries(self, rows: Tensor | RaggedSets) -> Tensor:
         if isinstance(rows, RaggedSets):

@@ -7,15 +7,16 @@ pooling, the softmax over a set. Every function takes either kind of batch, and 
 from symsets.sets.collating import collate
 from symsets.sets.folding import (
     Sets,
+    add_to_elements,
     check_sets,
     fold,
     map_elements,
     membership,
-    memory_order,
     spread,
 )
 from symsets.sets.partition import Partition
 from symsets.sets.pooling import (
+    Pool,
     check_pool,
     check_size,
     pool,
@@ -33,9 +34,10 @@ __all__ = [
     "fold",
     "map_elements",
     "spread",
+    "add_to_elements",
     "membership",
-    "memory_order",
     "pool",
+    "Pool",
     "power_sums",
     "softmax",
     "collate",

@@ -3,34 +3,39 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import lru_cache, partial
+from functools import cache, partial
 from typing import Any, TypeAlias, Union
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
-from symsets._plain import is_transformed
+from symsets.ops.layout import memory_order
 from symsets.sets.partition import Partition
 from symsets.sets.ragged import RaggedSets, check_rows
 
-__all__ = ["Sets", "check_sets", "fold", "map_elements", "membership", "memory_order", "spread"]
+__all__ = [
+    "Sets",
+    "add_to_elements",
+    "check_sets",
+    "fold",
+    "map_elements",
+    "membership",
+    "spread",
+]
 
 Sets: TypeAlias = Union[Tensor, RaggedSets]  # noqa: UP007 (mypy wants a plain alias here)
 
 
 def check_sets(x: Any, rank: int = 2) -> None:
-    """Raise one sentence unless ``x`` is a batch of sets, with ``rank`` axes or more."""
-    if isinstance(x, RaggedSets):
-        if isinstance(x.elements, Tensor) and x.elements.ndim + 1 < rank:
-            raise ValueError(f"x must have elements with channels, (C, …), got {x}")
-        return
-    if not isinstance(x, Tensor):
+    """Raise ValueError or TypeError unless ``x`` is a batch of sets, with ``rank`` axes or more."""
+    if not isinstance(x, Tensor | RaggedSets):
         raise TypeError(f"x must be a tensor or RaggedSets, got {type(x).__name__}")
-    if x.ndim < rank:
-        axes = ", ".join(["batch", "set", "channels"][:rank])
-        raise ValueError(
-            f"x must have at least {rank} axes, ({axes}, …), got shape {tuple(x.shape)}"
-        )
+    if x.ndim >= rank:
+        return
+    if isinstance(x, RaggedSets):
+        raise ValueError(f"x must have elements with channels, (C, …), got {x}")
+    axes = ", ".join(["batch", "set", "channels"][:rank])
+    raise ValueError(f"x must have at least {rank} axes, ({axes}, …), got shape {tuple(x.shape)}")
 
 
 def fold(x: Sets) -> tuple[Any, Callable[[Any], Any]]:
@@ -41,20 +46,18 @@ def fold(x: Sets) -> tuple[Any, Callable[[Any], Any]]:
         >>> rows.shape, unfold(rows).shape
         (torch.Size([10, 3]), torch.Size([2, 5, 3]))
     """
-    check_sets(x)
     if isinstance(x, RaggedSets):
-        return x.elements, partial(_unfold_ragged, partition=x.partition)
-    return x.flatten(0, 1), partial(_unfold_dense, shape=(x.shape[0], x.shape[1]))
+        return x.elements, x.with_elements
+    check_sets(x)
+    return x.flatten(0, 1), partial(_unfold, size=x.shape[:2])
 
 
-def _unfold_ragged(rows: Any, partition: Partition) -> RaggedSets:
-    check_rows(rows, partition.total)
-    return RaggedSets._make(rows, partition)
-
-
-def _unfold_dense(rows: Tensor, shape: tuple[int, int]) -> Tensor:
-    check_rows(rows, shape[0] * shape[1])
-    return rows.unflatten(0, shape)
+def _unfold(rows: Tensor, size: tuple[int, ...]) -> Tensor:
+    try:
+        return rows.unflatten(0, size)
+    except (RuntimeError, AttributeError):
+        check_rows(rows, size[0] * size[1])
+        raise
 
 
 def map_elements(x: Sets, fn: Callable[..., Any], *args: Any) -> Any:
@@ -64,8 +67,9 @@ def map_elements(x: Sets, fn: Callable[..., Any], *args: Any) -> Any:
         >>> map_elements(torch.zeros(2, 5, 3), torch.nn.Linear(3, 8)).shape
         torch.Size([2, 5, 8])
     """
-    rows, unfold = fold(x)
-    return unfold(fn(rows, *args))
+    if isinstance(x, RaggedSets):
+        return x.with_elements(fn(x.elements, *args))
+    return _unfold(fn(x.flatten(0, 1), *args), x.shape[:2])
 
 
 def spread(summary: Tensor, x: Sets) -> Tensor:
@@ -74,52 +78,63 @@ def spread(summary: Tensor, x: Sets) -> Tensor:
     For a dense batch this is a view ``(B, 1, *F)`` that broadcasts; for a ragged one, rows
     ``(T, *F)``.
     """
-    if isinstance(x, RaggedSets):
-        return _repeat(summary, x.partition)
-    return summary.unsqueeze(1)
-
-
-def _repeat(summary: Tensor, partition: Partition) -> Tensor:
-    n = partition.common_size
+    if not isinstance(x, RaggedSets):
+        return summary.unsqueeze(1)
+    n = x.partition.common_size
     if n is None:
-        return summary.index_select(0, partition.index)
+        return summary.index_select(0, x.partition.index)
     return summary.unsqueeze(1).expand(-1, n, *summary.shape[1:]).flatten(0, 1)
+
+
+def add_to_elements(y: Any, message: Tensor, channel_axis: int = 1) -> Any:
+    """Add a message, spread over the elements of ``y``, to all of them.
+
+    A message may be the same for all entries of an element (axes of length 1), but not for all
+    channels: then a map has the wrong number of them.
+
+    Args:
+        y: A batch of sets.
+        message: ``(B, 1, *F)`` or ``(B, N, *F)`` for dense sets, rows ``(T, *F)`` for ragged ones.
+        channel_axis: Which axis of ``(B, *F)`` holds the channels.
+    """
+    if not isinstance(y, RaggedSets):
+        _check_message(y.shape[2:], message.shape[2:], channel_axis)
+        if y.is_contiguous():
+            return y + message
+        order, back = memory_order(y)  # then the gradient of the message is summed in this order
+        return (y.permute(order) + message.permute(order)).permute(back)
+    if isinstance(y.elements, RaggedSets):  # every point of an element hears the same
+        points = y.elements
+        return y.with_elements(points.with_elements(points.elements + spread(message, points)))
+    _check_message(y.elements.shape[1:], message.shape[1:], channel_axis)
+    return y.with_elements(y.elements + message)
+
+
+def _check_message(element: torch.Size, message: torch.Size, channel_axis: int) -> None:
+    """Raise ValueError if torch would take one channel for all, or elements of another shape."""
+    if element == message:
+        return
+    channels = (channel_axis - 1) % len(element) if channel_axis > 0 else channel_axis
+    fits = len(element) == len(message) and element[channels] == message[channels]
+    if not fits or any(m not in (1, e) for e, m in zip(element, message, strict=True)):
+        raise ValueError(
+            "element and context must give outputs of one shape, "
+            f"got elements {tuple(element)} and {tuple(message)}"
+        )
 
 
 def membership(x: Sets) -> tuple[Tensor, Tensor]:
     """Return the set of each element ``(T,)`` and the size of each set ``(B,)``."""
     if isinstance(x, RaggedSets):
         return x.partition.index, x.partition.sizes
-    # What is made inside a transform ends with it, and must not be kept.
-    traced = is_transformed() or type(x) not in (Tensor, nn.Parameter)
-    make = _dense_partition if traced else _cached_partition
+    make = _partition if torch.compiler.is_compiling() else _kept_partition
     partition = make(x.shape[0], x.shape[1], x.device)
     return partition.index, partition.sizes
 
 
-def memory_order(x: Tensor) -> tuple[list[int], list[int]]:
-    """Return the axes of ``x`` in the order in which they lie in memory, and the way back.
-
-    Work on ``x.permute(order)`` runs through memory, and its result, permuted back, lies there as
-    ``x`` does.
-
-    Example:
-        >>> images = torch.zeros(2, 3, 8, 8).to(memory_format=torch.channels_last)
-        >>> memory_order(images)
-        ([0, 2, 3, 1], [0, 3, 1, 2])
-    """
-    stride, axes = x.stride(), range(x.ndim)
-    # Counted, for a compiler cannot sort by sizes that it leaves open.
-    back = [
-        len([b for b in axes if stride[b] > stride[a] or (b < a and stride[b] == stride[a])])
-        for a in axes
-    ]
-    return [back.index(place) for place in axes], back
-
-
-def _dense_partition(batch: int, size: int, device: torch.device) -> Partition:
+def _partition(batch: int, size: int, device: torch.device) -> Partition:
     return Partition([size] * batch, device)
 
 
-# One object per shape, so that what is derived from it can be cached, too.
-_cached_partition = lru_cache(maxsize=16)(_dense_partition)
+# One object per shape, so that what is derived from it can be kept, too.
+_kept_partition = cache(_partition)

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from symsets._plain import is_transformed
+from symsets.ops._constants import outside_transforms
 
 __all__ = ["Partition"]
 
@@ -76,32 +76,39 @@ class Partition:
         """Sets grouped by their size: (which sets ``(b,)``, their rows ``(b, n)``) per size."""
         if self._buckets is not None:
             return self._buckets
+        buckets = outside_transforms(self._make_buckets)
+        if not torch.compiler.is_compiling():
+            self._buckets = buckets
+        return buckets
+
+    def _make_buckets(self) -> list[tuple[Tensor, Tensor]]:
         groups: dict[int, list[int]] = {}
         for i, n in enumerate(self.counts):
             groups.setdefault(n, []).append(i)
         groups.pop(0, None)
-        with torch.inference_mode(False):  # what is kept may be used in training
-            steps = torch.arange(max(groups, default=0), device=self.device)
-            buckets = [
-                (self._tensor(sets), self._tensor([[self.starts[i]] for i in sets]) + steps[:n])
-                for n, sets in sorted(groups.items())
-            ]
-        if not is_transformed():  # what is made inside a transform ends with it
-            self._buckets = buckets
-        return buckets
+        steps = torch.arange(max(groups, default=0))
+        return [
+            (
+                self._tensor(sets),
+                (torch.tensor([[self.starts[i]] for i in sets]) + steps[:n]).to(self.device),
+            )
+            for n, sets in sorted(groups.items())
+        ]
 
     @property
     def order(self) -> tuple[Tensor, Tensor]:
         """All rows in the order of the :attr:`buckets`, ``(T,)``, and the way back."""
         if self._order is not None:
             return self._order
-        with torch.inference_mode(False):
-            none = self.index[:0]
-            order = torch.cat([none, *(rows.flatten() for _, rows in self.buckets)])
-            found = order, order.argsort()
-        if not is_transformed():
+        found = outside_transforms(self._make_order)
+        if not torch.compiler.is_compiling():
             self._order = found
         return found
+
+    def _make_order(self) -> tuple[Tensor, Tensor]:
+        rows = [rows.flatten().cpu() for _, rows in self.buckets]
+        order = torch.cat([torch.empty(0, dtype=torch.int64), *rows])
+        return order.to(self.device), order.argsort().to(self.device)
 
     def by_size(self, rows: Tensor) -> list[Tensor]:
         """Return ``rows (T, *E)`` as dense sets ``(b, n, *E)`` for each of the :attr:`buckets`.

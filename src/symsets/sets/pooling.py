@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import numbers
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, Literal
 
 import torch
 from torch import Tensor
 from torch.autograd.forward_ad import unpack_dual
 
-from symsets.sets._maximum import kernel_maximum
-from symsets.sets.folding import Sets, check_sets, memory_order, spread
+from symsets.ops.layout import memory_order
+from symsets.ops.set_max import set_max
+from symsets.sets.folding import Sets, check_sets, spread
 from symsets.sets.partition import Partition
 from symsets.sets.ragged import RaggedSets, common_rows, expand_as
 
 __all__ = [
     "POOLS",
+    "Pool",
     "check_pool",
     "check_size",
     "pool",
@@ -26,8 +28,11 @@ __all__ = [
     "softmax",
 ]
 
+Pool = Literal["sum", "mean", "max", "median"]
+"""How a set may be summarised; ``"power2"``, ``"power3"``, … are further names."""
 
-def pool(x: Sets, how: str = "sum", *, size: float = 1.0) -> Tensor:
+
+def pool(x: Sets, how: Pool | str = "sum", *, size: float = 1.0) -> Tensor:
     r"""Summarise every set by one element.
 
     .. math:: \frac{1}{\text{size}} \sum_j x_j, \quad \operatorname{mean}_j x_j, \quad
@@ -60,17 +65,24 @@ def pool(x: Sets, how: str = "sum", *, size: float = 1.0) -> Tensor:
         >>> pool(x, "power2")
         tensor([[ 9., 41.]])
     """
+    try:
+        if not size > 0:
+            check_size(size)
+        return POOLS[how](x, size) if how in POOLS else power_sums(x, _degree(how), size=size)
+    except (RuntimeError, TypeError, AttributeError, IndexError):
+        check_pool(how)
+        check_sets(x)
+        check_size(size)
+        if how in ("max", "median") and x.dtype.is_complex:
+            raise TypeError(
+                f"x must be real, since complex numbers have no {how}, got {x.dtype}"
+            ) from None
+        raise
+
+
+def _degree(how: str) -> int:
     check_pool(how)
-    check_size(size)
-    check_sets(x)
-    degree = power_degree(how)
-    if degree is not None:
-        return power_sums(x, degree, size=size)
-    if how == "sum":
-        return _sum(x, None if size == 1 else size)
-    if how != "mean" and x.dtype.is_complex:
-        raise TypeError(f"x must be real, since complex numbers have no {how}, got {x.dtype}")
-    return POOLS[how](x)
+    return power_degree(how) or 0
 
 
 def power_sums(x: Sets, degree: int, *, size: float = 1.0) -> Tensor:
@@ -120,14 +132,14 @@ def softmax(x: Sets) -> Sets:
 
 
 def check_pool(how: str) -> None:
-    """Raise one sentence unless ``how`` names a pooling."""
+    """Raise ValueError unless ``how`` names a pooling."""
     if not isinstance(how, str) or (how not in POOLS and power_degree(how) is None):
         choices = sorted([*POOLS, "power2", "power3"])
         raise ValueError(f"pool must be one of {choices} (or another power), got {how!r}")
 
 
 def check_size(size: Any) -> None:
-    """Raise one sentence unless sums can be divided by ``size``."""
+    """Raise ValueError unless sums can be divided by ``size``."""
     if not isinstance(size, numbers.Real) or not float(size) > 0:
         raise ValueError(f"size must be positive, got {size!r}")
 
@@ -159,33 +171,39 @@ def _as_dense(x: Sets) -> Tensor | None:
     return None if n is None else common_rows(x).unflatten(0, (len(x), n))
 
 
-def _reduce(x: Tensor, fn: Callable[[Tensor, int], Tensor]) -> Tensor:
-    """Apply ``fn``, which removes an axis, to axis 1, in the order in which ``x`` lies in memory.
+def _sum(x: Sets, size: float | Tensor = 1.0) -> Tensor:
+    """Add up every set and divide by ``size``."""
+    dense = _as_dense(x)
+    total = _sum_ragged(x) if dense is None else _sum_dense(dense)
+    if isinstance(size, Tensor) or size != 1:
+        total = total / size
+    rounded = total.dtype != x.dtype and x.dtype.is_floating_point
+    return total.to(x.dtype) if rounded else total
+
+
+def _sum_dense(x: Tensor) -> Tensor:
+    """Add up ``x (B, N, *E)`` in the order in which it lies in memory.
 
     For images that are stored channels-last this is several times faster than the order of the
-    axes, and keeps the layout.
+    axes, and keeps the layout. Halves are added up in float32: a sum may be too large for float16
+    where what it is divided into is not.
     """
-    if x.is_contiguous() or x.ndim < 4:
-        return fn(x, 1)
-    order, back = memory_order(x)
-    place = back.pop(1)
-    return fn(x.permute(order), place).permute([p - (p > place) for p in back])
+    if x.ndim > 3 and not x.is_contiguous():
+        order, back = memory_order(x)
+        place = back[1]
+        rest = [p - (p > place) for axis, p in enumerate(back) if axis != 1]
+        return _sum_of(x.permute(order), place).permute(rest)
+    return _sum_of(x, 1)
 
 
-def _sum(x: Sets, over: float | Tensor | None = None) -> Tensor:
-    """Add up every set and divide by ``over``."""
-    dense = _as_dense(x)
-    if dense is not None:
-        # A sum may be too large for float16 where what it is divided into is not.
-        wide = torch.float32 if over is not None and x.dtype == torch.float16 else None
-        total = _reduce(dense, lambda t, axis: t.sum(axis, dtype=wide))
-    else:
-        assert isinstance(x, RaggedSets)
-        terms = _summable(common_rows(x))
-        total = terms.new_zeros(len(x), *terms.shape[1:]).index_add(0, x.partition.index, terms)
-    if over is not None:
-        total = total / over
-    return total.to(x.dtype) if x.dtype.is_floating_point else total
+def _sum_of(x: Tensor, axis: int) -> Tensor:
+    return x.sum(axis, dtype=torch.float32) if x.dtype == torch.float16 else x.sum(axis)
+
+
+def _sum_ragged(x: Sets) -> Tensor:
+    assert isinstance(x, RaggedSets)
+    terms = _summable(common_rows(x))
+    return terms.new_zeros(len(x), *terms.shape[1:]).index_add(0, x.partition.index, terms)
 
 
 def _summable(rows: Tensor) -> Tensor:
@@ -199,22 +217,18 @@ def _is_integer(dtype: torch.dtype) -> bool:
     return not dtype.is_floating_point and not dtype.is_complex
 
 
-def _mean(x: Sets) -> Tensor:
-    if isinstance(x, Tensor):
-        return _sum(x, max(x.shape[1], 1))
-    n = x.partition.common_size
-    if n is not None:
-        return _sum(x, max(n, 1))
-    return _sum(x, expand_as(x.sizes.clamp(min=1), common_rows(x)))
+def _mean(x: Sets, size: float = 1.0) -> Tensor:
+    n = x.shape[1] if isinstance(x, Tensor) else x.partition.common_size
+    if n is None:
+        assert isinstance(x, RaggedSets)
+        return _sum(x, expand_as(x.sizes.clamp(min=1), common_rows(x)))
+    return _sum(x, max(n, 1))
 
 
-def _max(x: Sets) -> Tensor:
+def _max(x: Sets, size: float = 1.0) -> Tensor:
     dense = _as_dense(x)
     if dense is not None:
-        if dense.shape[1] == 0:
-            return dense.sum(1, dtype=dense.dtype)
-        top = kernel_maximum(dense)
-        return _reduce(dense, lambda t, axis: t.amax(axis)) if top is None else top
+        return set_max(dense) if dense.shape[1] else dense.sum(1, dtype=dense.dtype)
     assert isinstance(x, RaggedSets)
     rows = common_rows(x)
     index = expand_as(x.partition.index, rows).expand_as(rows)
@@ -230,7 +244,7 @@ def _lowest(dtype: torch.dtype) -> float:
     return 0 if dtype == torch.bool else torch.iinfo(dtype).min
 
 
-def _median(x: Sets) -> Tensor:
+def _median(x: Sets, size: float = 1.0) -> Tensor:
     dense = _as_dense(x)
     if dense is not None:
         n = dense.shape[1]
@@ -291,12 +305,8 @@ def _share_gradient(x: Sets, value: Tensor) -> Tensor:
 
 
 def _is_differentiated(x: Tensor) -> bool:
-    """Whether a derivative may be asked for; ``x`` does not know of those that come from outside.
-
-    A gradient around ``torch.vmap`` is one, and in forward mode there are only tangents.
-    """
-    inside = torch._C._are_functorch_transforms_active()
-    return x.requires_grad or inside or unpack_dual(x).tangent is not None
+    """Whether a derivative may be asked for, in reverse or in forward mode."""
+    return torch.is_grad_enabled() or unpack_dual(x).tangent is not None
 
 
 def _zero_where_empty(summary: Tensor, x: RaggedSets) -> Tensor:
@@ -305,7 +315,7 @@ def _zero_where_empty(summary: Tensor, x: RaggedSets) -> Tensor:
     return summary.masked_fill(expand_as(x.sizes == 0, summary), 0)
 
 
-POOLS: Mapping[str, Callable[[Sets], Tensor]] = {
+POOLS: Mapping[str, Callable[[Sets, float], Tensor]] = {
     "sum": _sum,
     "mean": _mean,
     "max": _max,

@@ -128,6 +128,11 @@ class RaggedSets:
         return self.partition.sizes
 
     @property
+    def ndim(self) -> int:
+        """Number of axes of the dense batch that these sets would be: batch, set and element."""
+        return 1 + int(self.elements.ndim)
+
+    @property
     def device(self) -> torch.device:
         """Where the elements are."""
         return self.elements.device
@@ -322,7 +327,7 @@ def _shown(value: Any) -> str:
 
 
 def check_rows(rows: Any, total: int) -> None:
-    """Raise one sentence unless ``rows`` are one per element."""
+    """Raise TypeError or ValueError unless ``rows`` are one per element."""
     if not isinstance(rows, (Tensor, RaggedSets)):
         raise TypeError(f"element must return one tensor, got {type(rows).__name__}")
     if isinstance(rows, Tensor):
@@ -334,7 +339,7 @@ def check_rows(rows: Any, total: int) -> None:
 
 
 def common_rows(sets: RaggedSets) -> Tensor:
-    """Return the elements as one tensor; one sentence where they have no common index set."""
+    """Return the elements as one tensor; raise ValueError if they have no common index set."""
     if isinstance(sets.elements, RaggedSets):
         raise ValueError(
             "elements must share an index set to be compared entry by entry, got elements of "

@@ -15,7 +15,8 @@ from torch.func import functional_call
 from torch.nn.modules.batchnorm import _BatchNorm
 from torch.utils import _pytree as pytree
 
-from symsets.sets import RaggedSets, memory_order
+from symsets.ops import memory_order
+from symsets.sets import RaggedSets
 
 __all__ = ["Ensemble"]
 

@@ -10,9 +10,8 @@ from torch.nn.functional import linear
 
 from symsets._checks import positive
 from symsets.nn import Graph
-from symsets.nn._applied import applied
-from symsets.nn._layout import entries_first
 from symsets.nn._types import check_type
+from symsets.ops.layout import entries_first
 from symsets.sets import RaggedSets, pool
 
 __all__ = ["EdgeTensors", "MaxOverPoints", "Normed", "PerPoint", "Points"]
@@ -95,8 +94,7 @@ class PerPoint(nn.Module):
 
     def forward(self, x: Rows) -> Rows:
         """Apply the module."""
-        apply = applied(self.module)
-        return x.map(apply) if isinstance(x, RaggedSets) else apply(x)
+        return x.map(self.module) if isinstance(x, RaggedSets) else self.module(x)
 
 
 class Normed(nn.Module):

@@ -13,9 +13,18 @@ from symsets._checks import check_choice, positive
 from symsets.experiments.shapes.maps import EdgeTensors, MaxOverPoints, Normed, PerPoint, Points
 from symsets.models._blocks import RECIPES, Layers, check_model, default_widths
 from symsets.models.registry import register_network
-from symsets.nn import DSS, AdjacencyLinear, Exchangeable, Graph, GraphConv, Sequential, set_layer
-from symsets.nn._layout import to_fast_layout
+from symsets.nn import (
+    DSS,
+    AdjacencyLinear,
+    Exchangeable,
+    Graph,
+    GraphConv,
+    NormAct,
+    Sequential,
+    set_layer,
+)
 from symsets.nn.registry import Make, dss_pool
+from symsets.ops import to_fast_layout
 from symsets.sets import RaggedSets, Sets, fold, map_elements, power_degree
 
 __all__ = ["KINDS", "WIDTHS", "ShapeNetwork"]
@@ -145,7 +154,7 @@ class ShapeNetwork(nn.Module):
         channels = in_channels + (kind == "adjacency")
         for width in widths:
             out = maker.channels(width)
-            parts += [*_layer(maker, kind, channels, out), PerPoint(nn.ReLU())]
+            parts += _layer(maker, kind, channels, out)
             channels = out
         self.edges = EdgeTensors() if kind == "adjacency" else None
         self.features = Sequential(*parts, MaxOverPoints())
@@ -162,7 +171,7 @@ class ShapeNetwork(nn.Module):
         if self.edges is not None:
             x, args = map_elements(x, self.edges, *args), ()
         elif self.arguments["kind"] in ("points", "graphs"):
-            x = to_fast_layout(x)
+            x = to_fast_layout(x) if isinstance(x, Tensor) else x
         return self.scores(self.features(x, *args))
 
     def _args(self, graph: Graph | None, device: torch.device) -> tuple[Graph, ...]:
@@ -203,18 +212,18 @@ def _check_shapes(x: Sets, in_channels: int, kind: str) -> None:
 
 
 def _layer(maker: Layers, kind: str, i: int, o: int) -> list[nn.Module]:
-    """Return a set layer with its normalisation, after the recipe."""
+    """Return a set layer with its normalisation and activation, after the recipe."""
     make = _maker(kind, bias=maker.published)
     norm = nn.BatchNorm2d if kind == "adjacency" else nn.BatchNorm1d
     pool = dss_pool(maker.scheme)
     if not (maker.published and pool):
         layer: Any = set_layer(maker.scheme, make, i, o, size=maker.size)
-        parts = [layer, PerPoint(norm(o))]
+        parts: list[nn.Module] = [NormAct(layer, norm(o), nn.ReLU())]
     else:
         heard = (power_degree(pool) or 1) * i
         branches = (Normed(make(channels, o), norm(o)) for channels in (i, heard))
         layer = DSS(*branches, pool=pool)
-        parts = [layer]
+        parts = [layer, PerPoint(nn.ReLU())]
     if maker.published:
         _xavier(layer)
     return parts

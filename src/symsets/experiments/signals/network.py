@@ -17,14 +17,15 @@ from symsets.nn import (
     CircularConv1d,
     Classify,
     ConcatPool,
+    NormAct,
     RemoveMean,
     Sequential,
     Siamese,
     set_layer,
 )
-from symsets.nn._layout import to_fast_layout
 from symsets.nn.base import SetModule
 from symsets.nn.registry import dss_pool
+from symsets.ops import to_fast_layout
 from symsets.sets import Sets, power_degree
 
 __all__ = ["MODELS", "RECIPES", "SignalNetwork", "default_widths"]
@@ -122,7 +123,9 @@ class SignalNetwork(nn.Module):
         if self.arguments["model"] == "mlp":
             self._check_whole(x)
         # The published form normalises inside of maps, where torch expects the entries last.
-        return self.net(to_fast_layout(x) if self._entries_first else x)
+        if self._entries_first and isinstance(x, Tensor):
+            x = to_fast_layout(x)
+        return self.net(x)
 
     def _check_whole(self, x: Sets) -> None:
         """Raise one sentence unless all sets are as large as those that an MLP was made for."""
@@ -166,7 +169,7 @@ class _Builder:
             if self.published and model == "siamese-ds" and depth == 2:
                 layers += [_Flatten(1), _vector_layer(i * self.lengths[2], o), nn.ReLU()]
             else:
-                layers += [*self._layer(model, depth, i, o), nn.ReLU()]
+                layers += self._layer(model, depth, i, o)
         out = 2 * widths[-1] if model == "aittala" else widths[-1]
         return Sequential(*layers, self._head(out))
 
@@ -185,7 +188,7 @@ class _Builder:
         )
 
     def _layer(self, model: str, depth: int, i: int, o: int) -> list[nn.Module]:
-        """Return a set layer with its normalisation."""
+        """Return a set layer with its normalisation and activation."""
 
         def conv(i: int, o: int) -> nn.Module:
             if model in DEEPSETS:
@@ -199,8 +202,8 @@ class _Builder:
         if not self.published:
             width = 2 * o if scheme == "aittala" else o
             layer = set_layer(scheme, conv, i, width, size=self.num_elements)
-            return [layer, nn.BatchNorm1d(width)]
-        return [_published_layer(scheme, normed, i, o)]
+            return [NormAct(layer, nn.BatchNorm1d(width), nn.ReLU())]
+        return [_published_layer(scheme, normed, i, o), nn.ReLU()]
 
 
 def _scheme(model: str, depth: int) -> str:

@@ -12,9 +12,12 @@ import torch
 from torch import Tensor
 from torch.nn.functional import embedding_bag
 
-from symsets._kernels import kernels
+from symsets.ops._dispatch import fast
+from symsets.ops.triton import kernels
 
 __all__ = ["CSR", "SparseMatrix"]
+
+TYPES = (torch.float16, torch.bfloat16, torch.float32, torch.float64)  # that the kernel knows
 
 
 @dataclass(frozen=True)
@@ -172,9 +175,8 @@ def _multiply(starts: Tensor, columns: Tensor, values: Tensor, x: Tensor) -> Ten
     if x.shape[1] == 0:  # embedding_bag and cuSPARSE refuse it
         return x.new_empty(len(starts) - 1, 0)
     if x.is_cuda:
-        ours = kernels("products")  # faster than cuSPARSE for meshes
-        if ours is not None and x.dtype in ours.TYPES:
-            return ours.spmm(starts, columns, values, x)
+        if fast("spmm", x) and x.dtype in TYPES and (ours := kernels("spmm")) is not None:
+            return ours.spmm(starts, columns, values, x)  # faster than cuSPARSE for meshes
         _use_up_beta_warning()
         matrix = torch.sparse_csr_tensor(starts, columns, values, (len(starts) - 1, len(x)))
         with torch.autocast("cuda", enabled=False):  # the product keeps the type of x

@@ -7,13 +7,12 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-from symsets._kernels import Pairs, ramp
+from symsets.ops.triton import Pairs, ramp
 
-__all__ = ["INSTEAD", "TYPES", "spmm", "trial"]
+__all__ = ["INSTEAD", "spmm", "trial"]
 
 INSTEAD = "sparse products go through cuSPARSE"
 BLOCK = 2048  # bytes of a row of the result, for each block of threads
-TYPES = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
 
 
 def spmm(starts: Tensor, columns: Tensor, values: Tensor, x: Tensor) -> Tensor:

@@ -1,4 +1,4 @@
-"""What maps for elements take beside the elements, such as a graph: who takes it, and which."""
+"""What maps take beside the elements, such as a graph: which maps take it, and what they get."""
 
 from __future__ import annotations
 

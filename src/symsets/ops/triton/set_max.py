@@ -7,7 +7,7 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-from symsets._kernels import Pairs, ramp
+from symsets.ops.triton import Pairs, ramp
 
 __all__ = ["INSTEAD", "share", "top", "trial"]
 

@@ -12,24 +12,25 @@ So the transforms of input and kernel and the transform back are real matrices o
 row for each pair :math:`(f, j)`; the real frequencies :math:`0` and :math:`L/2` need one row each.
 No real bilinear algorithm for circular convolution has fewer than these :math:`M \approx 1.5 L`
 products (Winograd, 1980). Several axes take one transform each. One axis is transformed where it
-lies in memory, first or last (see :mod:`symsets.nn._layout`).
+lies in memory, first or last (see :mod:`symsets.ops.layout`).
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cache
 
 import torch
 import torch.nn.functional as F
-from torch import Tensor, nn
+from torch import Tensor
 
-from symsets.nn._layout import entries_first
+from symsets.ops._constants import constant
+from symsets.ops._dispatch import switched_off
+from symsets.ops.layout import entries_first
 
-__all__ = ["prefers_spectral", "spectral_conv"]
+__all__ = ["circular_conv"]
 
 # Fitted to training steps on two CPU cores; benchmarks/circular_conv.py shows how well it chooses.
 MEMORY_COST = 80  # multiply-adds that writing and reading a number of a spectrum is worth
@@ -72,7 +73,38 @@ class _Axis:
         return -(-self.length // self.step)
 
 
-def spectral_conv(
+def circular_conv(
+    x: Tensor, weight: Tensor, stride: Sequence[int], bias: Tensor | None, method: str = "auto"
+) -> Tensor:
+    """Correlate ``x (B, C, *E)`` circularly with ``weight (O, C, *K)``, and add ``bias (O,)``.
+
+    Args:
+        x: Signals or images that wrap around.
+        weight: A kernel with one or two axes, at most as long as those of ``x``.
+        stride: Steps between the windows of neighbouring outputs, one for each axis.
+        bias: Added to the channels.
+        method: ``"direct"`` (plain), ``"spectral"`` (fast), or ``"auto"`` for the one with fewer
+            multiply-adds.
+    """
+    if method == "auto":
+        chosen = _prefers_spectral(x.shape, weight.shape, stride) and not switched_off("spectral")
+        method = "spectral" if chosen else "direct"
+    if method == "spectral":
+        return _spectral_conv(x, weight, stride, bias)
+    for dim, k in enumerate(weight.shape[2:], start=2):
+        x = _wrap(x, dim, k)
+    return (F.conv1d if x.ndim == 3 else F.conv2d)(x, weight, bias, stride)
+
+
+def _wrap(x: Tensor, dim: int, kernel_size: int) -> Tensor:
+    """Put the end of an axis before its beginning and its beginning after its end."""
+    before, after = kernel_size // 2, (kernel_size - 1) // 2
+    return torch.cat(
+        [x.narrow(dim, x.shape[dim] - before, before), x, x.narrow(dim, 0, after)], dim
+    )
+
+
+def _spectral_conv(
     x: Tensor, weight: Tensor, stride: Sequence[int], bias: Tensor | None = None
 ) -> Tensor:
     """Correlate ``x (B, C, *E)`` circularly with ``weight (O, C, *K)``, and add ``bias (O,)``."""
@@ -107,15 +139,15 @@ def _entries_first_conv(x: Tensor, weight: Tensor, axis: _Axis, bias: Tensor | N
     return out.unflatten(1, y.shape[1:]).movedim(0, -1)
 
 
-def prefers_spectral(x: Sequence[int], weight: Sequence[int], stride: Sequence[int]) -> bool:
-    """Return whether ``spectral_conv`` is the faster way for the shapes of ``x`` and ``weight``."""
+def _prefers_spectral(x: Sequence[int], weight: Sequence[int], stride: Sequence[int]) -> bool:
+    """Return whether the spectral form is the faster way for the shapes of ``x`` and ``weight``."""
     if torch.compiler.is_compiling():
         return _is_cheaper((TRACED_BATCH, *x[1:]), weight, stride)
     return _cached_is_cheaper(tuple(x), tuple(weight), tuple(stride))
 
 
 def spectral_cost(x: Sequence[int], weight: Sequence[int], stride: Sequence[int]) -> int:
-    """Count the multiply-adds of ``spectral_conv`` for the shapes of ``x`` and ``weight``."""
+    """Count the multiply-adds of the spectral form for the shapes of ``x`` and ``weight``."""
     axes = _plan(x, weight, stride)
     batch, out_channels = x[0], weight[0]
     in_channels = weight[1] * math.prod([a.phases for a in axes])
@@ -190,49 +222,18 @@ def _synthesise(y: Tensor, matrices: Sequence[Tensor]) -> Tensor:
 def _waves(length: int, start: int, num: int, step: int, turn: int, like: Tensor) -> Tensor:
     """Return the matrix ``(M, num)`` of cosines at the positions ``start, start + step, …``.
 
-    ``turn`` multiplies the phases: 1 for the input, -1 for the kernel, 2 for the way back. A graph
-    that is being traced gets a matrix of its own; everybody else shares the cached one.
+    ``turn`` multiplies the phases: 1 for the input, -1 for the kernel, 2 for the way back.
     """
-    if torch.compiler.is_compiling() or type(like) not in (Tensor, nn.Parameter):
-        waves = _make_waves(length, start, num, step, turn, like.device)
-        return _aligned(waves, like.device).to(like.dtype)
     dtype, kind = like.dtype, like.device.type
     casts = torch.amp.is_autocast_available(kind) and torch.is_autocast_enabled(kind)
     if casts and dtype == torch.float32:
         dtype = torch.get_autocast_dtype(kind)  # what the product would round it to
-    return _cached_waves(length, start, num, step, turn, dtype, like.device)
-
-
-@cache  # never evicted: a captured CUDA graph goes on reading at the address it saw
-def _cached_waves(
-    length: int,
-    start: int,
-    num: int,
-    step: int,
-    turn: int,
-    dtype: torch.dtype,
-    device: torch.device,
-) -> Tensor:
-    def make() -> Tensor:
-        # The copy from the CPU ends before it returns, so every CUDA stream may read the result.
-        waves = _make_waves(length, start, num, step, turn, torch.device("cpu"))
-        return _aligned(waves, device).to(dtype).to(device)
-
-    # A new thread knows nothing of the caller's inference mode, vmap or grad, so the tensor that
-    # stays in the cache is a plain one.
-    with ThreadPoolExecutor(1) as thread:
-        return thread.submit(make).result()
-
-
-def _aligned(waves: Tensor, device: torch.device) -> Tensor:
-    """Give a GPU further rows of zeros, and columns along memory: all products are aligned then."""
-    if device.type != "cuda":
-        return waves
-    return F.pad(waves.mT, (0, -len(waves) % ALIGNMENT)).contiguous().mT
+    sizes = length, start, num, step, turn, kind == "cuda"
+    return constant(_make_waves, sizes, dtype, like)
 
 
 def _make_waves(
-    length: int, start: int, num: int, step: int, turn: int, device: torch.device
+    length: int, start: int, num: int, step: int, turn: int, aligned: bool, device: torch.device
 ) -> Tensor:
     row = torch.arange(_num_products(length), device=device)
     frequency = (row + 2) // 3
@@ -245,4 +246,6 @@ def _make_waves(
         real = (frequency == 0) | (2 * frequency == length)
         scale = (8 - 5 * real.double()) / (3 * length)  # 1 / L for real frequencies, or 2 · 4 / 3L
         waves = scale[:, None] * waves
+    if aligned:  # further rows of zeros, and columns along memory: what a GPU multiplies fast
+        return F.pad(waves.mT, (0, -len(waves) % ALIGNMENT)).contiguous().mT
     return waves

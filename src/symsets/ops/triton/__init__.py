@@ -6,41 +6,40 @@ import math
 import warnings
 from importlib import import_module
 from types import ModuleType
+from typing import Any
 
 import torch
 from torch import Tensor
 
-__all__ = ["TYPES", "Pairs", "kernels", "ramp"]
+__all__ = ["Pairs", "kernels", "ramp"]
 
 Pairs = list[tuple[Tensor, Tensor]]
 """What kernels computed in a trial, and what torch did."""
 
-TYPES = (torch.float16, torch.bfloat16, torch.float32)  # that kernels for large elements know
-
 _tried: dict[str, ModuleType | None] = {}
 
 
-def kernels(subject: str) -> ModuleType | None:
+def kernels(name: str) -> Any:
     """Return the kernels of a file of this folder, or None if they are not to be used here.
 
     Before their first use they are tried, which waits for the device; so torch does the work of
     kernels that are first asked for while a CUDA graph is captured.
     """
-    if subject not in _tried:
+    if name not in _tried:
         if torch.cuda.is_available() and torch.cuda.is_current_stream_capturing():
             return None
-        _tried[subject] = _try(subject)
-    return _tried[subject]
+        _tried[name] = _try(name)
+    return _tried[name]
 
 
-def _try(subject: str) -> ModuleType | None:
+def _try(name: str) -> ModuleType | None:
     """Import kernels and compare what they compute with what torch does.
 
     Each module has a ``trial`` that returns pairs of tensors, its own and torch's, and says in
     ``INSTEAD`` what is used in its place.
     """
     try:
-        module = import_module(f"{__name__}.{subject}")
+        module = import_module(f"{__name__}.{name}")
     except ImportError:  # no triton
         return None
     try:

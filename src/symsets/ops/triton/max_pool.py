@@ -12,7 +12,7 @@ import triton.language as tl
 from torch import Tensor
 from torch.nn.functional import max_pool2d
 
-from symsets._kernels import Pairs, ramp
+from symsets.ops.triton import Pairs, ramp
 
 __all__ = ["INSTEAD", "maxima", "spread", "trial"]
 

@@ -1,0 +1,184 @@
+"""What set layers do with the maps they are made of: twins, biases, channels."""
+
+from __future__ import annotations
+
+import copy
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn.parameter import UninitializedParameter
+
+from symsets.nn._args import Chain, as_chain
+from symsets.nn._types import kind_of
+from symsets.nn.pyg import PyGConv, is_pyg
+
+__all__ = [
+    "AXES",
+    "as_element",
+    "channels",
+    "check_keeps_input",
+    "first_map",
+    "first_part",
+    "min_axes",
+    "twin",
+    "without_bias",
+    "zero_init",
+]
+
+# The axes of an element after its channels (a linear map has the channels last). Only for torch's
+# own maps as they are: a subclass with its own forward may take anything.
+AXES: dict[Callable[..., Any], tuple[str, ...]] = {
+    nn.Linear.forward: (),
+    nn.Conv1d.forward: ("L",),
+    nn.Conv2d.forward: ("H", "W"),
+    nn.Conv3d.forward: ("D", "H", "W"),
+    nn.ConvTranspose1d.forward: ("L",),
+    nn.ConvTranspose2d.forward: ("H", "W"),
+    nn.ConvTranspose3d.forward: ("D", "H", "W"),
+}
+
+
+def min_axes(element: nn.Module) -> int:
+    """Return how many axes a batch of sets must have: batch, set, and those that a map takes.
+
+    Example:
+        >>> min_axes(nn.Conv2d(3, 8, 3)), min_axes(nn.Linear(3, 8)), min_axes(nn.ReLU())
+        (5, 3, 2)
+    """
+    first = first_map(element)
+    return 2 if first is None else 3 + len(AXES[kind_of(first).forward])
+
+
+def first_map(module: nn.Module) -> nn.Module | None:
+    """Return the map that sees the input of ``module``, if it is one of torch's own as it is."""
+    first = first_part(module)
+    return first if first is not None and kind_of(first).forward in AXES else None
+
+
+def first_part(module: nn.Module) -> nn.Module | None:
+    """Return the part that sees the input of ``module``, if it sees it as it is."""
+    while isinstance(module, nn.Sequential) and type(module) in (nn.Sequential, Chain) and module:
+        module = module[0]
+    # A hook may change what comes in, and that of a lazy map still decides what it takes; what
+    # was traced or scripted cannot be seen.
+    hidden = isinstance(module, torch.jit.ScriptModule) or module._forward_pre_hooks
+    return None if hidden or "forward" in vars(module) else module
+
+
+def as_element(module: nn.Module, name: str = "element") -> nn.Module:
+    """Check that ``module`` can be an element map; adapt a graph convolution to our layout.
+
+    A plain chain with parts that take a graph becomes one that hands it to them.
+    """
+    if not isinstance(module, nn.Module):
+        raise TypeError(f"{name} must be a module, got {type(module).__name__}")
+    if type(module) is nn.Sequential:
+        return as_chain(module, as_element)
+    return PyGConv(module) if is_pyg(module) else module
+
+
+def check_keeps_input(module: nn.Module, name: str) -> None:
+    """Raise ValueError if ``module`` starts by changing what other maps are to see, too.
+
+    Example:
+        >>> check_keeps_input(nn.Sequential(nn.ReLU(inplace=True), nn.Linear(2, 3)), "element")
+        Traceback (most recent call last):
+        ...
+        ValueError: element must not change its input in place, which other maps see, got a ReLU...
+    """
+    first = first_part(module)
+    if getattr(first, "inplace", False):
+        raise ValueError(
+            f"{name} must not change its input in place, which other maps see, "
+            f"got a {type(first).__name__} that does: make it with inplace=False"
+        )
+
+
+def twin(module: nn.Module, *, bias: bool = True, instead: str = "context=") -> nn.Module:
+    """Return a freshly initialised copy of ``module``, to be trained also where it is frozen.
+
+    Every part is copied and its ``reset_parameters`` called. A part that has none, or whose
+    weights come out unchanged (as with weight normalisation), is named in the error, which says
+    what to pass ``instead``.
+
+    Example:
+        >>> a = nn.Conv1d(1, 2, 3)
+        >>> b = twin(a, bias=False)
+        >>> torch.equal(a.weight, b.weight), b.bias
+        (False, None)
+    """
+    copied = copy.deepcopy(module)
+    for part in copied.modules():
+        reset: Callable[[], None] | None = getattr(part, "reset_parameters", None)
+        if reset is not None:
+            reset()
+    for (name, part), fresh in zip(module.named_modules(), copied.modules(), strict=True):
+        if not _is_fresh(part, fresh):
+            kind, whole = type(part).__name__, type(module).__name__
+            where = f"the part {name!r} ({kind}) of {whole}" if name else kind
+            raise ValueError(
+                f"element must be made of parts whose reset_parameters draws new weights, "
+                f"{where} has none that does: give it one, or pass {instead} yourself"
+            )
+    for parameter in copied.parameters():
+        dtype = parameter.dtype  # that of a lazy map is known, too
+        parameter.requires_grad = dtype.is_floating_point or dtype.is_complex
+    return copied if bias else without_bias(copied)
+
+
+def _is_fresh(part: nn.Module, fresh: nn.Module) -> bool:
+    own = list(part.named_parameters(recurse=False))
+    if own and not hasattr(part, "reset_parameters"):
+        return False
+    return not any(_unchanged(value, getattr(fresh, name)) for name, value in own)
+
+
+def _unchanged(before: Tensor, after: Tensor) -> bool:
+    """Whether random-looking weights survived a reset (constants such as zeros are fine)."""
+    if isinstance(before, UninitializedParameter) or before.is_meta or before.numel() < 2:
+        return False
+    constant = bool((before == before.flatten()[0]).all())
+    return not constant and torch.equal(before, after)
+
+
+def without_bias(module: nn.Module) -> nn.Module:
+    """Remove the bias of a single map, in place; a map made of several keeps its own.
+
+    So does one that was not made to do without: its constructor has no ``bias`` to turn off.
+    """
+    carrier = module
+    while "bias" not in carrier._parameters and isinstance(
+        inner := getattr(carrier, "element", getattr(carrier, "conv", None)), nn.Module
+    ):
+        carrier = inner
+    if "bias" in carrier._parameters and _has_option(type(carrier), "bias"):
+        carrier.register_parameter("bias", None)
+    return module
+
+
+def _has_option(kind: type, name: str) -> bool:
+    """Whether the constructor of a class, or of one it is derived from, takes an argument."""
+    makers = [vars(base)["__init__"] for base in kind.__mro__ if "__init__" in vars(base)]
+    return any(name in inspect.signature(maker).parameters for maker in makers)
+
+
+def zero_init(module: nn.Module) -> nn.Module:
+    """Set all parameters of a linear map to zero, in place."""
+    with torch.no_grad():
+        for parameter in module.parameters():
+            parameter.zero_()
+    return module
+
+
+def channels(module: nn.Module, which: str) -> int | None:
+    """Return the number of ``"in"`` or ``"out"`` channels of a map, if it can be read off."""
+    parts = list(module.modules())
+    for part in parts if which == "in" else [parts[0], *reversed(parts[1:])]:
+        for word in ("channels", "features"):
+            value = getattr(part, f"{which}_{word}", None)
+            if isinstance(value, int):
+                return value
+    return None

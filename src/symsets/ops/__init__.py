@@ -1,0 +1,28 @@
+"""Every operation that exists in a plain and in a faster form; README.md says when which runs.
+
+Each is one function: its plain form is the formula in torch, its fast form is chosen where it is
+known to win. ``with ops.plain():`` switches all fast forms off.
+"""
+
+from symsets.ops._dispatch import plain
+from symsets.ops.conv2d import conv2d
+from symsets.ops.enlarge import enlarge
+from symsets.ops.layout import memory_order, to_fast_layout
+from symsets.ops.max_pool import max_pool
+from symsets.ops.norm_act import norm_act
+from symsets.ops.set_max import set_max
+from symsets.ops.spectral import circular_conv
+from symsets.ops.spmm import SparseMatrix
+
+__all__ = [
+    "plain",
+    "norm_act",
+    "set_max",
+    "max_pool",
+    "enlarge",
+    "conv2d",
+    "circular_conv",
+    "SparseMatrix",
+    "memory_order",
+    "to_fast_layout",
+]

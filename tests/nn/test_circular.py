@@ -10,8 +10,8 @@ from torch import nn
 from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.utils.flop_counter import FlopCounterMode
 
-from symsets.nn import _spectral, circular
 from symsets.nn.circular import CircularConv1d, CircularConv2d, SymmetryWarning
+from symsets.ops import _constants, spectral
 
 METHODS = ["direct", "spectral"]
 # (length, kernel_size, stride): odd and even, full-length kernels, strides that divide and do not
@@ -161,7 +161,7 @@ def test_batches_of_any_size_and_layout(size, k, method):
 
 
 @pytest.mark.parametrize(
-    ("layer", "shape", "spectral"),
+    ("layer", "shape", "is_spectral"),
     [
         (CircularConv1d(64, 64, 3), (64, 64, 50), False),
         (CircularConv1d(64, 64, 50), (64, 64, 50), True),
@@ -171,24 +171,22 @@ def test_batches_of_any_size_and_layout(size, k, method):
         (CircularConv2d(16, 16, 16), (8, 16, 16, 16), True),
     ],
 )
-def test_auto_takes_the_method_with_fewer_operations(layer, shape, spectral, monkeypatch):
-    calls = []
-    monkeypatch.setattr(
-        circular, "spectral_conv", lambda *args: calls.append(1) or _spectral.spectral_conv(*args)
-    )
+def test_auto_takes_the_method_with_fewer_operations(layer, shape, is_spectral, monkeypatch):
+    calls, run = [], spectral._spectral_conv
+    monkeypatch.setattr(spectral, "_spectral_conv", lambda *args: calls.append(1) or run(*args))
     layer(torch.randn(shape))
-    assert len(calls) == spectral
+    assert len(calls) == is_spectral
 
 
 @pytest.mark.parametrize(
     ("size", "k", "stride"), [(12, 12, 2), (25, 7, 2), (12, 3, 1), ((6, 9), (5, 3), (3, 2))]
 )
 def test_the_count_of_operations_is_what_runs(size, k, stride, monkeypatch):
-    monkeypatch.setattr(_spectral, "MEMORY_COST", 0)
+    monkeypatch.setattr(spectral, "MEMORY_COST", 0)
     layer, x = make(size, k, stride, method="spectral")
     with FlopCounterMode(display=False) as counter:
         layer(x)
-    count = _spectral.spectral_cost(x.shape, layer.weight.shape, layer.stride)
+    count = spectral.spectral_cost(x.shape, layer.weight.shape, layer.stride)
     assert counter.get_total_flops() == 2 * count
 
 
@@ -237,7 +235,7 @@ def test_exports_with_a_batch_of_any_size(method):
 
 def test_the_exported_method_does_not_depend_on_the_batch():
     layer = CircularConv1d(16, 16, 24)
-    rows = [_spectral.prefers_spectral((n, 16, 24), layer.weight.shape, (1,)) for n in (1, 64)]
+    rows = [spectral._prefers_spectral((n, 16, 24), layer.weight.shape, (1,)) for n in (1, 64)]
     assert rows == [False, True]
     shapes = ({0: torch.export.Dim("batch", min=1)},)
     program = torch.export.export(layer, (torch.randn(2, 16, 24),), dynamic_shapes=shapes)
@@ -267,7 +265,7 @@ def test_vmap_trains_stacked_weights_like_a_loop(size, k, method):
     def loss(params, buffers, x):
         return torch.func.functional_call(layers[0], (params, buffers), (x,)).sin().sum()
 
-    _spectral._cached_waves.cache_clear()  # the matrices are then made inside vmap and grad
+    _constants._kept.cache_clear()  # the matrices are then made inside vmap and grad
     grads = torch.func.vmap(torch.func.grad(loss), in_dims=(0, 0, None))(params, buffers, x)
     for i, layer in enumerate(layers):
         expected = torch.autograd.grad(dense(layer, x).sin().sum(), list(layer.parameters()))
@@ -282,7 +280,7 @@ def test_cached_matrices_are_plain_whatever_mode_made_them():
     expected = [expected, *gradients(expected, layer, x)]
     modes = [torch.inference_mode(), torch.no_grad(), torch.autocast("cpu"), torch.device("meta")]
     for mode in modes:
-        _spectral._cached_waves.cache_clear()
+        _constants._kept.cache_clear()
         with mode:
             layer(x)
         y = layer(x)
@@ -290,11 +288,11 @@ def test_cached_matrices_are_plain_whatever_mode_made_them():
 
 
 def test_abstract_tensors_stay_out_of_the_cache():
-    _spectral._cached_waves.cache_clear()
+    _constants._kept.cache_clear()
     with FakeTensorMode():
         x, weight = torch.empty(3, 2, 12), torch.empty(4, 2, 5)
-        assert _spectral.spectral_conv(x, weight, (2,)).shape == (3, 4, 6)
-    assert _spectral._cached_waves.cache_info().currsize == 0
+        assert spectral._spectral_conv(x, weight, (2,)).shape == (3, 4, 6)
+    assert _constants._kept.cache_info().currsize == 0
 
 
 def test_shapes_can_be_found_without_numbers():
@@ -311,8 +309,8 @@ def test_matrices_for_a_gpu_are_aligned(length, monkeypatch):
     layer, x = make(length, length, 1, method="spectral")
     expected = dense(layer, x)
     expected = [expected, *gradients(expected, layer, x)]
-    monkeypatch.setattr(_spectral, "_aligned", lambda waves, device: aligned(waves, gpu))
-    monkeypatch.setattr(_spectral, "_cached_waves", _spectral._cached_waves.__wrapped__)
+    monkeypatch.setattr(spectral, "_aligned", lambda waves, device: aligned(waves, gpu))
+    monkeypatch.setattr(spectral, "_cached_waves", _constants._kept.__wrapped__)
     for y in (layer(x), layer(x.movedim(-1, 0).contiguous().movedim(0, -1))):
         assert_close([y, *gradients(y, layer, x)], expected)
 
@@ -390,7 +388,7 @@ def test_cuda_graph_has_the_gradients_of_float64(size, k, stride):
         y = layer(x)
         return [y, *torch.autograd.grad((weights * y).sum(), [x, *layer.parameters()])]
 
-    _spectral._cached_waves.cache_clear()
+    _constants._kept.cache_clear()
     stream = torch.cuda.Stream()
     with torch.cuda.stream(stream):
         step()

@@ -251,9 +251,8 @@ class TestSequential:
         torch.testing.assert_close(Sequential(linear, linear)(x), linear(linear(x)))
 
     def test_set_layers_after_such_a_head_are_refused(self):
-        net = Sequential(Merge(nn.Linear(3, 4)), nn.ReLU(), DSS(nn.Linear(4, 4)))
         with pytest.raises(ValueError, match=r"must not take sets after .* got DSS at place 2"):
-            net(torch.randn(2, 5, 3))
+            Sequential(Merge(nn.Linear(3, 4)), nn.ReLU(), DSS(nn.Linear(4, 4)))
 
     def test_graphs_reach_the_layers_that_take_them(self):
         graph = Graph(EDGES, 5)
@@ -581,12 +580,12 @@ def test_printing_a_layer_reads_like_the_mathematics(layer, formula):
         (
             lambda: DSS(nn.Linear(2, 2), nn.Linear(2, 3))(torch.zeros(1, 4, 2)),
             ValueError,
-            r"element and context must give outputs of one shape, got \(1, 4, 2\) and \(1, 1, 3\)",
+            r"element and context must give outputs of one shape, got elements \(2,\) and \(3,\)",
         ),
         (
             lambda: DSS(nn.Linear(2, 4), nn.Linear(2, 1))(torch.zeros(1, 4, 2)),
             ValueError,
-            r"element and context must give outputs of one shape, got \(1, 4, 4\) and \(1, 1, 1\)",
+            r"element and context must give outputs of one shape, got elements \(4,\) and \(1,\)",
         ),
         (
             lambda: DSS(nn.Linear(2, 2))(torch.zeros(2)),
@@ -783,8 +782,6 @@ class Total(nn.Module):
 def test_autocast_does_not_excuse_float64():
     with torch.autocast("cpu", torch.bfloat16), pytest.raises(TypeError, match="x must be"):
         DSS(nn.Linear(3, 4))(torch.zeros(2, 5, 3, dtype=torch.double))
-    with pytest.raises(TypeError, match="like the Linear in DSS"):
-        DSS(nn.Linear(3, 4, device="meta"))(torch.zeros(2, 5, 3, device="meta").double())
 
 
 def test_attention_of_large_elements_fits_into_float16():

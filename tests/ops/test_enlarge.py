@@ -1,10 +1,10 @@
 import pytest
 import torch
+from symsets.models.enlarge import Enlarge
 from torch import nn
 from torch._subclasses.fake_tensor import FakeTensorMode
 
 from symsets.models import enlarge
-from symsets.models.enlarge import Enlarge
 from symsets.models.unet import UNet, _Join
 from symsets.train.ensemble import Ensemble
 

@@ -4,6 +4,7 @@ import copy
 
 import pytest
 import torch
+from symsets.nn._layout import entries_first
 from torch import nn
 
 from symsets.experiments.shapes import network as shape_networks
@@ -12,7 +13,6 @@ from symsets.experiments.shapes.network import ShapeNetwork
 from symsets.experiments.signals import network as signal_networks
 from symsets.experiments.signals.network import SignalNetwork
 from symsets.nn import DSS, CircularConv1d, ConcatPool, Graph, GraphConv, RemoveMean, Sequential
-from symsets.nn._layout import entries_first
 from symsets.sets import fold, pool
 
 B, N, C, L = 2, 3, 4, 12

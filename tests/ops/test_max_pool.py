@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 import torch
+from symsets._kernels import kernels
+from symsets.nn._applied import applied
 from torch import nn
 from torch.nn.functional import max_pool2d
 
-from symsets._kernels import kernels
 from symsets.nn import DSS, Sequential, _maxima
-from symsets.nn._applied import applied
 
 no_cuda = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
 

@@ -4,13 +4,13 @@ import copy
 
 import pytest
 import torch
+from symsets.nn._applied import joined
 from torch import nn
 from torch.func import functional_call
 from torch.nn.functional import elu, relu
 
 from symsets import _kernels
 from symsets.nn import DSS, Sequential, _normalise
-from symsets.nn._applied import joined
 from symsets.sets import RaggedSets
 
 no_cuda = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")

@@ -2,10 +2,10 @@
 
 import pytest
 import torch
+from symsets._kernels import kernels
 from torch import nn
 
 from symsets import DSS, RaggedSets, pool
-from symsets._kernels import kernels
 from symsets.nn import Merge
 from symsets.sets import _maximum
 

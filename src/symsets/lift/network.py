@@ -30,7 +30,7 @@ from symsets.nn.circular import CircularConv1d, CircularConv2d
 from symsets.nn.dss import DSS
 from symsets.nn.registry import dss_pool, schemes
 from symsets.nn.wreath import Wreath
-from symsets.sets import RaggedSets, Sets, check_sets, check_size, fold
+from symsets.sets import RaggedSets, Sets, check_size, fold
 
 __all__ = ["Lifted", "lift"]
 
@@ -142,12 +142,12 @@ class Lifted(SetModule):
             raise TypeError(
                 "further arguments must be rows, one per element, got RaggedSets: pass its elements"
             )
-        check_sets(x, self.min_axes)
-        rows, unfold = fold(x)
-        total = rows.shape[0] if isinstance(rows, Tensor) else len(rows)
-        watch = not self._watched and not torch.compiler.is_compiling()
-        bound = Bound(total, unfold, called=set() if watch else None)
         try:
+            if x.ndim < self.min_axes:
+                raise IndexError(f"x must have at least {self.min_axes} axes, got {x.ndim}")
+            rows, unfold = fold(x)
+            watch = not self._watched and not torch.compiler.is_compiling()
+            bound = Bound(len(rows), unfold, called=set() if watch else None)
             with self._binding.active(bound):
                 output = self.model(rows, *args, **kwargs)
         except Exception as error:

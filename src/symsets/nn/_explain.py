@@ -41,7 +41,7 @@ def explained(forward: Forward) -> Forward:
         try:
             if x.ndim >= self.min_axes:
                 return forward(self, x, *args)
-            raise ValueError(f"x must have at least {self.min_axes} axes, got {x.ndim}")
+            raise IndexError(f"x must have at least {self.min_axes} axes, got {x.ndim}")
         except Exception as error:
             explain(self.check_input, x, error)
             raise
@@ -50,11 +50,22 @@ def explained(forward: Forward) -> Forward:
 
 
 def explain(check: Callable[[Any], None], x: Any, error: Exception) -> None:
-    """Raise what ``check`` says of ``x``, if it finds anything wrong, in place of ``error``."""
+    """Raise what ``check`` says of ``x``, if it finds anything wrong, in place of torch's error."""
+    if _is_ours(error):
+        return
     try:
         check(x)
     except (ValueError, TypeError) as found:
         raise found from error
+
+
+def _is_ours(error: Exception) -> bool:
+    """Whether an error was raised by this package, and so says what is wrong already."""
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    raised_in = "" if trace is None else str(trace.tb_frame.f_globals.get("__name__"))
+    return isinstance(error, ValueError | TypeError) and raised_in.startswith("symsets.")
 
 
 def check_channels(features: Tensor, expected: int) -> None:
@@ -75,6 +86,7 @@ def check_elements(x: Sets, element: nn.Module, owner: nn.Module) -> None:
         owner: The layer to name.
 
     Example:
+        >>> import torch
         >>> check_elements(torch.zeros(2, 5, 4), nn.Linear(3, 8), nn.Identity())
         Traceback (most recent call last):
         ...
@@ -101,6 +113,7 @@ def check_rows(x: Tensor, layer: nn.Module, name: str) -> None:
     """Raise ValueError unless rows ``x (T, *E)`` are what a layer inside a network takes.
 
     Example:
+        >>> import torch
         >>> check_rows(torch.zeros(6, 16, 16), nn.Conv2d(3, 8, 3), "stem")
         Traceback (most recent call last):
         ...
@@ -135,6 +148,7 @@ def check_context(summary: Tensor, context: nn.Module) -> None:
     """Raise ValueError unless ``context`` takes pooled sets ``(B, *E)``.
 
     Example:
+        >>> import torch
         >>> check_context(torch.zeros(2, 3), nn.Linear(5, 8))
         Traceback (most recent call last):
         ...

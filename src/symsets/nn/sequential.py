@@ -133,7 +133,7 @@ class Sequential(SetModule, nn.Sequential):
         try:
             if x.ndim >= min_axes:
                 return map_elements(x, module)
-            raise ValueError(f"x must have at least {min_axes} axes, got {x.ndim}")
+            raise IndexError(f"x must have at least {min_axes} axes, got {x.ndim}")
         except Exception as error:
             explain(partial(check_elements, element=module, owner=self), x, error)
             raise

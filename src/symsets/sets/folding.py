@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cache, partial
+from functools import lru_cache, partial
 from typing import Any, TypeAlias, Union
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
+from symsets.ops._constants import outside_transforms
 from symsets.ops.layout import memory_order
 from symsets.sets.partition import Partition
 from symsets.sets.ragged import RaggedSets, check_rows
@@ -127,7 +128,8 @@ def membership(x: Sets) -> tuple[Tensor, Tensor]:
     """Return the set of each element ``(T,)`` and the size of each set ``(B,)``."""
     if isinstance(x, RaggedSets):
         return x.partition.index, x.partition.sizes
-    make = _partition if torch.compiler.is_compiling() else _kept_partition
+    traced = torch.compiler.is_compiling() or type(x) not in (Tensor, nn.Parameter)
+    make = _partition if traced else _kept_partition
     partition = make(x.shape[0], x.shape[1], x.device)
     return partition.index, partition.sizes
 
@@ -136,5 +138,6 @@ def _partition(batch: int, size: int, device: torch.device) -> Partition:
     return Partition([size] * batch, device)
 
 
-# One object per shape, so that what is derived from it can be kept, too.
-_kept_partition = cache(_partition)
+@lru_cache(maxsize=16)  # one object per shape, so that what is derived from it can be kept, too
+def _kept_partition(batch: int, size: int, device: torch.device) -> Partition:
+    return outside_transforms(lambda: _partition(batch, size, device))

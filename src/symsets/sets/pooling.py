@@ -171,14 +171,28 @@ def _as_dense(x: Sets) -> Tensor | None:
     return None if n is None else common_rows(x).unflatten(0, (len(x), n))
 
 
-def _sum(x: Sets, size: float | Tensor = 1.0) -> Tensor:
-    """Add up every set and divide by ``size``."""
+def _sum(x: Sets, size: float = 1.0) -> Tensor:
+    total = _total(x)
+    return _rounded(total if size == 1 else total / size, x)
+
+
+def _mean(x: Sets, size: float = 1.0) -> Tensor:
+    if isinstance(x, Tensor):
+        return _rounded(_total(x) / max(x.shape[1], 1), x)
+    return _rounded(_total(x) / expand_as(x.sizes.clamp(min=1), common_rows(x)), x)
+
+
+def _rounded(summary: Tensor, x: Sets) -> Tensor:
+    """Return a summary in the type of ``x``; those of integers stay what they are."""
+    if summary.dtype == x.dtype or not x.dtype.is_floating_point:
+        return summary
+    return summary.to(x.dtype)
+
+
+def _total(x: Sets) -> Tensor:
+    """Add up every set, in the type in which sums are exact enough."""
     dense = _as_dense(x)
-    total = _sum_ragged(x) if dense is None else _sum_dense(dense)
-    if isinstance(size, Tensor) or size != 1:
-        total = total / size
-    rounded = total.dtype != x.dtype and x.dtype.is_floating_point
-    return total.to(x.dtype) if rounded else total
+    return _sum_ragged(x) if dense is None else _sum_dense(dense)
 
 
 def _sum_dense(x: Tensor) -> Tensor:
@@ -215,14 +229,6 @@ def _summable(rows: Tensor) -> Tensor:
 
 def _is_integer(dtype: torch.dtype) -> bool:
     return not dtype.is_floating_point and not dtype.is_complex
-
-
-def _mean(x: Sets, size: float = 1.0) -> Tensor:
-    n = x.shape[1] if isinstance(x, Tensor) else x.partition.common_size
-    if n is None:
-        assert isinstance(x, RaggedSets)
-        return _sum(x, expand_as(x.sizes.clamp(min=1), common_rows(x)))
-    return _sum(x, max(n, 1))
 
 
 def _max(x: Sets, size: float = 1.0) -> Tensor:
@@ -306,7 +312,8 @@ def _share_gradient(x: Sets, value: Tensor) -> Tensor:
 
 def _is_differentiated(x: Tensor) -> bool:
     """Whether a derivative may be asked for, in reverse or in forward mode."""
-    return torch.is_grad_enabled() or unpack_dual(x).tangent is not None
+    wanted = torch.is_grad_enabled() or unpack_dual(x).tangent is not None
+    return wanted and x.is_floating_point()
 
 
 def _zero_where_empty(summary: Tensor, x: RaggedSets) -> Tensor:

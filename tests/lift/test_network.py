@@ -915,7 +915,7 @@ def test_sets_of_another_shape_or_type_get_a_sentence(scheme):
     net = lift(nn.Sequential(nn.Conv2d(3, 4, 3), nn.ReLU()), scheme=scheme)
     with pytest.raises(ValueError, match=r"\(B, N, 3, H, W\) for the Conv2d in Lifted, got \(2, 3"):
         net(torch.zeros(2, 3, 8, 8))  # pictures instead of sets of pictures
-    with pytest.raises(TypeError, match=r"torch.float32 like the Conv2d in Lifted, got torch.uint"):
+    with pytest.raises(TypeError, match=r"torch.float32 like the Conv2d.*, got torch.uint"):
         net(torch.zeros(2, 5, 3, 8, 8, dtype=torch.uint8))
 
 

@@ -302,15 +302,16 @@ def test_shapes_can_be_found_without_numbers():
 
 @pytest.mark.parametrize("length", [1, 10, 11])  # 11 has 16 rows, which need no further ones
 def test_matrices_for_a_gpu_are_aligned(length, monkeypatch):
-    gpu, aligned = torch.device("cuda"), _spectral._aligned
-    waves = aligned(_spectral._make_waves(length, 0, length, 1, 1, torch.device("cpu")), gpu)
-    assert len(waves) % _spectral.ALIGNMENT == 0
+    make_waves = spectral._make_waves
+    waves = make_waves(length, 0, length, 1, 1, True, torch.device("cpu"))
+    assert len(waves) % spectral.ALIGNMENT == 0
     assert waves.mT.is_contiguous()
     layer, x = make(length, length, 1, method="spectral")
     expected = dense(layer, x)
     expected = [expected, *gradients(expected, layer, x)]
-    monkeypatch.setattr(spectral, "_aligned", lambda waves, device: aligned(waves, gpu))
-    monkeypatch.setattr(spectral, "_cached_waves", _constants._kept.__wrapped__)
+    monkeypatch.setattr(
+        spectral, "_make_waves", lambda *sizes: make_waves(*sizes[:5], True, sizes[-1])
+    )
     for y in (layer(x), layer(x.movedim(-1, 0).contiguous().movedim(0, -1))):
         assert_close([y, *gradients(y, layer, x)], expected)
 

@@ -16,7 +16,6 @@ from symsets.sets import (
     Sets,
     add_to_elements,
     check_pool,
-    map_elements,
     pool,
     pool_symbol,
     spread,
@@ -64,7 +63,7 @@ class ConcatPool(SetLayer):
     @explained
     def forward(self, x: Sets, *args: Any) -> Any:
         """Apply the layer."""
-        y = map_elements(x, self.element, *args)
+        y = self.map(x, *args)
         return _beside(y, spread(pool(y, self.pool), y))
 
 
@@ -104,7 +103,7 @@ class RemoveMean(SetLayer):
     @explained
     def forward(self, x: Sets, *args: Any) -> Any:
         """Apply the layer."""
-        y = map_elements(x, self.element, *args)
+        y = self.map(x, *args)
         return add_to_elements(y, -spread(pool(y, "mean"), y))
 
 

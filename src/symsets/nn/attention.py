@@ -8,10 +8,9 @@ from typing import Any
 from torch import Tensor, nn
 
 from symsets._checks import check_choice, positive
-from symsets.nn._explain import explained
 from symsets.nn._maps import as_element, check_keeps_input, twin
 from symsets.nn.base import AdditiveSetLayer
-from symsets.sets import RaggedSets, Sets, add_to_elements, map_elements
+from symsets.sets import RaggedSets, Sets, map_elements
 from symsets.sets.ragged import common_rows
 
 __all__ = ["SetAttention"]
@@ -99,12 +98,6 @@ class SetAttention(AdditiveSetLayer):
         if isinstance(x, RaggedSets):
             return self._attend_ragged(query, key, value)
         return self._attend(query, key, value)
-
-    @explained
-    def forward(self, x: Sets, *args: Any) -> Any:
-        """Apply the layer."""
-        message = self.message(x, *args)  # first: the element map may change x in place
-        return add_to_elements(map_elements(x, self.element, *args), message)
 
     def weights(self, x: Sets, *args: Any) -> Any:
         """Return how much each element takes from which: ``(B, heads, N, N)``, rows sum to 1.

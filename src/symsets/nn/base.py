@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any, overload
 
 from torch import Tensor, nn
 
-from symsets.nn._explain import check_elements
+from symsets.nn._explain import check_elements, explained
 from symsets.nn._maps import as_element, min_axes
-from symsets.sets import RaggedSets, Sets, check_sets
+from symsets.sets import RaggedSets, Sets, add_to_elements, check_sets, map_elements
 
 __all__ = ["AdditiveSetLayer", "SetLayer", "SetModule"]
 
@@ -59,6 +59,10 @@ class SetLayer(SetModule):
         """Raise ValueError or TypeError unless the element map takes the elements of ``x``."""
         check_elements(x, self.element, self)
 
+    def map(self, x: Sets, *args: Any) -> Any:
+        """Apply the element map to every element of every set."""
+        return map_elements(x, self.element, *args)
+
     @property
     def formula(self) -> str:
         """What the layer computes for element i."""
@@ -85,3 +89,9 @@ class AdditiveSetLayer(SetLayer):
     def message(self, x: Sets, *args: Any) -> Tensor:
         """Return what element i learns from its set, ready to be added to the elements."""
         raise NotImplementedError
+
+    @explained
+    def forward(self, x: Sets, *args: Any) -> Any:
+        """Apply the layer."""
+        message = self.message(x, *args)  # first: the element map may change x in place
+        return add_to_elements(self.map(x, *args), message, self.channel_axis)

@@ -57,7 +57,7 @@ class Siamese(SetLayer):
     @explained
     def forward(self, x: Sets, *args: Any) -> Any:
         """Apply the layer."""
-        return map_elements(x, self.element, *args)
+        return self.map(x, *args)
 
 
 class DSS(AdditiveSetLayer):
@@ -160,7 +160,7 @@ class DSS(AdditiveSetLayer):
     def forward(self, x: Sets, *args: Any) -> Any:
         """Apply the layer."""
         context = self.message(x, *args)  # first: the element map may change x in place
-        return add_to_elements(map_elements(x, self.element, *args), context)
+        return add_to_elements(self.map(x, *args), context)
 
 
 class SumOfParts(nn.ModuleList):

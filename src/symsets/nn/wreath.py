@@ -9,13 +9,12 @@ import torch
 from torch import Tensor, nn
 
 from symsets._checks import positive
-from symsets.nn._explain import check_channels, explained
+from symsets.nn._explain import check_channels
 from symsets.nn._maps import channels
 from symsets.nn.base import AdditiveSetLayer
 from symsets.sets import (
     RaggedSets,
     Sets,
-    add_to_elements,
     check_size,
     map_elements,
     pool,
@@ -95,10 +94,14 @@ class Wreath(AdditiveSetLayer):
         """What the layer computes for element i."""
         return f"element(x_i) + β {pool_symbol(self.pool, self.size, of='mean_k x_jk')}"
 
+    def check_input(self, x: Sets) -> None:
+        """Raise ValueError or TypeError unless elements have the channels of the layer."""
+        super().check_input(x)
+        check_channels(pool(map_elements(x, self._mean_of_entries)), self.beta.shape[1])
+
     def message(self, x: Sets, *args: Any) -> Tensor:
         """Return the same constant for every entry of every element of a set."""
         summary = pool(map_elements(x, self._mean_of_entries), self.pool, size=self.size)
-        check_channels(summary, self.beta.shape[1])
         message = nn.functional.linear(summary, self.beta)  # (B, C')
         if isinstance(x, RaggedSets) and isinstance(x.elements, RaggedSets):
             return spread(message, x)
@@ -106,12 +109,6 @@ class Wreath(AdditiveSetLayer):
         axis = self.channel_axis % ndim
         shape = [message.shape[0], *(len(self.beta) if k == axis else 1 for k in range(1, ndim))]
         return spread(message.reshape(shape), x)
-
-    @explained
-    def forward(self, x: Sets, *args: Any) -> Any:
-        """Apply the layer."""
-        message = self.message(x, *args)
-        return add_to_elements(map_elements(x, self.element, *args), message, self.channel_axis)
 
     def _mean_of_entries(self, rows: Tensor | RaggedSets) -> Tensor:
         if isinstance(rows, RaggedSets):

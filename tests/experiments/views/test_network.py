@@ -57,8 +57,8 @@ def plain(net, x, meet):
     """Follow the network of recipe published, one set ``(N, C, H, W)`` at a time."""
 
     def block(layers, x):
-        for layer in layers:
-            x = layer.element(x) if hasattr(layer, "element") else layer(x)
+        for part in layers:
+            x = part.act(part.norm(part.layer.element(x)))
         return x
 
     kept = []

@@ -1,9 +1,9 @@
 """What does each fast form of ``symsets.ops`` save of a whole training step?
 
-Run ``python benchmarks/ops_ablation.py --device cuda [--out FILE]``. Each row is a captured training
-step of a network of the paper, with all fast forms and with each of them switched off
-(``ops.plain(name)``), as a ratio of one run. A fast form stays if taking it out costs 5 % or more of
-a step for which it was made; ``src/symsets/ops/README.md`` has the table.
+Run ``python benchmarks/ops_ablation.py --device cuda [--out FILE]``. Each row is a captured
+training step of a network of the paper, with all fast forms and with each of them switched off
+(``ops.plain(name)``), as a ratio of one run. A fast form stays if taking it out costs 5 % or more
+of a step for which it was made; ``src/symsets/ops/README.md`` has the table.
 """
 
 from __future__ import annotations

@@ -58,5 +58,9 @@ def fast(name: str, x: Tensor) -> bool:
 
 
 def kernel(name: str, x: Tensor) -> bool:
-    """Whether the kernels of an operation may run on ``x``: they are for three types of numbers."""
-    return fast(name, x) and x.dtype in HALVES_AND_FLOAT and kernels(name) is not None
+    """Whether the kernels of an operation may run on ``x``: in training, for three types.
+
+    What they save is in the backward pass; a prediction would only wait for their launch.
+    """
+    training = torch.is_grad_enabled() and fast(name, x)
+    return training and x.dtype in HALVES_AND_FLOAT and kernels(name) is not None

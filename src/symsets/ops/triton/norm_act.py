@@ -23,7 +23,7 @@ __all__ = ["INSTEAD", "apply", "gradients", "moments", "trial"]
 
 INSTEAD = "batch normalisation is torch's own"
 TILE = 4096  # numbers that a program holds at a time: more would not fit into registers
-PROGRAMS = 528  # that share a sum: four for each multiprocessor of a large GPU
+PROGRAMS = 264  # that share a sum: two for each multiprocessor of a large GPU
 WARPS = 8
 Shape = tuple[int, int]  # N and inner
 
@@ -45,7 +45,7 @@ def moments(
     programs = min(PROGRAMS, tiles)
     parts = torch.empty(2, programs, columns, dtype=torch.float32, device=x.device)
     counts = torch.empty(programs, dtype=torch.float32, device=x.device)
-    mean, scale = torch.empty(2, columns, dtype=torch.float32, device=x.device)
+    mean, scale = (torch.empty(columns, dtype=torch.float32, device=x.device) for _ in range(2))
     running_mean, running_var = running or (mean, scale)
     with torch.cuda.device_of(x):
         _moments[(programs,)](
@@ -104,7 +104,7 @@ def gradients(
         _gradient_sums[(programs,)](
             *given, sums, rows, *shape, alpha, programs, activation, columns, **tile
         )
-        of_bias, of_weight = sums.sum(1)
+        of_bias, of_weight = (part.sum(0) for part in sums.unbind())
         _gradient[(tiles,)](
             *given, of_weight, of_bias, dx, dcontext, rows, *shape, alpha, activation, columns,
             **tile,
@@ -164,21 +164,21 @@ def _moments(
     program = tl.program_id(0)
     column = tl.arange(0, width)
     inside = column < columns
-    own = (program * height).to(tl.int64)
-    first = own // inner * num * inner + own % inner
-    origin = tl.load(x + first * columns + column, mask=inside, other=0).to(tl.float32)
+    top = (program * height).to(tl.int64)
+    corner = x + (top // inner * num * inner + top % inner) * columns
+    origin = tl.load(corner + column, mask=inside, other=0).to(tl.float32)
     if has_context:
-        origin += tl.load(context + own * columns + column, mask=inside, other=0).to(tl.float32)
+        origin += tl.load(context + top * columns + column, mask=inside, other=0).to(tl.float32)
     count = tl.zeros((height,), tl.float32)
     total = tl.zeros((height, width), tl.float32)
     squares = tl.zeros((height, width), tl.float32)
     for start in range(program * height, rows // num, programs * height):
         own, there, first = _first_rows(start, rows, num, inner, height)
         here = there[:, None] & inside[None, :]
-        shift = -origin[None, :]
+        shift = tl.zeros((height, width), tl.float32) - origin[None, :]
         if has_context:
-            place = own[:, None] * columns + column[None, :]
-            shift += tl.load(context + place, mask=here, other=0).to(tl.float32)
+            owned = own[:, None] * columns + column[None, :]
+            shift += tl.load(context + owned, mask=here, other=0).to(tl.float32)
         for n in range(num):
             place = (first + n * inner)[:, None] * columns + column[None, :]
             far = tl.load(x + place, mask=here, other=0).to(tl.float32) + shift
@@ -241,10 +241,10 @@ def _apply(
     own, there, first = _first_rows(tl.program_id(0) * height, rows, num, inner, height)
     here = there[:, None] & inside[None, :]
     slope, level = _line(weight, bias, mean, scale, column, inside)
-    added = level[None, :]
+    added = tl.zeros((height, width), tl.float32) + level[None, :]
     if has_context:
-        place = own[:, None] * columns + column[None, :]
-        added += slope[None, :] * tl.load(context + place, mask=here, other=0).to(tl.float32)
+        owned = own[:, None] * columns + column[None, :]
+        added += slope[None, :] * tl.load(context + owned, mask=here, other=0).to(tl.float32)
     for n in range(num):
         place = (first + n * inner)[:, None] * columns + column[None, :]
         value = tl.load(x + place, mask=here, other=0).to(tl.float32) * slope[None, :] + added
@@ -290,8 +290,8 @@ def _gradient_sums(
         here = there[:, None] & inside[None, :]
         added = tl.zeros((height, width), tl.float32)
         if has_context:
-            place = own[:, None] * columns + column[None, :]
-            added = tl.load(context + place, mask=here, other=0).to(tl.float32)
+            owned = own[:, None] * columns + column[None, :]
+            added = tl.load(context + owned, mask=here, other=0).to(tl.float32)
         for n in range(num):
             place = (first + n * inner)[:, None] * columns + column[None, :]
             g, value = _before(

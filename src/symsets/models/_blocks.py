@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from symsets._checks import check_choice
-from symsets.models._convolution import Conv2d
+from symsets.models._convolution import convolution
 from symsets.nn import DSS, NormAct, Sequential, SetModule, set_layer
 from symsets.nn.registry import Make, dss_pool, is_scheme, schemes
 from symsets.sets import Sets, fold, map_elements, power_degree
@@ -156,9 +156,8 @@ class Layers:
     ) -> list[nn.Module]:
         """Make a convolutional set layer, with its normalisation and activation."""
         # A bias that batch normalisation removes again is left out, but for the published form.
-        make = partial(
-            Conv2d, kernel_size=kernel_size, padding=padding, bias=self.published or not norm
-        )
+        bias = self.published or not norm
+        make = partial(convolution, kernel_size=kernel_size, padding=padding, bias=bias)
         return self._layer(scheme, make, i, o, norm=nn.BatchNorm2d if norm else None, act=act)
 
     def _layer(

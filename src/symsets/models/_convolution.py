@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from torch import Tensor, nn
 
 from symsets.ops import conv2d, max_pool
+from symsets.ops.conv2d import MULTIPLE
 
-__all__ = ["Conv2d", "MaxPool2d"]
+__all__ = ["Conv2d", "MaxPool2d", "convolution"]
+
+
+def convolution(in_channels: int, out_channels: int, **options: Any) -> nn.Conv2d:
+    """Return a convolution; one with few or odd channels is filled up on a GPU."""
+    even = in_channels % MULTIPLE == 0 and out_channels % MULTIPLE == 0
+    return (nn.Conv2d if even else Conv2d)(in_channels, out_channels, **options)
 
 
 class Conv2d(nn.Conv2d):

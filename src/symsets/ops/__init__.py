@@ -4,7 +4,7 @@ Each is one function: its plain form is the formula in torch, its fast form is c
 known to win. ``with ops.plain():`` switches all fast forms off.
 """
 
-from symsets.ops._dispatch import plain
+from symsets.ops._dispatch import captured, plain
 from symsets.ops.conv2d import conv2d
 from symsets.ops.enlarge import enlarge
 from symsets.ops.layout import memory_order, to_fast_layout
@@ -16,6 +16,7 @@ from symsets.ops.spmm import SparseMatrix
 
 __all__ = [
     "plain",
+    "captured",
     "norm_act",
     "set_max",
     "max_pool",

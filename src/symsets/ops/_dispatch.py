@@ -12,12 +12,13 @@ from torch import Tensor
 from symsets._checks import check_choice
 from symsets.ops.triton import kernels
 
-__all__ = ["OPERATIONS", "fast", "kernel", "plain", "switched_off"]
+__all__ = ["OPERATIONS", "captured", "fast", "kernel", "plain", "switched_off"]
 
 OPERATIONS = ("conv2d", "enlarge", "max_pool", "norm_act", "set_max", "spectral", "spmm")
 HALVES_AND_FLOAT = (torch.float16, torch.bfloat16, torch.float32)  # types that kernels know
 
 _plain: ContextVar[frozenset[str]] = ContextVar("plain", default=frozenset())
+_captured: ContextVar[bool] = ContextVar("captured", default=False)
 
 
 @contextmanager
@@ -44,23 +45,36 @@ def plain(*names: str) -> Iterator[None]:
         _plain.reset(token)
 
 
+@contextmanager
+def captured() -> Iterator[None]:
+    """Let kernels of our own run inside the context: around a step that becomes a CUDA graph.
+
+    A replayed kernel costs what it takes on the device. Called one by one from Python, its launch
+    takes longer than it saves, so elsewhere the plain form runs. Warm-up steps belong inside, too.
+    ``symsets.train.capture`` and ``symsets.train.fit`` use it.
+    """
+    token = _captured.set(True)
+    try:
+        yield
+    finally:
+        _captured.reset(token)
+
+
 def switched_off(name: str) -> bool:
     """Whether :func:`plain` asks for the plain form of an operation."""
     return not torch.compiler.is_compiling() and name in _plain.get()
 
 
 def fast(name: str, x: Tensor) -> bool:
-    """Whether the fast form of an operation may run on ``x``.
+    """Whether the fast form of an operation may run on ``x``: on a GPU.
 
-    Fast forms are for GPUs. A compiler gets the plain form, which it fuses by itself.
+    A compiler gets the plain form, which it fuses by itself.
     """
     return x.is_cuda and not torch.compiler.is_compiling() and name not in _plain.get()
 
 
 def kernel(name: str, x: Tensor) -> bool:
-    """Whether the kernels of an operation may run on ``x``: in training, for three types.
-
-    What they save is in the backward pass; a prediction would only wait for their launch.
-    """
-    training = torch.is_grad_enabled() and fast(name, x)
-    return training and x.dtype in HALVES_AND_FLOAT and kernels(name) is not None
+    """Whether the kernels of an operation may run on ``x``: inside :func:`captured`."""
+    if not (x.is_cuda and _captured.get() and fast(name, x)):
+        return False
+    return x.dtype in HALVES_AND_FLOAT and kernels(name) is not None

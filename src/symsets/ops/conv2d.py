@@ -10,7 +10,7 @@ from torch import Tensor
 
 from symsets.ops._dispatch import fast
 
-__all__ = ["conv2d"]
+__all__ = ["MULTIPLE", "conv2d"]
 
 MULTIPLE = 8  # of channels that the matrix units of GPUs are made for
 

@@ -18,6 +18,7 @@ from symsets.ops.triton import kernels
 __all__ = ["norm_act"]
 
 NORMS = (nn.BatchNorm1d, nn.BatchNorm2d, nn.BatchNorm3d)
+ROW_NORMS = (nn.BatchNorm1d, nn.SyncBatchNorm)
 ACTIVATIONS = {nn.Identity: "none", nn.ReLU: "relu", nn.ELU: "elu"}
 MOST_CHANNELS = 4096  # a program holds whole rows
 MOST_ROWS = 2**31 - 2**23  # counted in 32 bits, up to one step beyond the last
@@ -38,13 +39,13 @@ def norm_act(y: Tensor, context: Tensor | None, norm: Any, act: nn.Module) -> Te
         norm: The normalisation of rows ``(T, C, *E)``.
         act: The activation.
     """
-    if type(norm) in NORMS and norm.training and kernel("norm_act", y):
+    if norm.training and kernel("norm_act", y) and type(norm) in NORMS:
         order = _channels_last(y)
         if order is not None and _suits(y, context, norm) and type(act) in ACTIVATIONS:
             return _by_kernels(y, context, norm, act, order)
     total = y if context is None else y + context.unsqueeze(1)
-    rows = total.flatten(0, 1)
-    return act(_norm(rows, norm)).unflatten(0, y.shape[:2])
+    rows = _norm(total.flatten(0, 1), norm)
+    return (rows.relu() if type(act) is nn.ReLU else act(rows)).unflatten(0, y.shape[:2])
 
 
 def _norm(rows: Tensor, norm: Any) -> Tensor:
@@ -52,8 +53,11 @@ def _norm(rows: Tensor, norm: Any) -> Tensor:
 
     Torch is fast for rows of channels, and slow for strides it does not know.
     """
-    suits = type(norm) in (nn.BatchNorm1d, nn.SyncBatchNorm) and rows.ndim == 3
-    if not suits or rows.is_contiguous() or not rows.movedim(-1, 0).is_contiguous():
+    if not norm.training and type(norm) in NORMS and norm.running_mean is not None:
+        given = norm.running_mean, norm.running_var, norm.weight, norm.bias
+        return F.batch_norm(rows, *given, eps=norm.eps)  # without the questions of the module
+    suits = rows.ndim == 3 and not rows.is_contiguous() and isinstance(norm, ROW_NORMS)
+    if not suits or not rows.movedim(-1, 0).is_contiguous():
         return norm(rows)
     first = rows.movedim(-1, 0)
     return norm(first.flatten(0, 1)).unflatten(0, first.shape[:2]).movedim(0, -1)

@@ -66,7 +66,7 @@ def pool(x: Sets, how: Pool | str = "sum", *, size: float = 1.0) -> Tensor:
         tensor([[ 9., 41.]])
     """
     try:
-        if not size > 0:
+        if size <= 0:
             check_size(size)
         return POOLS[how](x, size) if how in POOLS else power_sums(x, _degree(how), size=size)
     except (RuntimeError, TypeError, AttributeError, IndexError):
@@ -172,14 +172,24 @@ def _as_dense(x: Sets) -> Tensor | None:
 
 
 def _sum(x: Sets, size: float = 1.0) -> Tensor:
-    total = _total(x)
+    dense = _as_dense(x)
+    if dense is None:
+        total = _sum_ragged(x)
+    elif dense.shape[1] == size and dense.is_floating_point() and not torch.compiler.is_compiling():
+        return _reduced(dense, Tensor.mean)  # one operation for two; a graph must serve any size
+    else:
+        total = _reduced(dense, _add_up)
     return _rounded(total if size == 1 else total / size, x)
 
 
 def _mean(x: Sets, size: float = 1.0) -> Tensor:
-    if isinstance(x, Tensor):
-        return _rounded(_total(x) / max(x.shape[1], 1), x)
-    return _rounded(_total(x) / expand_as(x.sizes.clamp(min=1), common_rows(x)), x)
+    dense = _as_dense(x)
+    if dense is None:
+        assert isinstance(x, RaggedSets)
+        return _rounded(_sum_ragged(x) / expand_as(x.sizes.clamp(min=1), common_rows(x)), x)
+    if dense.shape[1] and (dense.is_floating_point() or dense.is_complex()):
+        return _reduced(dense, Tensor.mean)
+    return dense.sum(1) / max(dense.shape[1], 1)
 
 
 def _rounded(summary: Tensor, x: Sets) -> Tensor:
@@ -189,28 +199,22 @@ def _rounded(summary: Tensor, x: Sets) -> Tensor:
     return summary.to(x.dtype)
 
 
-def _total(x: Sets) -> Tensor:
-    """Add up every set, in the type in which sums are exact enough."""
-    dense = _as_dense(x)
-    return _sum_ragged(x) if dense is None else _sum_dense(dense)
-
-
-def _sum_dense(x: Tensor) -> Tensor:
-    """Add up ``x (B, N, *E)`` in the order in which it lies in memory.
+def _reduced(x: Tensor, reduce: Callable[[Tensor, int], Tensor]) -> Tensor:
+    """Reduce ``x (B, N, *E)`` over each set, in the order in which it lies in memory.
 
     For images that are stored channels-last this is several times faster than the order of the
-    axes, and keeps the layout. Halves are added up in float32: a sum may be too large for float16
-    where what it is divided into is not.
+    axes, and keeps the layout.
     """
-    if x.ndim > 3 and not x.is_contiguous():
-        order, back = memory_order(x)
-        place = back[1]
-        rest = [p - (p > place) for axis, p in enumerate(back) if axis != 1]
-        return _sum_of(x.permute(order), place).permute(rest)
-    return _sum_of(x, 1)
+    if x.is_contiguous() or x.ndim < 4:
+        return reduce(x, 1)
+    order, back = memory_order(x)
+    place = back[1]
+    rest = [p - (p > place) for axis, p in enumerate(back) if axis != 1]
+    return reduce(x.permute(order), place).permute(rest)
 
 
-def _sum_of(x: Tensor, axis: int) -> Tensor:
+def _add_up(x: Tensor, axis: int) -> Tensor:
+    # A sum may be too large for float16 where what it is divided into is not.
     return x.sum(axis, dtype=torch.float32) if x.dtype == torch.float16 else x.sum(axis)
 
 

@@ -11,6 +11,7 @@ from torch import Tensor
 
 from symsets._modes import allow_tf32
 from symsets.data.labelled import SetDataset
+from symsets.ops import captured
 from symsets.train.ensemble import Ensemble
 from symsets.train.metrics import Loss
 from symsets.train.scaling import LossScale
@@ -188,7 +189,7 @@ class CapturedSteps(EagerSteps):
         random = torch.cuda.get_rng_state(device)
         stream = torch.cuda.Stream(device)
         stream.wait_stream(torch.cuda.current_stream(device))
-        with _convolutions(searched=self.search):
+        with _convolutions(searched=self.search), captured():
             with torch.cuda.stream(stream):
                 for _ in range(3):  # warm up: allocations, library handles, optimiser state
                     self._advance()

@@ -1,4 +1,7 @@
-"""What the benchmarks leave behind: numbers, and what they were made by."""
+"""What the benchmarks leave behind: numbers, and what they were made by.
+
+Numbers that a page cites are in ``results/benchmarks/``, one file for each run of a script.
+"""
 
 from __future__ import annotations
 

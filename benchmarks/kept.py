@@ -1,4 +1,7 @@
-"""What the benchmarks leave behind: numbers, and what they were made by."""
+"""What the benchmarks leave behind: numbers, and what they were made by.
+
+Numbers that a page cites are in ``results/benchmarks/``, one file for each run of a script.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +27,7 @@ def keep(path: Path | None, *, device: str = "cpu", **content: Any) -> None:
     if "--out" in arguments:
         place = arguments.index("--out")
         del arguments[place : place + 2]
-    # Where the data lie is nobody's business, what they are called is.
+    # Keep the names of data files, not the folders of this machine.
     arguments = [Path(word).stem if Path(word).is_absolute() else word for word in arguments]
     command = shlex.join(["python", f"benchmarks/{Path(script).name}", *arguments])
     about = {

@@ -39,3 +39,29 @@ def test_links_inside_the_project_lead_somewhere(page):
         if part:
             headings = re.findall(r"^#+ (.*)$", found.read_text(encoding="utf-8"), re.MULTILINE)
             assert part in map(anchor, headings), target
+
+
+def resolve(name):
+    """Return what a dotted name stands for; AttributeError or ImportError if it is nothing."""
+    try:
+        return import_module(name)
+    except ModuleNotFoundError:
+        parent, _, last = name.rpartition(".")
+        return getattr(resolve(parent), last)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_names_of_the_library_are_there(page):
+    text = page.read_text(encoding="utf-8")
+    names = set(re.findall(r"`(symsets(?:\.\w+)+)", text))
+    for module, imported in re.findall(r"^(?:>>> )?from (symsets[\w.]*) import (.+)$", text, re.M):
+        names |= {f"{module}.{name.strip()}" for name in imported.split(",")}
+    for name in names:
+        resolve(name)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_scripts_that_pages_name_are_there(page):
+    text = page.read_text(encoding="utf-8")
+    for name in set(re.findall(r"\b(?:benchmarks|docs|examples|tests|src)/[\w/]+\.py\b", text)):
+        assert (ROOT / name).is_file(), name

@@ -2,10 +2,12 @@ import json
 from pathlib import Path
 
 import pytest
+import torch
+from safetensors.torch import load_file
 
 from symsets import load
 from symsets.experiments.signals.network import SignalNetwork
-from symsets.saving import save
+from symsets.saving import PRETRAINED, find_weights, pretrained, save, shrink
 
 
 @pytest.fixture
@@ -66,3 +68,47 @@ def test_a_disk_that_takes_no_more_is_an_os_error(saved, small_files):
     with small_files(100), pytest.raises(OSError, match="File too large"):
         save(saved, "signals", before.arguments, before.state_dict())
     assert load(saved).arguments == before.arguments
+
+
+def test_networks_of_the_package_are_loaded_by_name_in_single_precision():
+    network = load("colors-dss-sum")
+    assert {p.dtype for p in network.parameters()} == {torch.float32}
+    assert network.training is False
+    with pytest.raises(FileNotFoundError, match=r"one of the names .*'colors-dss-sum'"):
+        load("colours-dss-sum")
+
+
+def test_every_network_of_the_package_has_a_card_and_all_are_small():
+    assert pretrained() == ["colors-dss-sum", "colors-siamese-ds"]
+    for name in pretrained():
+        card = (PRETRAINED / name / "card.md").read_text(encoding="utf-8")
+        assert card.startswith(f"# {name}\n")
+    assert sum(file.stat().st_size for file in PRETRAINED.rglob("*")) < 11e6
+
+
+def test_a_run_without_weights_takes_those_of_the_package(saved):
+    (saved / "model.safetensors").unlink()
+    described = json.loads((saved / "network.json").read_text())
+    (saved / "network.json").write_text(json.dumps({**described, "pretrained": "nothing"}))
+    assert find_weights(saved) is None
+    other = json.loads((PRETRAINED / "colors-dss-sum" / "network.json").read_text())
+    (saved / "network.json").write_text(json.dumps({**other, "pretrained": "colors-dss-sum"}))
+    state = load("colors-dss-sum").state_dict()
+    assert all(torch.equal(value, state[name]) for name, value in load(saved).state_dict().items())
+
+
+def test_small_files_hold_nearly_the_same_weights(tmp_path):
+    net = SignalNetwork("mlp", widths=(160, 40, 20), num_elements=8, length=40)
+    with torch.no_grad():
+        next(net.parameters())[0] = 0  # blocks of zeros
+    small = shrink(net.state_dict())
+    save(tmp_path, "signals", net.arguments, small)
+    types = {value.dtype for value in load_file(tmp_path / "model.safetensors").values()}
+    assert types >= {torch.int8, torch.float16}
+    for name, value in load(tmp_path).state_dict().items():
+        before = net.state_dict()[name]
+        assert value.dtype == before.dtype
+        assert (value - before).abs().max() <= before.abs().max() / 250
+    assert sum(v.numel() * v.element_size() for v in small.values()) < 0.3 * sum(
+        v.numel() * v.element_size() for v in net.state_dict().values()
+    )

@@ -7,11 +7,14 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import torch
 from torch import Tensor, nn
 
-__all__ = ["WEIGHTS", "load", "save"]
+__all__ = ["find_weights", "load", "pretrained", "save", "shrink"]
 
 DESCRIPTION, WEIGHTS = "network.json", "model.safetensors"
+PRETRAINED = Path(__file__).parent / "pretrained"  # a folder for each network of the package
+BLOCK = 64  # weights that share a scale in a file of 8-bit weights
 
 
 def save(
@@ -29,29 +32,101 @@ def save(
 
 
 def load(path: str | Path) -> nn.Module:
-    """Return a trained network, in evaluation mode, from the directory of its run.
+    """Return a trained network, in evaluation mode.
 
     Nothing is executed from the files: the network is made by its registered name from plain
-    arguments, and the weights are read as tensors.
+    arguments, and the weights are read as tensors. The network computes in float32, however its
+    weights are stored.
 
     Args:
-        path: A run's directory, with ``network.json`` and ``model.safetensors``.
+        path: A folder with ``network.json`` and ``model.safetensors``, such as that of a run, or
+            the name of a network that comes with the package (:func:`pretrained` lists them).
     """
     from safetensors import SafetensorError
     from safetensors.torch import load_file
 
     directory = Path(path)
-    missing = [name for name in (DESCRIPTION, WEIGHTS) if not (directory / name).is_file()]
-    if missing:
-        raise FileNotFoundError(f"path must be a run's directory, but {directory} has no {missing}")
+    if not directory.is_dir() and str(path) in pretrained():
+        directory = PRETRAINED / path
+    weights = find_weights(directory)
+    missing = [] if (directory / DESCRIPTION).is_file() else [DESCRIPTION]
+    missing += [] if weights else [WEIGHTS]
+    if weights is None or missing:
+        raise FileNotFoundError(
+            f"path must be a run's directory, but {directory} has no {missing}; or one of the "
+            f"names {pretrained()}"
+        )
     network = _make(directory / DESCRIPTION)
     try:
-        network.load_state_dict(load_file(directory / WEIGHTS))
+        network.load_state_dict(_unpack(load_file(weights)))
     except (SafetensorError, RuntimeError) as error:
-        raise ValueError(
-            f"{directory / WEIGHTS} does not hold a readable network: {error}"
-        ) from error
+        raise ValueError(f"{weights} does not hold a readable network: {error}") from error
     return network.eval()
+
+
+def pretrained() -> list[str]:
+    """Return the names of the trained networks that come with the package.
+
+    Example:
+        >>> pretrained()
+        ['colors-dss-sum', 'colors-siamese-ds']
+    """
+    return sorted(path.parent.name for path in PRETRAINED.glob(f"*/{WEIGHTS}"))
+
+
+def find_weights(directory: Path) -> Path | None:
+    """Return the file with the weights of a run, or None if they were not kept.
+
+    They are in the run's own folder, or in the package, if ``network.json`` has an entry
+    ``"pretrained"`` with the name under which the package has them.
+    """
+    if (directory / WEIGHTS).is_file():
+        return directory / WEIGHTS
+    try:
+        name = json.loads((directory / DESCRIPTION).read_text(encoding="utf-8"))["pretrained"]
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+    return PRETRAINED / name / WEIGHTS if name in pretrained() else None
+
+
+def shrink(state: Mapping[str, Tensor], at_least: int = 40_000) -> dict[str, Tensor]:
+    """Return weights that take about a quarter of the space of float32; :func:`load` reads them.
+
+    Large tensors become 8-bit integers. Every 64 consecutive weights share a scale, so a weight
+    changes by about 1/254 of the largest of them at most. Small tensors become float16.
+
+    Args:
+        state: The weights.
+        at_least: Number of weights from which on a tensor is large.
+
+    Example:
+        >>> weight = torch.randn(200, 320)
+        >>> stored = shrink({"weight": weight})
+        >>> {name: (value.dtype, tuple(value.shape)) for name, value in stored.items()}
+        {'weight': (torch.int8, (200, 320)), 'weight.scale': (torch.float16, (1000,))}
+    """
+    stored: dict[str, Tensor] = {}
+    for name, value in state.items():
+        if not value.is_floating_point():
+            stored[name] = value
+        elif value.numel() < at_least or value.numel() % BLOCK:
+            stored[name] = value.half()
+        else:
+            blocks = value.float().reshape(-1, BLOCK)
+            scale = (blocks.abs().amax(1) / 127).half()
+            unit = torch.where(scale == 0, 1, scale.float())[:, None]
+            rounded = (blocks / unit).round().clamp(-127, 127)
+            stored[name] = rounded.to(torch.int8).view(value.shape)
+            stored[f"{name}.scale"] = scale
+    return stored
+
+
+def _unpack(stored: dict[str, Tensor]) -> dict[str, Tensor]:
+    """Undo :func:`shrink`; other weights stay as they are."""
+    for name in [name for name in stored if f"{name}.scale" in stored]:
+        scale = stored.pop(f"{name}.scale").float()[:, None]
+        stored[name] = (stored[name].reshape(-1, BLOCK) * scale).view(stored[name].shape)
+    return stored
 
 
 def _make(path: Path) -> nn.Module:

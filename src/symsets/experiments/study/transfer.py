@@ -18,7 +18,7 @@ from symsets.experiments.study.evaluator import Evaluator, conditions
 from symsets.experiments.study.experiment import Settings, find_experiment
 from symsets.experiments.study.records import reading
 from symsets.experiments.study.runs import RunDirectory, claim_directory
-from symsets.saving import WEIGHTS, load
+from symsets.saving import find_weights, load
 
 __all__ = ["Trained", "Transfer", "make_transfers", "trained_networks"]
 
@@ -55,12 +55,14 @@ def trained_networks(study: Path, models: str | None = None) -> list[Trained]:
     """
     found = []
     for path in sorted((study / "runs").glob("*")):
-        if (path / WEIGHTS).is_file() and RunDirectory(path).finished:
-            digest = hashlib.sha256((path / WEIGHTS).read_bytes()).hexdigest()[:16]
+        weights = find_weights(path)
+        if weights is not None and RunDirectory(path).finished:
+            digest = hashlib.sha256(weights.read_bytes()).hexdigest()[:16]
             found.append(Trained(path, _read(path / CONFIG, *NEEDED), digest))
     if not found:
         raise ValueError(
-            f"{study} must be a study with trained networks (runs/*/{WEIGHTS}), but has none"
+            f"{study} must be a study with trained networks, but no folder in {study / 'runs'} has "
+            "a model.safetensors"
         )
     if models is not None:
         wanted = words.names("models", models, sorted({t.config["model"] for t in found}))

@@ -2,8 +2,8 @@
 
 Run ``python benchmarks/own_loop.py [--device cuda] [--out FILE]``. The rivals are written by hand
 below: one small layer, one block, and a U-Net of the widths of ``colors``. Each figure is the time
-of ours over that of the rival in one run (the least disturbed of many interleaved rounds). On a GPU pictures lie
-channels-last and networks run in bfloat16; ``compiled`` is ``torch.compile`` with
+of ours over that of the rival in one run (the least disturbed of many interleaved rounds). On a GPU
+pictures lie channels-last and networks run in bfloat16; ``compiled`` is ``torch.compile`` with
 ``mode="reduce-overhead"``, whose gradients are compared with eager float64 first.
 """
 

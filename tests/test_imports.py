@@ -9,7 +9,8 @@ import symsets
 
 ROOT = Path(symsets.__file__).parent
 ORDER = (  # what may be imported by all that come later
-    ("_kernels", "_plain", "_checks", "_modes", "_version", "_extras"),
+    ("_checks", "_modes", "_version", "_extras"),
+    ("ops",),
     ("sets", "groups"),
     ("nn",),
     ("lift", "testing", "models"),

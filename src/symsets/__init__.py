@@ -21,7 +21,7 @@ from symsets.nn import (
     select_loss,
     set_layer,
 )
-from symsets.saving import load
+from symsets.saving import load, pretrained
 from symsets.sets import RaggedSets, collate, pool
 
 __all__ = [
@@ -41,7 +41,9 @@ __all__ = [
     "schemes",
     "select_loss",
     "load",
+    "pretrained",
     "groups",
+    "ops",
     "testing",
     "__version__",
 ]

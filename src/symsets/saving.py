@@ -58,7 +58,7 @@ def load(path: str | Path) -> nn.Module:
         )
     network = _make(directory / DESCRIPTION)
     try:
-        network.load_state_dict(_unpack(load_file(weights)))
+        network.load_state_dict(_as_named_now(_unpack(load_file(weights)), network))
     except (SafetensorError, RuntimeError) as error:
         raise ValueError(f"{weights} does not hold a readable network: {error}") from error
     return network.eval()
@@ -127,6 +127,28 @@ def _unpack(stored: dict[str, Tensor]) -> dict[str, Tensor]:
         scale = stored.pop(f"{name}.scale").float()[:, None]
         stored[name] = (stored[name].reshape(-1, BLOCK) * scale).view(stored[name].shape)
     return stored
+
+
+def _as_named_now(stored: dict[str, Tensor], network: nn.Module) -> dict[str, Tensor]:
+    """Return weights under the names of ``network``, also those of an earlier version.
+
+    Since then layers have been put into blocks, so the numbers in names have changed, but not the
+    order of the layers.
+    """
+    ours = network.state_dict()
+    if stored.keys() == ours.keys():
+        return stored
+    old, new = (sorted(names, key=_by_number) for names in (stored, ours))
+    same = [(a.rpartition(".")[2], stored[a].shape) for a in old] == [
+        (b.rpartition(".")[2], ours[b].shape) for b in new
+    ]
+    return {b: stored[a] for a, b in zip(old, new, strict=True)} if same else stored
+
+
+def _by_number(name: str) -> list[tuple[bool, int, str]]:
+    """Sort names part by part, numbers by their value."""
+    parts = name.split(".")
+    return [(part.isdigit(), int(part) if part.isdigit() else 0, part) for part in parts]
 
 
 def _make(path: Path) -> nn.Module:

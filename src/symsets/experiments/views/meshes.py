@@ -26,7 +26,7 @@ ANY_COLOUR = ((0.5, 0.6, 0.65), (0.5, 0.3, 0.25))
 
 
 def load_mesh(path: str | os.PathLike[str]) -> Tensor:
-    """Read the triangles of an ``.obj``, ``.ply`` or ``.glb`` file, ``(T, 3, 3)``.
+    """Read the triangles of an OBJ, PLY, GLB, OFF or STL file, ``(T, 3, 3)``.
 
     They are scaled and moved so that the tight bounding box is in the middle of the unit cube and
     has a diagonal of 1. Colours and textures in the file are ignored.
@@ -129,7 +129,7 @@ def _sample(meshes: list[Tensor], keys: Tensor, num: int) -> Tensor:
 
 
 class MeshFolder:
-    """All ``.obj``, ``.ply`` and ``.glb`` files below a folder.
+    """All OBJ, PLY, GLB, OFF and STL files below a folder.
 
     If the folder has subfolders ``train``, ``val`` and ``test``, these are the splits; otherwise
     a file's path below the folder decides (80, 10 and 10 %). Every mesh should stand the same

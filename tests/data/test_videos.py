@@ -185,9 +185,8 @@ def test_bad_input_gets_a_sentence(tmp_path):
     video(tmp_path / "short.avi", frames=5)
     source = VideoFolder(tmp_path)
     expected = (
-        r"no usable videos for split 'train' \(of at least 8 frames at 12 fps\); files per split: "
-        r"\{'train': 0, 'val': 1, 'test': 0\}; none skipped\. A folder needs 3 usable "
-        r"videos at least"
+        r"no usable videos for split 'train', 1 needed; files per split: \{'train': 0, 'val': 1, "
+        r"'test': 0\}; none skipped\. A folder needs 3 usable videos at least"
     )
     with pytest.raises(ValueError, match=expected):
         source.clips("train")

@@ -6,7 +6,7 @@ import io
 import os
 import stat
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import islice
 from pathlib import Path
@@ -26,7 +26,7 @@ __all__ = [
     "UnusableError",
     "check_large_enough",
     "decode_image",
-    "decode_images",
+    "images_to_tensor",
     "in_threads",
     "regular",
 ]
@@ -121,19 +121,9 @@ def _over_white(image: Image.Image) -> Image.Image:
     return page.convert("RGB")
 
 
-def decode_images(
-    encoded: Iterable[bytes | Path], size: int, num: int | None, skipped: Skipped
-) -> Tensor:
-    """Decode the first ``num`` usable pictures, in threads, to ``(M, 3, size, size)`` bytes."""
-
-    def read(item: bytes | Path) -> np.ndarray:
-        return np.ascontiguousarray(decode_image(item, size).transpose(2, 0, 1))
-
-    block = 256 if num is None else min(256, num)
-    pictures = list(islice(in_threads(read, encoded, skipped, block=block), num))
-    if not pictures:
-        return torch.empty(0, 3, size, size, dtype=torch.uint8)
-    return torch.from_numpy(np.stack(pictures))  # (M, 3, size, size)
+def images_to_tensor(images: Sequence[np.ndarray]) -> Tensor:
+    """Stack pictures ``(H, W, 3)`` to ``(M, 3, H, W)``."""
+    return torch.from_numpy(np.stack(images)).permute(0, 3, 1, 2).contiguous()
 
 
 def in_threads(
@@ -141,7 +131,7 @@ def in_threads(
 ) -> Iterator[U]:
     """Read items in several threads; give the usable ones in order and count the others."""
 
-    def attempt(item: T) -> U | UnusableError:
+    def read_or_error(item: T) -> U | UnusableError:
         try:
             return read(item)
         except UnusableError as error:
@@ -150,7 +140,7 @@ def in_threads(
     items = iter(items)
     with ThreadPoolExecutor(min(16, os.cpu_count() or 1)) as threads:
         while some := list(islice(items, block)):
-            for outcome in threads.map(attempt, some):
+            for outcome in threads.map(read_or_error, some):
                 if isinstance(outcome, UnusableError):
                     skipped[str(outcome)] += 1
                 else:

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from itertools import chain, islice
 from pathlib import Path
 
 import torch
 from torch import Tensor
 
 from symsets._checks import check_choice
-from symsets.data._video import decode_video, frames_first
+from symsets.data._file_source import FileSource
+from symsets.data._video import decode_video
 from symsets.data.clips import Clips
-from symsets.data.decoding import Skipped, UnusableError, decode_image, in_threads
+from symsets.data.decoding import UnusableError, decode_image, images_to_tensor
 from symsets.data.folders import (
     MissingDataError,
     divided_by_hand,
@@ -21,7 +21,7 @@ from symsets.data.folders import (
     listed,
     split_folder,
 )
-from symsets.data.splits import SPLITS, checked_split, shuffled, split_by_hash
+from symsets.data.splits import SPLITS, shuffled, split_by_hash
 
 __all__ = ["UCF101_NEEDS", "VIDEO_SUFFIXES", "VideoFiles", "VideoFolder", "has_ucf101", "ucf101"]
 
@@ -37,7 +37,7 @@ UCF101_NEEDS = (
 Encoded = Path | list[bytes]  # a video, or the pictures that are its frames
 
 
-class VideoFiles:
+class VideoFiles(FileSource):
     """Clips from video files: the middle square of frames at equal distances in time.
 
     Each video gives up to ``clips_per_video`` clips, one after the other. Videos that cannot be
@@ -54,6 +54,8 @@ class VideoFiles:
         clips_per_video: Clips of one video at most.
     """
 
+    KIND = "videos"
+
     def __init__(
         self,
         name: str,
@@ -66,44 +68,20 @@ class VideoFiles:
         min_frames: int = 8,
         clips_per_video: int = 1,
     ) -> None:
+        super().__init__(name, files, size=size, root=root)
         if not 1 <= min_frames <= max_frames:
             raise ValueError(
                 f"min_frames must be in 1..max_frames = {max_frames}, got {min_frames}"
             )
-        self.name, self.files, self.root, self.size, self.fps = name, files, root, size, fps
-        self.max_frames, self.min_frames = max_frames, min_frames
+        self.fps, self.max_frames, self.min_frames = fps, max_frames, min_frames
         self.clips_per_video = clips_per_video
-        self._skipped: dict[str, Skipped] = {}
-
-    @property
-    def skipped(self) -> Skipped:
-        """How many videos were left out so far, for each reason."""
-        return Skipped(sum(self._skipped.values(), Skipped()))
-
-    @property
-    def _too_short(self) -> str:
-        return f"shorter than {self.min_frames} frames"
 
     def clips(
         self, split: str, num: int | None = None, device: torch.device | str = "cpu"
     ) -> Clips:
         """Return the first ``num`` clips of a split, or all."""
-        files = self.files[checked_split(split)]
-        skipped = self._skipped[split] = Skipped()
-        each = chain.from_iterable(in_threads(self.read, files, skipped, block=16))
-        found = list(islice(each, num))
-        if not found:
-            counts = {split: len(self.files[split]) for split in SPLITS}
-            raise ValueError(
-                f"{self.root} has no usable videos for split {split!r} (of at least "
-                f"{self.min_frames} frames at {self.fps:g} fps); files per split: {counts}; "
-                f"{skipped}{self._advice()}"
-            )
-        return Clips.join([clip for _, clip in found], [name for name, _ in found]).to(device)
-
-    def _advice(self) -> str:
-        """Say what helps a user whose splits are too small."""
-        return ""
+        names, clips = zip(*self._decode(split, self.read, num, block=16), strict=True)
+        return Clips.join(clips, list(names)).to(device)
 
     def read(self, video: tuple[str, Encoded]) -> list[tuple[str, Tensor]]:
         """Return the clips of one of the files, each with its name.
@@ -115,14 +93,13 @@ class VideoFiles:
         wanted = self.max_frames * self.clips_per_video
         if isinstance(encoded, Path):
             frames = decode_video(encoded, size=self.size, fps=self.fps, num=wanted)
-        elif len(encoded) < self.min_frames:
-            raise UnusableError(self._too_short)
+            clips = [clip for clip in frames.split(self.max_frames) if len(clip) >= self.min_frames]
+        elif len(encoded) >= self.min_frames:
+            clips = [images_to_tensor([decode_image(e, self.size) for e in encoded[:wanted]])]
         else:
-            pictures = [decode_image(picture, self.size) for picture in encoded[:wanted]]
-            frames = frames_first(pictures)
-        clips = [clip for clip in frames.split(self.max_frames) if len(clip) >= self.min_frames]
+            clips = []
         if not clips:
-            raise UnusableError(self._too_short)
+            raise UnusableError(f"shorter than {self.min_frames} frames")
         single = self.clips_per_video == 1
         return [(name if single else f"{name}#{i}", clip) for i, clip in enumerate(clips)]
 
@@ -141,6 +118,8 @@ class VideoFolder(VideoFiles):
         min_frames: Frames of a clip at least.
         clips_per_video: Clips of one video at most.
     """
+
+    IS_FOLDER = True
 
     def __init__(
         self,
@@ -172,12 +151,6 @@ class VideoFolder(VideoFiles):
             max_frames=max_frames,
             min_frames=min_frames,
             clips_per_video=clips_per_video,
-        )
-
-    def _advice(self) -> str:
-        return (
-            f". A folder needs {len(SPLITS)} usable videos at least; subfolders called train, val "
-            "and test choose the splits by hand"
         )
 
 

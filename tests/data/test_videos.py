@@ -7,9 +7,8 @@ import torch
 
 from symsets.data._video import decode_video
 from symsets.data.decoding import UnusableError
-from symsets.data.folders import MissingDataError
 from symsets.data.splits import SPLITS
-from symsets.data.videos import VideoFolder, ucf101
+from symsets.data.videos import VideoFolder
 
 av = pytest.importorskip("av", reason="needs PyAV")
 
@@ -132,54 +131,7 @@ def test_slow_videos_give_all_their_frames(tmp_path):
     assert levels(clips.frames) == list(range(12))
 
 
-def ucf_tree(root, groups=12):
-    train, test = [], []
-    for label, name in enumerate(["ApplyEyeMakeup", "Archery"], start=1):
-        for g in range(1, groups + 1):
-            for c in (1, 2):
-                file = f"{name}/v_{name}_g{g:02}_c{c:02}.avi"
-                video(root / "UCF-101" / file, frames=20, shape=(24, 32))
-                (test.append(file) if g <= 3 else train.append(f"{file} {label}"))
-    lists = root / "ucfTrainTestlist"
-    lists.mkdir()
-    (lists / "classInd.txt").write_text("1 ApplyEyeMakeup\n2 Archery\n")
-    (lists / "trainlist01.txt").write_text("\r\n".join(train) + "\r\n")
-    (lists / "testlist01.txt").write_text("\r\n".join(test) + "\r\n")
-
-
-def test_ucf101_has_its_official_split_and_keeps_groups_together(tmp_path):
-    ucf_tree(tmp_path)
-    source = ucf101(tmp_path, size=16)
-    groups = {
-        split: {name.rpartition("_")[0] for name, _ in source.files[split]} for split in SPLITS
-    }
-    assert groups["test"] == {
-        f"{name}/v_{name}_g0{g}" for name in ("ApplyEyeMakeup", "Archery") for g in (1, 2, 3)
-    }
-    assert groups["val"]
-    assert not groups["val"] & groups["train"]
-    assert len(groups["val"] | groups["train"]) == 18
-    clips = source.clips("test")
-    assert sorted(set(clips.sources)) == ["ApplyEyeMakeup", "Archery"]
-    assert len(clips.names) == 12
-    assert levels(clips.frames[:10]) == list(range(0, 20, 2))
-    assert source.name == "UCF101"
-
-
-def test_a_listed_video_that_is_not_there_is_counted(tmp_path):
-    ucf_tree(tmp_path, groups=5)
-    source = ucf101(tmp_path, size=16)
-    source.files["test"][0][1].unlink()
-    assert len(source.clips("test").names) == 11
-    assert source.skipped == {"missing": 1}
-
-
 def test_bad_input_gets_a_sentence(tmp_path):
-    expected = r"UCF-101/ with a folder.*trainlist01\.txt and testlist01\.txt.*crcv\.ucf\.edu"
-    with pytest.raises(MissingDataError, match=expected):
-        ucf101(tmp_path)
-    with pytest.raises(ValueError, match=r"fold must be one of \[1, 2, 3\], got 4"):
-        ucf101(tmp_path, fold=4)
     with pytest.raises(ValueError, match=r"must hold files that end in one of \.avi"):
         VideoFolder(tmp_path)
     video(tmp_path / "short.avi", frames=5)

@@ -1,4 +1,4 @@
-"""Clips from video files: a folder of them, or UCF101 as it is published."""
+"""Clips from video files."""
 
 from __future__ import annotations
 
@@ -9,31 +9,15 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from symsets._checks import check_choice
 from symsets.data._file_source import FileSource
 from symsets.data._video import decode_video
 from symsets.data.clips import Clips
 from symsets.data.decoding import UnusableError, decode_image, images_to_tensor
-from symsets.data.folders import (
-    MissingDataError,
-    divided_by_hand,
-    first_existing,
-    listed,
-    split_folder,
-)
-from symsets.data.splits import SPLITS, shuffled, split_by_hash
+from symsets.data.folders import divided_by_hand, split_folder
 
-__all__ = ["UCF101_NEEDS", "VIDEO_SUFFIXES", "VideoFiles", "VideoFolder", "has_ucf101", "ucf101"]
+__all__ = ["VIDEO_SUFFIXES", "VideoFiles", "VideoFolder"]
 
 VIDEO_SUFFIXES = frozenset({".avi", ".mp4", ".m4v", ".mov", ".mkv", ".webm", ".mpg", ".mpeg"})
-UCF101_NEEDS = (
-    "UCF101 needs UCF-101/ with a folder of .avi files per class, and ucfTrainTestlist/ with "
-    "trainlist01.txt and testlist01.txt; get UCF101.rar and "
-    "UCF101TrainTestSplits-RecognitionTask.zip from crcv.ucf.edu/data/UCF101.php and unpack them "
-    "there"
-)
-
-
 Encoded = Path | list[bytes]  # a video, or the pictures that are its frames
 
 
@@ -152,53 +136,3 @@ class VideoFolder(VideoFiles):
             min_frames=min_frames,
             clips_per_video=clips_per_video,
         )
-
-
-def ucf101(
-    root: str | os.PathLike[str],
-    *,
-    size: int = 80,
-    fps: float = 12.5,
-    max_frames: int = 24,
-    fold: int = 1,
-) -> VideoFiles:
-    """Open UCF101 with one of its three official splits; the source of a clip is its class.
-
-    Validation takes a tenth of the groups of the training list: the clips of a group show the
-    same people in the same place, so they stay together.
-
-    Args:
-        root: The folder with the files that :data:`UCF101_NEEDS` names.
-        size: Height and width of the frames.
-        fps: Frames to take in a second (the videos have 25).
-        max_frames: Frames of a clip at most.
-        fold: Which official split, 1 to 3.
-    """
-    root = Path(root)
-    check_choice("fold", fold, (1, 2, 3))
-    paths = _ucf101_paths(root, fold)
-    if paths is None:
-        raise MissingDataError(f"{root}: {UCF101_NEEDS}")
-    videos, train, test = paths
-    # lines: "ApplyEyeMakeup/v_ApplyEyeMakeup_g08_c01.avi 1", in the test list without the number
-    splits = split_by_hash(
-        (words[0] for words in listed(train, 1)), test=0, group=lambda name: name.rsplit("_", 1)[0]
-    )
-    splits["test"] = shuffled(words[0] for words in listed(test, 1))
-    files = {split: [(name, videos / name) for name in splits[split]] for split in SPLITS}
-    return VideoFiles("UCF101", files, root=root, size=size, fps=fps, max_frames=max_frames)
-
-
-def has_ucf101(root: Path) -> bool:
-    """Tell whether the files of UCF101 are there."""
-    return _ucf101_paths(root, 1) is not None
-
-
-def _ucf101_paths(root: Path, fold: int) -> tuple[Path, Path, Path] | None:
-    """Return the folder of videos and the two lists of a fold, if all are there."""
-    videos = first_existing(root, "UCF-101")
-    lists = first_existing(root, "ucfTrainTestlist") or root
-    train, test = lists / f"trainlist0{fold}.txt", lists / f"testlist0{fold}.txt"
-    if videos is None or not (train.is_file() and test.is_file()):
-        return None
-    return videos, train, test

@@ -66,12 +66,13 @@ class FileSource:
         )
         if len(found) < least:
             counts = {split: len(self.files[split]) for split in SPLITS}
+            kind = self.KIND[:-1] if len(found) == 1 else self.KIND
             advice = (
                 f". A folder needs {len(SPLITS) * least} usable {self.KIND} at least; subfolders "
                 "called train, val and test choose the splits by hand"
             )
             raise ValueError(
-                f"{self.root} has {len(found) or 'no'} usable {self.KIND} for split {split!r}, "
+                f"{self.root} has {len(found) or 'no'} usable {kind} for split {split!r}, "
                 f"{least} needed; files per split: {counts}; {skipped}"
                 + (advice if self.IS_FOLDER else "")
             )

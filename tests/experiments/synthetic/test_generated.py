@@ -154,7 +154,7 @@ def test_things_stay_in_the_picture():
 def test_bad_settings_get_a_sentence():
     with pytest.raises(ValueError, match=r"size must be at least 8, got 4"):
         DeadLeaves(4)
-    with pytest.raises(ValueError, match=r"num must be positive, got 0"):
+    with pytest.raises(ValueError, match=r"num must be at least 1, got 0"):
         DeadLeaves().images("train", 0)
     with pytest.raises(ValueError, match=r"split must be one of"):
         MovingThings().clips("validation", 3)

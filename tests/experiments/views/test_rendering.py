@@ -228,7 +228,7 @@ def test_random_numbers_are_even_and_independent():
         (lambda: make_views("cars", [0], num_views=0), r"num_views must be positive, got 0"),
         (lambda: make_views("cars", [0], num_points=-1), r"num_points must not be negative"),
         (lambda: GeneratedViews().views("all", 1), r"split must be one of"),
-        (lambda: GeneratedViews().views("test", 0), r"num must be positive, got 0"),
+        (lambda: GeneratedViews().views("test", 0), r"num must be at least 1, got 0"),
         (lambda: make_views("cars", [0], size=8).first_views(4), r"num must be in 1\.\.3, got 4"),
         (
             lambda: view_source("nowhere"),

@@ -42,8 +42,8 @@ import torch
 from torch import Tensor
 
 from symsets.data._arrays import Content, Kinds, array_names, read_arrays
-from symsets.data.splits import SPLITS, fraction
-from symsets.experiments.shapes.motions import Motions, no_motions
+from symsets.data.splits import SPLITS, fraction, members
+from symsets.experiments.shapes.motions import Motions
 from symsets.experiments.synthetic.skinning import rotation_from_quaternion, skin
 
 __all__ = ["MotionPack", "motion_pack_form"]
@@ -229,10 +229,9 @@ class MotionPack:
         self, split: str, num: int | None = None, device: torch.device | str = "cpu"
     ) -> Motions:
         """Return the first ``num`` sequences of a split in a random but fixed order, or all."""
-        which = [i for i, word in enumerate(self.split) if word == split]
+        splits = {s: [i for i, word in enumerate(self.split) if word == s] for s in SPLITS}
+        which = members(splits, split, f"{self.path} has no motions")
         which = sorted(which, key=lambda i: (fraction(self.names[i]), i))[:num]
-        if not which:
-            raise no_motions(self.path, split, {s: self.split.count(s) for s in SPLITS})
         found = Motions.join(
             [self._shapes(i).to(device) for i in which],
             [self.names[i] for i in which],

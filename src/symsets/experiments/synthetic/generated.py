@@ -6,10 +6,16 @@ from dataclasses import dataclass
 
 import torch
 
+from symsets._checks import positive
 from symsets.data.decoding import Skipped
 from symsets.data.splits import SPLITS, checked_split
 
-__all__ = ["Generated"]
+__all__ = ["Generated", "split_generator"]
+
+
+def split_generator(seed: int, split: str, device: torch.device | str = "cpu") -> torch.Generator:
+    """Return the generator of a split: no two splits share one, whatever their seeds."""
+    return torch.Generator(device).manual_seed(3 * seed + SPLITS.index(checked_split(split)))
 
 
 @dataclass(frozen=True)
@@ -41,8 +47,5 @@ class Generated:
 
     def _start(self, split: str, num: int | None) -> tuple[torch.Generator, int]:
         """Return the stream of a split, and how much to take from it."""
-        num = self.num if num is None else num
-        if num < 1:
-            raise ValueError(f"num must be positive, got {num}")
-        stream = 3 * self.seed + SPLITS.index(checked_split(split))
-        return torch.Generator().manual_seed(stream), num
+        num = positive("num", self.num if num is None else num)
+        return split_generator(self.seed, split), num

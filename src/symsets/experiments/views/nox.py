@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -15,7 +15,7 @@ from torch.nn.functional import interpolate
 
 from symsets._checks import check_choice
 from symsets.data.folders import MissingDataError, first_existing
-from symsets.data.splits import SPLITS, checked_split, shuffled, split_by_hash
+from symsets.data.splits import members, shuffled, split_by_hash
 from symsets.experiments.synthetic.random import name_keys, uniform
 from symsets.experiments.views._png import read_png
 from symsets.experiments.views.sets import Views, checked_views
@@ -105,14 +105,8 @@ class NoxFolder:
         """Return how many views each of the first ``num`` objects has: the fewest of them."""
         return min(len(view_files(self.root / name)) for name in self._names(split)[:num])
 
-    def _names(self, split: str) -> list[str]:
-        names = self.objects[checked_split(split)]
-        if not names:
-            counts = {split: len(self.objects[split]) for split in SPLITS}
-            raise ValueError(
-                f"{self.root} has no {self.category} for split {split!r}; objects: {counts}"
-            )
-        return names
+    def _names(self, split: str) -> Sequence[str]:
+        return members(self.objects, split, f"{self.root} has no {self.category}")
 
     def _object(self, name: str, num_views: int, num_points: int) -> Views:
         folder = self.root / name

@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
 
-from symsets._checks import check_choice
+from symsets._checks import check_choice, positive
 from symsets.data.splits import SPLITS, checked_split
 from symsets.experiments.synthetic.objects import CATEGORIES, Objects, make_objects
-from symsets.experiments.synthetic.parts import Parts
 from symsets.experiments.views.cameras import Cameras, random_cameras
 from symsets.experiments.views.casting import Hits, cast, normals
 from symsets.experiments.views.sets import Views, checked_views
-from symsets.experiments.views.shading import Look, light_up, paint
+from symsets.experiments.views.shading import light_up, paint
 from symsets.experiments.views.surface import sample_surface
 
-__all__ = ["GeneratedViews", "make_views"]
+__all__ = ["GeneratedViews", "make_views", "take_pictures"]
 
 PAIRS = {"cpu": 2**19, "cuda": 2**25}  # of a ray and a part, at once
 
@@ -79,35 +78,44 @@ def make_views(
 
 def _render(made: Objects, cameras: Cameras, size: int, num_points: int) -> Views:
     parts, look, keys = made
-    direction = cameras.directions(size)  # (B, N, 3, R)
-    hits = cast(parts, cameras.position, direction)
-    front, back = (_along(cameras, direction, t, hits.mask) for t in (hits.first, hits.last))
-    colour = _colours(parts, look, hits, cameras, front)
-    image = paint(colour, hits.mask, keys, size)
+    hits = cast(parts, cameras.position, cameras.directions(size))
+
+    def surface(x: Tensor) -> tuple[Tensor, Tensor]:
+        part = hits.part.flatten(1)
+        role = torch.tensor(parts.roles, device=part.device)[part]
+        return look.albedo(role, x), normals(parts, part, x)
+
     points = sample_surface(parts, keys, num_points) if num_points else None
-
-    def picture(x: Tensor) -> Tensor:
-        return x.unflatten(-1, (size, size))
-
-    mask = hits.mask[:, :, None].to(front.dtype)
-    return Views(image, picture(mask), picture(front), picture(back), points)
+    return replace(take_pictures(hits, surface, cameras, keys, size), points=points)
 
 
-def _along(cameras: Cameras, direction: Tensor, t: Tensor, mask: Tensor) -> Tensor:
-    """Return points on rays, ``(B, N, 3, R)``, zero outside the mask."""
-    seen = mask[:, :, None]
-    x = cameras.position[..., None] + direction * t[:, :, None].where(seen, 0.0)
-    return x.where(seen, 0.0)
+def take_pictures(
+    hits: Hits,
+    surface: Callable[[Tensor], tuple[Tensor, Tensor]],
+    cameras: Cameras,
+    keys: Tensor,
+    size: int,
+) -> Views:
+    """Return images and coordinates of what the rays of all pixels meet.
 
-
-def _colours(parts: Parts, look: Look, hits: Hits, cameras: Cameras, front: Tensor) -> Tensor:
-    """Return the lit colours of all rays, ``(B, N, 3, R)``."""
-    N, R = hits.part.shape[1:]
-    x = front.mT.flatten(1, 2)  # (B, N R, 3)
-    part = hits.part.flatten(1)
-    role = torch.tensor(parts.roles, device=part.device)[part]
-    outward = normals(parts, part, x).unflatten(1, (N, R))
-    return light_up(look.albedo(role, x).unflatten(1, (N, R)), outward, cameras, front).mT
+    Args:
+        hits: Where rays enter and leave the objects, with R = ``size²``.
+        surface: Returns colours and outward normals of first points ``(B, N R, 3)``.
+        cameras: N for each of B objects.
+        keys: What the random numbers of the backgrounds come from, ``(B,)``.
+        size: Height and width of the images.
+    """
+    seen, direction = hits.mask[:, :, None], cameras.directions(size)
+    front, back = (
+        (cameras.position[..., None] + direction * t[:, :, None].where(seen, 0.0)).where(seen, 0.0)
+        for t in (hits.first, hits.last)
+    )  # (B, N, 3, R)
+    albedo, outward = (
+        part.unflatten(1, hits.part.shape[1:]) for part in surface(front.mT.flatten(1, 2))
+    )
+    image = paint(light_up(albedo, outward, cameras, front).mT, hits.mask, keys, size)
+    maps = (x.unflatten(-1, (size, size)) for x in (seen.to(front.dtype), front, back))
+    return Views(image, *maps)
 
 
 @dataclass(frozen=True)
@@ -150,12 +158,9 @@ class GeneratedViews:
         device: torch.device | str = "cpu",
     ) -> Views:
         """Return the first ``num`` objects of a split."""
-        num = self.num if num is None else num
-        if num < 1:
-            raise ValueError(f"num must be positive, got {num}")
         return make_views(
             self.category,
-            range(num),
+            range(positive("num", self.num if num is None else num)),
             num_views=num_views,
             size=self.size,
             num_points=num_points,

@@ -47,12 +47,8 @@ def cast_triangles(corners: Tensor, owner: Tensor, cameras: Cameras, size: int) 
     face = torch.full((total,), len(corners), device=owner.device)
     for rows in _chunks(counts):
         row = torch.repeat_interleave(rows, counts[rows])
-        step = (
-            torch.arange(len(row), device=row.device)
-            - _starts(counts[rows])[
-                torch.repeat_interleave(torch.arange(len(rows), device=row.device), counts[rows])
-            ]
-        )
+        first_of_row = torch.repeat_interleave(_starts(counts[rows]), counts[rows])
+        step = torch.arange(len(row), device=row.device) - first_of_row
         i = low[row, 0] + torch.div(step, shape[row, 1], rounding_mode="floor")
         j = low[row, 1] + step % shape[row, 1]
         way = _way(i, j, focal[row], size)

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from symsets.data._file_source import FileSource
-from symsets.data.decoding import Skipped, decode_image, images_to_tensor
+from symsets.data.decoding import decode_image, images_to_tensor
 from symsets.data.folders import split_folder
 from symsets.data.splits import SPLITS
 
@@ -34,11 +34,6 @@ class ImageSource(Protocol):
     size: int
 
     def __hash__(self) -> int: ...
-
-    @property
-    def skipped(self) -> Skipped:
-        """How many files were left out so far, for each reason."""
-        ...
 
     def images(
         self, split: str, num: int | None = None, device: torch.device | str = "cpu"

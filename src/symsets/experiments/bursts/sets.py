@@ -11,6 +11,7 @@ from torch import Tensor
 
 from symsets.data.augment import Augment
 from symsets.data.on_the_fly import OnTheFlySets
+from symsets.sets import pool
 
 __all__ = ["BurstSets", "median", "shake_kernels"]
 
@@ -133,6 +134,4 @@ def _blur(scene: Tensor, kernels: Tensor) -> Tensor:
 
 def median(x: Tensor) -> Tensor:
     """Return the median of a burst at every pixel: the trivial predictor."""
-    from symsets.sets import pool
-
     return pool(x, "median")

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 import torch
 
 from symsets._checks import positive
-from symsets.data.decoding import Skipped
 from symsets.data.splits import SPLITS, checked_split
 
 __all__ = ["Generated", "split_generator"]
@@ -39,11 +38,6 @@ class Generated:
     def __post_init__(self) -> None:
         if self.size < 8:
             raise ValueError(f"size must be at least 8, got {self.size}")
-
-    @property
-    def skipped(self) -> Skipped:
-        """Nothing is ever skipped."""
-        return Skipped()
 
     def _start(self, split: str, num: int | None) -> tuple[torch.Generator, int]:
         """Return the stream of a split, and how much to take from it."""

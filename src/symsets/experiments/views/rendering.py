@@ -11,11 +11,12 @@ from torch import Tensor
 
 from symsets._checks import check_choice, positive
 from symsets.data.splits import SPLITS, checked_split
-from symsets.experiments.synthetic.objects import CATEGORIES, Objects, make_objects
+from symsets.experiments.synthetic.objects import CATEGORIES, make_objects
+from symsets.experiments.synthetic.parts import Parts
 from symsets.experiments.views.cameras import Cameras, random_cameras
 from symsets.experiments.views.casting import Hits, cast, normals
 from symsets.experiments.views.sets import Views, checked_views
-from symsets.experiments.views.shading import light_up, paint
+from symsets.experiments.views.shading import Look, light_up, paint
 from symsets.experiments.views.surface import sample_surface
 
 __all__ = ["GeneratedViews", "make_views", "take_pictures"]
@@ -63,21 +64,18 @@ def make_views(
     cameras = random_cameras(made.keys, num_views, made.parts.corners())
     rays = num_views * size * size * len(made.parts.kinds)
     step = max(1, PAIRS.get(torch.device(device).type, PAIRS["cuda"]) // rays)
+    blocks = [slice(i, i + step) for i in range(0, len(made.keys), step)]
     done = [
-        _render(
-            Objects(made.parts[i : i + step], made.look[i : i + step], made.keys[i : i + step]),
-            cameras[i : i + step],
-            size,
-            num_points,
-        )
-        for i in range(0, len(made.keys), step)
+        _render(made.parts[b], made.look[b], made.keys[b], cameras[b], size, num_points)
+        for b in blocks
     ]
     names = tuple(f"{category}/{i}" for i in torch.as_tensor(which).tolist())
     return replace(Views.join(done), cameras=cameras, names=names)
 
 
-def _render(made: Objects, cameras: Cameras, size: int, num_points: int) -> Views:
-    parts, look, keys = made
+def _render(
+    parts: Parts, look: Look, keys: Tensor, cameras: Cameras, size: int, num_points: int
+) -> Views:
     hits = cast(parts, cameras.position, cameras.directions(size))
 
     def surface(x: Tensor) -> tuple[Tensor, Tensor]:

@@ -127,6 +127,6 @@ def test_orders_are_permutations_and_all_occur():
         (lambda: numbers(num=0), "num_sets must be positive, got 0"),
     ],
 )
-def test_bad_input_gets_a_sentence(call, message):
+def test_bad_input_is_named(call, message):
     with pytest.raises(ValueError, match=message):
         call()

@@ -131,7 +131,7 @@ def test_slow_videos_give_all_their_frames(tmp_path):
     assert levels(clips.frames) == list(range(12))
 
 
-def test_bad_input_gets_a_sentence(tmp_path):
+def test_bad_input_is_named(tmp_path):
     with pytest.raises(ValueError, match=r"must hold files that end in one of \.avi"):
         VideoFolder(tmp_path)
     video(tmp_path / "short.avi", frames=5)

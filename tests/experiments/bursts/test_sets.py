@@ -149,6 +149,6 @@ def test_the_median_removes_noise_but_not_shake():
     assert (median(x) - y).abs().mean() < 0.7 * (x - y[:, None]).abs().mean()
 
 
-def test_bad_input_gets_a_sentence():
+def test_bad_input_is_named():
     with pytest.raises(ValueError, match=r"crop must be in 1\.\.32, got 128"):
         BurstSets(photographs(), 5).part(0, 1)

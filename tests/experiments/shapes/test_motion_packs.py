@@ -163,7 +163,7 @@ def test_forms_are_told_apart_without_reading(tmp_path):
         (skinned(subject_id=np.array(["01"])), r"inconsistent: .*subject_id, rest6 and weights6"),
     ],
 )
-def test_bad_packs_get_a_sentence(tmp_path, arrays, message):
+def test_bad_packs_are_named(tmp_path, arrays, message):
     path = write(tmp_path / "p.npz", arrays)
     with pytest.raises(ValueError, match=message):
         MotionPack(path).motions("test" if "a_verts" in arrays else "train")

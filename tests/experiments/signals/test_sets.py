@@ -55,7 +55,7 @@ def test_classes_are_uniform():
     assert (counts - 2000).abs().max() < 150
 
 
-def test_bad_input_gets_a_sentence():
+def test_bad_input_is_named():
     with pytest.raises(ValueError, match=r"split must be one of \['train', 'val', 'test'\]"):
         Signals().make("valid", 3)
     with pytest.raises(ValueError, match="num must be at least 1, got 0"):

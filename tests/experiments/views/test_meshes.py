@@ -6,11 +6,7 @@ import pytest
 import torch
 
 from symsets.experiments.study.catalogue import view_source
-from symsets.experiments.synthetic.parts import Builder
-from symsets.experiments.views.cameras import random_cameras
-from symsets.experiments.views.casting import cast
 from symsets.experiments.views.meshes import MeshFolder, load_mesh, render_meshes
-from symsets.experiments.views.triangles import cast_triangles
 
 F64 = torch.float64
 CUBE = np.array([[x, y, z] for x in (0, 1) for y in (0, 2) for z in (0, 3)], dtype=np.float64)
@@ -150,21 +146,6 @@ def test_ply_may_mix_triangles_and_quadrilaterals(kind, tmp_path):
 def test_glb_meshes_without_a_scene_are_taken_as_they_are(tmp_path):
     mesh = load_mesh(write_glb(tmp_path / "box.glb", scenes=None, nodes=None))
     assert mesh.shape == (12, 3, 3)
-
-
-def test_a_mesh_is_seen_as_the_same_box_made_of_parts():
-    builder = Builder(torch.zeros(2, dtype=F64))
-    builder.add("box", 0, (0, 0, 0), (0.5, 1, 1.5))
-    parts = builder.build()
-    mesh = torch.from_numpy(((CUBE - [0.5, 1, 1.5]) / 14**0.5 + 0.5)[triangles()])
-    cameras = random_cameras(torch.tensor([3, 4]), 3, parts.corners())
-    expected = cast(parts, cameras.position, cameras.directions(32))
-    owner = torch.arange(2).repeat_interleave(12)
-    found = cast_triangles(torch.cat([mesh, mesh]), owner, cameras, 32)
-    assert torch.equal(found.mask, expected.mask)
-    seen = found.mask
-    torch.testing.assert_close(found.first[seen], expected.first[seen], rtol=1e-9, atol=1e-9)
-    torch.testing.assert_close(found.last[seen], expected.last[seen], rtol=1e-9, atol=1e-9)
 
 
 def ball(rings=12):

@@ -10,7 +10,7 @@ import numpy as np
 from torch import Tensor
 
 from symsets._extras import require
-from symsets.data.decoding import UnusableError, check_large_enough, images_to_tensor, regular
+from symsets.data.decoding import UnusableError, check_large_enough, images_to_tensor, regular_file
 
 __all__ = ["decode_video"]
 
@@ -26,7 +26,7 @@ def decode_video(path: Path, *, size: int, fps: float, num: int) -> Tensor:
     frames: list[np.ndarray] = []
     decoded = due = 0
     try:
-        with av.open(os.fspath(regular(path))) as container:
+        with av.open(os.fspath(regular_file(path))) as container:
             stream = container.streams.video[0]
             rate = float(stream.average_rate or fps)
             for decoded, frame in enumerate(container.decode(stream), start=1):

@@ -1,4 +1,4 @@
-"""From encoded pictures to one tensor of bytes; whatever cannot be read is counted."""
+"""Decode pictures to bytes; whatever cannot be read is counted."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ __all__ = [
     "decode_image",
     "images_to_tensor",
     "in_threads",
-    "regular",
+    "regular_file",
 ]
 
 T = TypeVar("T")
@@ -36,7 +36,7 @@ U = TypeVar("U")
 
 
 class UnusableError(ValueError):
-    """A file cannot be used; the message is the reason, in words that can be counted."""
+    """A file cannot be used; equal messages are counted together."""
 
 
 class Skipped(Counter[str]):
@@ -52,8 +52,8 @@ class Skipped(Counter[str]):
         return f"{self.total()} skipped ({reasons})" if reasons else "none skipped"
 
 
-def regular(path: Path) -> Path:
-    """Return the path of a regular file: to open a pipe would be to wait for its other end."""
+def regular_file(path: Path) -> Path:
+    """Return ``path`` if it is a regular file; opening a pipe would block."""
     if not stat.S_ISREG(path.stat().st_mode):
         raise UnusableError("not regular files")
     return path
@@ -77,7 +77,7 @@ def decode_image(encoded: bytes | Path, size: int) -> np.ndarray:
     """
     Image, ImageOps = require("PIL.Image", "images"), require("PIL.ImageOps", "images")
     try:
-        file = io.BytesIO(encoded) if isinstance(encoded, bytes) else regular(encoded)
+        file = io.BytesIO(encoded) if isinstance(encoded, bytes) else regular_file(encoded)
         with Image.open(file) as image:
             check_large_enough(image.size, size)
             # JPEG decodes straight to a half, a quarter or an eighth where that is enough

@@ -72,10 +72,10 @@ class ImageFolder(ImageFiles):
     """All pictures below a folder.
 
     If the folder has subfolders ``train``, ``val`` and ``test``, these are the splits; without
-    ``test``, ``val`` is for the test, and where only one of them is there, a tenth of ``train`` is
-    for validation. Otherwise a picture's path below the folder decides: 80 % are for training, 10 %
-    for validation and 10 % for the test; at least two are for each, if there are six. Hidden files
-    and the folders of studies are ignored.
+    ``test``, ``val`` is used for the test, and where only one of the two exists, a tenth of
+    ``train`` is used for validation. Otherwise a picture's path below the folder decides: 80 % are
+    for training, 10 % for validation and 10 % for the test; at least two are for each, if there
+    are six. Hidden files and the folders of studies are ignored.
 
     Args:
         root: The folder.

@@ -1,4 +1,4 @@
-"""Sets that are made on the fly: fresh ones for training, fixed ones for evaluation."""
+"""Datasets that make their sets when asked: new ones for training, fixed ones for evaluation."""
 
 from __future__ import annotations
 

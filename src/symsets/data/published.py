@@ -7,7 +7,7 @@ from collections import Counter
 from pathlib import Path
 
 from symsets._checks import check_choice
-from symsets.data.folders import MissingDataError, files_below, first_existing, listed
+from symsets.data.folders import MissingDataError, files_below, first_existing, read_list
 from symsets.data.images import ImageFiles
 from symsets.data.splits import SPLITS, shuffled, split_by_hash
 from symsets.data.videos import VideoFiles
@@ -132,7 +132,7 @@ def celeba(root: str | os.PathLike[str], *, size: int = 80) -> ImageFiles:
     if paths is None:
         raise MissingDataError(f"{root}: {CELEBA_NEEDS}")
     faces, partition = paths
-    lines = listed(partition, 2)  # lines: "000001.jpg 0"
+    lines = read_list(partition, 2)  # lines: "000001.jpg 0"
     splits = {
         split: shuffled(words[0] for words in lines if words[1] == str(i))
         for i, split in enumerate(SPLITS)
@@ -168,9 +168,11 @@ def ucf101(
     videos, train, test = paths
     # lines: "ApplyEyeMakeup/v_ApplyEyeMakeup_g08_c01.avi 1", in the test list without the number
     splits = split_by_hash(
-        (words[0] for words in listed(train, 1)), test=0, group=lambda name: name.rsplit("_", 1)[0]
+        (words[0] for words in read_list(train, 1)),
+        test=0,
+        group=lambda name: name.rsplit("_", 1)[0],
     )
-    splits["test"] = shuffled(words[0] for words in listed(test, 1))
+    splits["test"] = shuffled(words[0] for words in read_list(test, 1))
     files = {split: [(name, videos / name) for name in splits[split]] for split in SPLITS}
     return VideoFiles("UCF101", files, root=root, size=size, fps=fps, max_frames=max_frames)
 
@@ -192,11 +194,11 @@ def _listed_classes(
 ) -> tuple[dict[str, str], dict[str, str]]:
     """Return the class of every training and validation file, from the published lists."""
     # lines: "/a/airfield/00000001.jpg 0" and "Places365_val_00000001.jpg 165"
-    lines = listed(train_list, 2)
+    lines = read_list(train_list, 2)
     labels = {label: name.rpartition("/")[0] for name, label in lines}
     return (
         {f"{train.name}/{name.lstrip('/')}": labels[label] for name, label in lines},
-        {f"{val.name}/{name}": labels.get(label, "") for name, label in listed(val_list, 2)},
+        {f"{val.name}/{name}": labels.get(label, "") for name, label in read_list(val_list, 2)},
     )
 
 

@@ -16,7 +16,7 @@ SPLITS = ("train", "val", "test")
 
 
 def checked_split(split: str) -> str:
-    """Return ``split``, or say which ones there are."""
+    """Return ``split``, or raise ValueError naming the splits."""
     check_choice("split", split, SPLITS)
     return split
 

@@ -13,7 +13,7 @@ from symsets.data._file_source import FileSource
 from symsets.data._video import decode_video
 from symsets.data.clips import Clips
 from symsets.data.decoding import UnusableError, decode_image, images_to_tensor
-from symsets.data.folders import divided_by_hand, split_folder
+from symsets.data.folders import has_split_folders, split_folder
 
 __all__ = ["VIDEO_SUFFIXES", "VideoFiles", "VideoFolder"]
 
@@ -116,7 +116,7 @@ class VideoFolder(VideoFiles):
         clips_per_video: int = 4,
     ) -> None:
         root = Path(root)
-        name, by_hand = root.resolve().name, divided_by_hand(root)
+        name, by_hand = root.resolve().name, has_split_folders(root)
 
         def called(below: str) -> str:
             inside = below.partition("/")[2] if by_hand else below

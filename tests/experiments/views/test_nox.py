@@ -136,7 +136,7 @@ def test_errors_name_the_picture_and_what_is_wrong(tmp_path, views):
     back.unlink()
     fails(r"0001/frame_00000001_Color_00\.png has no map of the back surface \(NOX\) beside it")
     Image.new("RGB", (16, 16)).save(back)
-    fails(r"NOXRayTL_01\.png must be as large as its colour image, 32×32, got 16×16")
+    fails(r"NOXRayTL_01\.png must be as large as frame_00000000_Color_00\.png, 32×32, got 16×16")
     back.write_bytes(kept[:60])
     fails(r"frame_00000001_NOXRayTL_01\.png cannot be read as an image: ")
     write_png(back, np.ones((32, 32, 3), int))

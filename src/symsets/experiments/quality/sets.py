@@ -30,7 +30,7 @@ class QualitySets(OnTheFlySets):
     Args:
         images: Photographs ``(M, 3, S, S)``, bytes.
         num_sets: Sets of one pass.
-        degradation: A word from :data:`DEGRADATIONS`.
+        degradation: One of :data:`DEGRADATIONS`.
         num_elements: Copies in a set.
         size: Height and width of a crop.
         seed: Fixes the sets for evaluation.

@@ -1,4 +1,4 @@
-"""Which data are there, which are not and how to get them, and one door to all of them."""
+"""List the data that are there, say how to get the others, and open any of them by name."""
 
 from __future__ import annotations
 
@@ -255,8 +255,9 @@ def motion_source(
 
     Args:
         name: Such as ``embedded``, ``dfaust``, ``data/dfaust`` or ``humans.npz``.
-        num_vertices: Vertices of a shape; see :class:`~symsets.data.MotionPack` and
-            :class:`~symsets.data.DynamicFaust`. Generated bodies have 530.
+        num_vertices: Vertices of a shape; see
+            :class:`~symsets.experiments.shapes.motion_packs.MotionPack` and
+            :class:`~symsets.experiments.shapes.dfaust.DynamicFaust`. Generated bodies have 530.
         seed: Fixes generated motions.
         directories: Where to look; see :func:`available`.
 

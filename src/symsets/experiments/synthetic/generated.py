@@ -1,4 +1,4 @@
-"""What all sources have in common that make their data instead of reading them."""
+"""Base class of the sources that generate their data instead of reading files."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def split_generator(seed: int, split: str, device: torch.device | str = "cpu") -
 
 @dataclass(frozen=True)
 class Generated:
-    """A source with an unlimited supply.
+    """Base class of sources that generate any number of pictures or clips.
 
     Random numbers are drawn on the host, so a seed gives the same data on every device (up to
     rounding). Each split has a stream of its own; its first pictures or clips stay the same

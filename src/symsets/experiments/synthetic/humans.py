@@ -41,7 +41,7 @@ class MovingHumans:
     path of the body does not give the order away.
 
     The split is hard: every split has its own subjects, and four activities (jumping jacks,
-    boxing, kick, hop) are in the test alone. The supply is unlimited, and the first sequences of
+    boxing, kick, hop) are in the test alone. Any number can be made, and the first sequences of
     a split stay the same however many are asked for. Random numbers are drawn on the host, so a
     seed gives the same motions on every device (up to rounding).
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from symsets.experiments.synthetic.parts import KINDS, Parts
+from symsets.experiments.synthetic.parts import Parts
 
 __all__ = ["Hits", "cast", "normals"]
 
@@ -124,8 +124,7 @@ def normals(parts: Parts, part: Tensor, x: Tensor) -> Tensor:
     round_ = own * own.new_tensor([1.0, 0.0, 1.0])
     on_cap = size[..., 1:2] > round_.norm(dim=-1, keepdim=True)
     cap = own.sign() * own.new_tensor([0.0, 1.0, 0.0])
-    kind = torch.tensor([KINDS.index(k) for k in parts.kinds], device=x.device)
-    kind = kind[part][..., None]
+    kind = parts.kind_of(part)[..., None]
     local = torch.where(kind == 0, flat, torch.where(kind == 1, own, round_.where(~on_cap, cap)))
     outward = (local[..., None, :] @ into)[..., 0, :]  # normals transform by the transpose
     return outward / outward.norm(dim=-1, keepdim=True).clamp_min(TINY)

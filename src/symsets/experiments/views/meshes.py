@@ -17,7 +17,7 @@ from symsets.experiments.synthetic.random import Draws, name_keys, uniform
 from symsets.experiments.views._mesh_files import MESH_SUFFIXES, read_mesh
 from symsets.experiments.views.cameras import random_cameras
 from symsets.experiments.views.rendering import take_pictures
-from symsets.experiments.views.sets import Views, checked_views
+from symsets.experiments.views.sets import Views, check_views
 from symsets.experiments.views.shading import random_look
 from symsets.experiments.views.triangles import cast_triangles
 
@@ -74,7 +74,7 @@ def render_meshes(
         device: Where to render.
         dtype: Of all numbers.
     """
-    checked_views(size, num_views, num_points)
+    check_views(size, num_views, num_points)
     keys = name_keys(names, device=device)
     corners = torch.cat(meshes).to(device, dtype)
     sizes = torch.tensor([len(mesh) for mesh in meshes])
@@ -139,7 +139,7 @@ class MeshFolder:
     """
 
     def __init__(self, root: str | os.PathLike[str], *, size: int = 64) -> None:
-        checked_views(size, 1, 0)
+        check_views(size, 1, 0)
         self.root, self.size = Path(root), size
         self.files = split_folder(self.root, MESH_SUFFIXES)
         self.name = self.root.resolve().name

@@ -15,7 +15,7 @@ from symsets.experiments.synthetic.objects import CATEGORIES, make_objects
 from symsets.experiments.synthetic.parts import Parts
 from symsets.experiments.views.cameras import Cameras, random_cameras
 from symsets.experiments.views.casting import Hits, cast, normals
-from symsets.experiments.views.sets import Views, checked_views
+from symsets.experiments.views.sets import Views, check_views
 from symsets.experiments.views.shading import Look, light_up, paint
 from symsets.experiments.views.surface import sample_surface
 
@@ -57,7 +57,7 @@ def make_views(
         >>> views.image.shape, views.targets.shape, views.points.shape
         (torch.Size([2, 2, 3, 16, 16]), torch.Size([2, 2, 7, 16, 16]), torch.Size([2, 100, 3]))
     """
-    checked_views(size, num_views, num_points)
+    check_views(size, num_views, num_points)
     made = make_objects(category, which, seed=seed, split=split, device=device, dtype=dtype)
     if not len(made.keys):
         raise ValueError("which must name at least one object, got none")
@@ -118,7 +118,7 @@ def take_pictures(
 
 @dataclass(frozen=True)
 class GeneratedViews:
-    """Generate objects of a category in three splits; the supply is unlimited.
+    """Generate objects of a category in three splits, any number of them.
 
     Args:
         category: ``"cars"``, ``"airplanes"`` or ``"chairs"``.
@@ -139,7 +139,7 @@ class GeneratedViews:
 
     def __post_init__(self) -> None:
         check_choice("category", self.category, CATEGORIES)
-        checked_views(self.size, 1, 0)
+        check_views(self.size, 1, 0)
 
     @property
     def name(self) -> str:

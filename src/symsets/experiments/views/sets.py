@@ -11,7 +11,7 @@ from torch import Tensor
 
 from symsets.experiments.views.cameras import Cameras
 
-__all__ = ["ViewSource", "Views", "checked_views"]
+__all__ = ["ViewSource", "Views", "check_views"]
 
 MAPS = ("image", "mask", "front", "back")  # everything that has pixels
 
@@ -130,7 +130,7 @@ class ViewSource(Protocol):
         ...
 
 
-def checked_views(size: int, num_views: int, num_points: int) -> None:
+def check_views(size: int, num_views: int, num_points: int) -> None:
     """Raise ValueError naming the first number that makes no sense."""
     if size < 8 or size % 8:
         raise ValueError(f"size must be a multiple of 8, got {size}")

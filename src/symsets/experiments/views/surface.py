@@ -7,7 +7,7 @@ import math
 import torch
 from torch import Tensor
 
-from symsets.experiments.synthetic.parts import KINDS, Parts
+from symsets.experiments.synthetic.parts import Parts
 from symsets.experiments.synthetic.random import uniform
 
 __all__ = ["sample_surface"]
@@ -89,8 +89,7 @@ def _on_surface(parts: Parts, part: Tensor, half: Tensor, u: Tensor) -> tuple[Te
     """Return points in the parts' own coordinates, and what each should count for."""
     u0, u1, u2 = u.unbind(1)
     turn = 2 * math.pi * u1
-    kind = torch.tensor([KINDS.index(k) for k in parts.kinds])
-    kind = kind.to(part.device)[part]
+    kind = parts.kind_of(part)
     box, even = _on_box(half, u0, u1, u2), torch.ones_like(u0)
     z = 2 * u0 - 1
     level = (1 - z * z).clamp_min(0).sqrt()

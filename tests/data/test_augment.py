@@ -1,7 +1,7 @@
 import pytest
 import torch
 
-from symsets.data.augment import Augment
+from symsets.data import Augment
 
 
 def copies(B=40, N=5, size=10):

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 import torch
 
+from symsets.data import ImageFolder
 from symsets.data.decoding import Skipped
-from symsets.data.images import ImageFolder
 from symsets.data.splits import SPLITS
 
 Image = pytest.importorskip("PIL.Image", reason="needs Pillow")

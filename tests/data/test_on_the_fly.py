@@ -1,7 +1,8 @@
 import pytest
 import torch
 
-from symsets.data.on_the_fly import OnTheFlySets, random_orders
+from symsets.data import OnTheFlySets
+from symsets.data.on_the_fly import random_orders
 
 
 class Numbers(OnTheFlySets):

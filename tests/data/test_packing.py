@@ -3,11 +3,8 @@ import pytest
 from typer.testing import CliRunner
 
 from symsets.cli import app
-from symsets.data.images import ImageFolder
-from symsets.data.packing import pack_folder
-from symsets.data.packs import ImagePack, VideoPack
+from symsets.data import ImageFolder, ImagePack, VideoFolder, VideoPack, pack_folder
 from symsets.data.splits import SPLITS
-from symsets.data.videos import VideoFolder
 from symsets.experiments.study.catalogue import image_source, video_source
 
 Image = pytest.importorskip("PIL.Image", reason="needs Pillow")

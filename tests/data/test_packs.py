@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 import torch
 
-from symsets.data.packs import ImagePack, VideoPack, pack_kind
+from symsets.data import ImagePack, VideoPack
+from symsets.data.packs import pack_kind
 from symsets.data.splits import SPLITS
 
 Image = pytest.importorskip("PIL.Image", reason="needs Pillow")

@@ -1,6 +1,6 @@
 import pytest
 
-from symsets.data.folders import MissingDataError
+from symsets.data import MissingDataError
 from symsets.data.published import celeba, imagenet, places365, ucf101
 from symsets.data.splits import SPLITS
 

@@ -5,10 +5,8 @@ import numpy as np
 import pytest
 import torch
 
-from symsets.data._video import decode_video
-from symsets.data.decoding import UnusableError
+from symsets.data import VideoFolder
 from symsets.data.splits import SPLITS
-from symsets.data.videos import VideoFolder
 
 av = pytest.importorskip("av", reason="needs PyAV")
 
@@ -105,9 +103,12 @@ def test_frames_that_are_much_too_small_are_counted(tmp_path):
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs pipes")
 def test_a_pipe_is_not_waited_for(tmp_path):
-    os.mkfifo(tmp_path / "pipe.avi")
-    with pytest.raises(UnusableError, match="not regular files"):
-        decode_video(tmp_path / "pipe.avi", size=32, fps=12, num=8)
+    for split in SPLITS:
+        video(tmp_path / split / "a.avi", frames=30)
+    os.mkfifo(tmp_path / "train" / "pipe.avi")
+    source = VideoFolder(tmp_path, size=32)
+    assert len(source.clips("train").names) == 1
+    assert source.skipped == {"not regular files": 1}
 
 
 def test_sources_are_the_subfolders_of_a_split(tmp_path):
@@ -119,9 +120,10 @@ def test_sources_are_the_subfolders_of_a_split(tmp_path):
 
 
 def test_after_a_gap_frames_come_as_before(tmp_path):
-    path = video(tmp_path / "gap.mp4", times=[*range(20), *range(100, 140)])
-    frames = decode_video(path, size=32, fps=5, num=24)
-    assert levels(frames) == [0, 4, 9, 14, 19, 20, 24, 29, 34, 39, 44, 49, 54, 59]
+    for split in SPLITS:
+        video(tmp_path / split / "gap.mp4", times=[*range(20), *range(100, 140)])
+    clips = VideoFolder(tmp_path, size=32, fps=5, clips_per_video=1).clips("test")
+    assert levels(clips.frames) == [0, 4, 9, 14, 19, 20, 24, 29, 34, 39, 44, 49, 54, 59]
 
 
 def test_slow_videos_give_all_their_frames(tmp_path):

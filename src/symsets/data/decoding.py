@@ -123,7 +123,9 @@ def _over_white(image: Image.Image) -> Image.Image:
 
 def images_to_tensor(images: Sequence[np.ndarray]) -> Tensor:
     """Stack pictures ``(H, W, 3)`` to ``(M, 3, H, W)``."""
-    return torch.from_numpy(np.stack(images)).permute(0, 3, 1, 2).contiguous()
+    channels_first = [image.transpose(2, 0, 1) for image in images]
+    out = np.empty((len(images), *channels_first[0].shape), dtype=np.uint8)  # the only copy
+    return torch.from_numpy(np.stack(channels_first, out=out))
 
 
 def in_threads(

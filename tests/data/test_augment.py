@@ -1,7 +1,7 @@
 import pytest
 import torch
 
-from symsets.data.augment import Augment
+from symsets.data import Augment
 
 
 def copies(B=40, N=5, size=10):
@@ -79,7 +79,7 @@ def test_the_centre_is_always_the_same():
     assert torch.equal(Augment(6).centre(x), x[..., 2:8, 2:8])
 
 
-def test_bad_input_gets_a_sentence():
+def test_bad_input_is_named():
     with pytest.raises(ValueError, match=r"crop must be in 1\.\.10, got 11"):
         Augment(11)(copies())
     with pytest.raises(ValueError, match=r"x must have the shape \(B, N, C, H, W\), got \(2, 3\)"):

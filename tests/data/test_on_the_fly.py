@@ -1,7 +1,8 @@
 import pytest
 import torch
 
-from symsets.data.on_the_fly import OnTheFlySets, random_crops, random_orders
+from symsets.data import OnTheFlySets
+from symsets.data.on_the_fly import random_orders
 
 
 class Numbers(OnTheFlySets):
@@ -119,33 +120,14 @@ def test_orders_are_permutations_and_all_occur():
     assert (counts - 100).abs().max() < 40  # more than four standard deviations
 
 
-def test_random_crops_stay_inside_and_reach_every_place():
-    generator = torch.Generator().manual_seed(0)
-    rows, columns = random_crops(200, 7, 5, torch.device("cpu"), generator, random=True)
-    assert rows.shape == columns.shape == (200, 5)
-    assert torch.equal(rows - rows[:, :1], torch.arange(5).expand(200, 5))
-    corners = torch.stack([rows[:, 0], columns[:, 0]], dim=1).unique(dim=0)
-    assert corners.tolist() == [[i, j] for i in range(3) for j in range(3)]
-
-
-def test_fixed_crops_are_in_the_middle():
-    rows, columns = random_crops(2, 9, 5, torch.device("cpu"), None, random=False)
-    assert torch.equal(rows, torch.arange(2, 7).expand(2, 5))
-    assert torch.equal(columns, rows)
-
-
 @pytest.mark.parametrize(
     ("call", "message"),
     [
         (lambda: numbers().first(151), r"num must be in 1\.\.150, got 151"),
         (lambda: numbers().first(0), r"num must be in 1\.\.150, got 0"),
         (lambda: numbers(num=0), "num_sets must be positive, got 0"),
-        (
-            lambda: random_crops(1, 4, 5, torch.device("cpu"), None, random=True),
-            "size must be at most 4, that of the pictures, got 5",
-        ),
     ],
 )
-def test_bad_input_gets_a_sentence(call, message):
+def test_bad_input_is_named(call, message):
     with pytest.raises(ValueError, match=message):
         call()

@@ -3,11 +3,8 @@ import pytest
 from typer.testing import CliRunner
 
 from symsets.cli import app
-from symsets.data.images import ImageFolder
-from symsets.data.packing import pack_folder
-from symsets.data.packs import ImagePack, VideoPack
+from symsets.data import ImageFolder, ImagePack, VideoFolder, VideoPack, pack_folder
 from symsets.data.splits import SPLITS
-from symsets.data.videos import VideoFolder
 from symsets.experiments.study.catalogue import image_source, video_source
 
 Image = pytest.importorskip("PIL.Image", reason="needs Pillow")
@@ -144,7 +141,7 @@ def test_an_error_in_the_middle_leaves_what_was_there(tmp_path, monkeypatch):
     assert [path.name for path in out.parent.iterdir()] == ["mine.npz"]
 
 
-def test_folders_that_cannot_be_packed_get_a_sentence(tmp_path):
+def test_folders_that_cannot_be_packed_are_named(tmp_path):
     root, path = tmp_path / "photos", tmp_path / "x.npz"
     root.mkdir()
     with pytest.raises(ValueError, match="must hold either images or videos, found neither"):

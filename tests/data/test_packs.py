@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 import torch
 
-from symsets.data.packs import ImagePack, VideoPack, pack_kind
+from symsets.data import ImagePack, VideoPack
+from symsets.data.packs import pack_kind
 from symsets.data.splits import SPLITS
 
 Image = pytest.importorskip("PIL.Image", reason="needs Pillow")
@@ -97,7 +98,7 @@ def test_kinds_of_packs_are_told_apart(photos, clips, tmp_path):
     assert pack_kind(tmp_path / "junk.npz") is None
 
 
-def test_bad_packs_get_a_sentence(photos, clips, tmp_path):
+def test_bad_packs_are_named(photos, clips, tmp_path):
     with pytest.raises(ValueError, match=r"gone\.npz must be a packed \.npz file, found no such"):
         ImagePack(tmp_path / "gone.npz")
     with pytest.raises(ValueError, match=r"must be a pack of images with the keys \['data', 'off"):
@@ -141,7 +142,7 @@ def test_other_arrays_of_a_pack_are_not_read(photos):
 
 
 @pytest.mark.parametrize("place", range(5))
-def test_damaged_packs_get_a_sentence(photos, place):
+def test_damaged_packs_are_named(photos, place):
     """Bytes that went wrong inside compressed arrays, and in the list of what there is."""
     with np.load(photos) as content:
         np.savez_compressed(photos, **content)

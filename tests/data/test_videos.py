@@ -5,11 +5,8 @@ import numpy as np
 import pytest
 import torch
 
-from symsets.data._video import decode_video
-from symsets.data.decoding import UnusableError
-from symsets.data.folders import MissingDataError
+from symsets.data import VideoFolder
 from symsets.data.splits import SPLITS
-from symsets.data.videos import VideoFolder, ucf101
 
 av = pytest.importorskip("av", reason="needs PyAV")
 
@@ -106,9 +103,12 @@ def test_frames_that_are_much_too_small_are_counted(tmp_path):
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs pipes")
 def test_a_pipe_is_not_waited_for(tmp_path):
-    os.mkfifo(tmp_path / "pipe.avi")
-    with pytest.raises(UnusableError, match="not regular files"):
-        decode_video(tmp_path / "pipe.avi", size=32, fps=12, num=8)
+    for split in SPLITS:
+        video(tmp_path / split / "a.avi", frames=30)
+    os.mkfifo(tmp_path / "train" / "pipe.avi")
+    source = VideoFolder(tmp_path, size=32)
+    assert len(source.clips("train").names) == 1
+    assert source.skipped == {"not regular files": 1}
 
 
 def test_sources_are_the_subfolders_of_a_split(tmp_path):
@@ -120,9 +120,10 @@ def test_sources_are_the_subfolders_of_a_split(tmp_path):
 
 
 def test_after_a_gap_frames_come_as_before(tmp_path):
-    path = video(tmp_path / "gap.mp4", times=[*range(20), *range(100, 140)])
-    frames = decode_video(path, size=32, fps=5, num=24)
-    assert levels(frames) == [0, 4, 9, 14, 19, 20, 24, 29, 34, 39, 44, 49, 54, 59]
+    for split in SPLITS:
+        video(tmp_path / split / "gap.mp4", times=[*range(20), *range(100, 140)])
+    clips = VideoFolder(tmp_path, size=32, fps=5, clips_per_video=1).clips("test")
+    assert levels(clips.frames) == [0, 4, 9, 14, 19, 20, 24, 29, 34, 39, 44, 49, 54, 59]
 
 
 def test_slow_videos_give_all_their_frames(tmp_path):
@@ -132,62 +133,14 @@ def test_slow_videos_give_all_their_frames(tmp_path):
     assert levels(clips.frames) == list(range(12))
 
 
-def ucf_tree(root, groups=12):
-    train, test = [], []
-    for label, name in enumerate(["ApplyEyeMakeup", "Archery"], start=1):
-        for g in range(1, groups + 1):
-            for c in (1, 2):
-                file = f"{name}/v_{name}_g{g:02}_c{c:02}.avi"
-                video(root / "UCF-101" / file, frames=20, shape=(24, 32))
-                (test.append(file) if g <= 3 else train.append(f"{file} {label}"))
-    lists = root / "ucfTrainTestlist"
-    lists.mkdir()
-    (lists / "classInd.txt").write_text("1 ApplyEyeMakeup\n2 Archery\n")
-    (lists / "trainlist01.txt").write_text("\r\n".join(train) + "\r\n")
-    (lists / "testlist01.txt").write_text("\r\n".join(test) + "\r\n")
-
-
-def test_ucf101_has_its_official_split_and_keeps_groups_together(tmp_path):
-    ucf_tree(tmp_path)
-    source = ucf101(tmp_path, size=16)
-    groups = {
-        split: {name.rpartition("_")[0] for name, _ in source.files[split]} for split in SPLITS
-    }
-    assert groups["test"] == {
-        f"{name}/v_{name}_g0{g}" for name in ("ApplyEyeMakeup", "Archery") for g in (1, 2, 3)
-    }
-    assert groups["val"]
-    assert not groups["val"] & groups["train"]
-    assert len(groups["val"] | groups["train"]) == 18
-    clips = source.clips("test")
-    assert sorted(set(clips.sources)) == ["ApplyEyeMakeup", "Archery"]
-    assert len(clips.names) == 12
-    assert levels(clips.frames[:10]) == list(range(0, 20, 2))
-    assert source.name == "UCF101"
-
-
-def test_a_listed_video_that_is_not_there_is_counted(tmp_path):
-    ucf_tree(tmp_path, groups=5)
-    source = ucf101(tmp_path, size=16)
-    source.files["test"][0][1].unlink()
-    assert len(source.clips("test").names) == 11
-    assert source.skipped == {"missing": 1}
-
-
-def test_bad_input_gets_a_sentence(tmp_path):
-    expected = r"UCF-101/ with a folder.*trainlist01\.txt and testlist01\.txt.*crcv\.ucf\.edu"
-    with pytest.raises(MissingDataError, match=expected):
-        ucf101(tmp_path)
-    with pytest.raises(ValueError, match=r"fold must be one of \[1, 2, 3\], got 4"):
-        ucf101(tmp_path, fold=4)
+def test_bad_input_is_named(tmp_path):
     with pytest.raises(ValueError, match=r"must hold files that end in one of \.avi"):
         VideoFolder(tmp_path)
     video(tmp_path / "short.avi", frames=5)
     source = VideoFolder(tmp_path)
     expected = (
-        r"no usable videos for split 'train' \(of at least 8 frames at 12 fps\); files per split: "
-        r"\{'train': 0, 'val': 1, 'test': 0\}; none skipped\. A folder needs 3 usable "
-        r"videos at least"
+        r"no usable videos for split 'train', 1 needed; files per split: \{'train': 0, 'val': 1, "
+        r"'test': 0\}; none skipped\. A folder needs 3 usable videos at least"
     )
     with pytest.raises(ValueError, match=expected):
         source.clips("train")

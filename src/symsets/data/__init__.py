@@ -1,17 +1,17 @@
-"""Sets from tensors and files: what every training and every test asks for."""
+"""Sets from tensors, folders and files, for training and evaluation.
 
-from symsets.data.augment import Augment, Moves
+Places365, ImageNet, CelebA and UCF101 are read by :mod:`symsets.data.published`.
+"""
+
+from symsets.data.augment import Augment
 from symsets.data.clips import Clips, VideoSource
-from symsets.data.decoding import Skipped
 from symsets.data.folders import MissingDataError
 from symsets.data.images import ImageFolder, ImageSource
 from symsets.data.labelled import LabelledSets, SetDataset
 from symsets.data.on_the_fly import OnTheFlySets
-from symsets.data.packing import Packed, pack_folder
+from symsets.data.packing import pack_folder
 from symsets.data.packs import ImagePack, VideoPack
-from symsets.data.published_images import celeba, imagenet, places365
-from symsets.data.splits import SPLITS
-from symsets.data.videos import VideoFolder, ucf101
+from symsets.data.videos import VideoFolder
 
 __all__ = [
     # sets with their targets
@@ -19,24 +19,16 @@ __all__ = [
     "SetDataset",
     "OnTheFlySets",
     "Augment",
-    "Moves",
-    "SPLITS",
     # images
     "ImageSource",
     "ImageFolder",
     "ImagePack",
-    "places365",
-    "imagenet",
-    "celeba",
-    "Skipped",
     # videos
     "VideoSource",
     "VideoFolder",
     "VideoPack",
     "Clips",
-    "ucf101",
     # both in one file
-    "Packed",
     "pack_folder",
     "MissingDataError",
 ]

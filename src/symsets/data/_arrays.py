@@ -1,4 +1,4 @@
-"""Arrays of an ``.npz`` file that anybody may have made."""
+"""Read arrays of an ``.npz`` file without trusting it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["Content", "Kinds", "array_names", "read_arrays"]
 
 Content = dict[str, np.ndarray[Any, np.dtype[Any]]]
 Kinds = Mapping[str, tuple[str, int, str]]
-"""Of arrays by name: letters of numpy, number of axes, in words."""
+"""For names of arrays: allowed ``dtype.kind``, number of axes, and both in words for messages."""
 
 
 def array_names(path: Path) -> set[str]:

@@ -7,13 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
 from torch import Tensor
 
 from symsets._extras import require
-from symsets.data.decoding import UnusableError, check_large_enough, regular
+from symsets.data.decoding import UnusableError, check_large_enough, images_to_tensor, regular_file
 
-__all__ = ["decode_video", "frames_first"]
+__all__ = ["decode_video"]
 
 
 def decode_video(path: Path, *, size: int, fps: float, num: int) -> Tensor:
@@ -27,7 +26,7 @@ def decode_video(path: Path, *, size: int, fps: float, num: int) -> Tensor:
     frames: list[np.ndarray] = []
     decoded = due = 0
     try:
-        with av.open(os.fspath(regular(path))) as container:
+        with av.open(os.fspath(regular_file(path))) as container:
             stream = container.streams.video[0]
             rate = float(stream.average_rate or fps)
             for decoded, frame in enumerate(container.decode(stream), start=1):
@@ -40,7 +39,7 @@ def decode_video(path: Path, *, size: int, fps: float, num: int) -> Tensor:
                     frames.append(_middle(frame, size))
                     due = int(place) + 1  # after a gap the next is not overdue
                 if len(frames) == num:
-                    return frames_first(frames)
+                    return images_to_tensor(frames)
             declared = stream.frames
     except UnusableError:
         raise
@@ -52,7 +51,7 @@ def decode_video(path: Path, *, size: int, fps: float, num: int) -> Tensor:
         raise UnusableError("not readable or truncated")
     if not frames:
         raise UnusableError("without frames")
-    return frames_first(frames)
+    return images_to_tensor(frames)
 
 
 def _middle(frame: Any, size: int) -> np.ndarray:
@@ -63,8 +62,3 @@ def _middle(frame: Any, size: int) -> np.ndarray:
     small = frame.reformat(width=width, height=height, format="rgb24", interpolation="AREA")
     left, top = (width - size) // 2, (height - size) // 2
     return np.array(small.to_ndarray()[top : top + size, left : left + size])
-
-
-def frames_first(frames: list[np.ndarray]) -> Tensor:
-    """Stack frames ``(size, size, 3)`` to ``(L, 3, size, size)``."""
-    return torch.from_numpy(np.stack(frames)).permute(0, 3, 1, 2).contiguous()

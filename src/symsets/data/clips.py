@@ -8,8 +8,6 @@ from typing import NamedTuple, Protocol
 import torch
 from torch import Tensor
 
-from symsets.data.decoding import Skipped
-
 __all__ = ["Clips", "VideoSource"]
 
 
@@ -67,11 +65,6 @@ class VideoSource(Protocol):
     name: str
     size: int
     fps: float
-
-    @property
-    def skipped(self) -> Skipped:
-        """How many files were left out so far, for each reason."""
-        ...
 
     def clips(
         self, split: str, num: int | None = None, device: torch.device | str = "cpu"

@@ -1,4 +1,4 @@
-"""From encoded pictures to one tensor of bytes; whatever cannot be read is counted."""
+"""Decode pictures to bytes; whatever cannot be read is counted."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import io
 import os
 import stat
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import islice
 from pathlib import Path
@@ -26,9 +26,9 @@ __all__ = [
     "UnusableError",
     "check_large_enough",
     "decode_image",
-    "decode_images",
+    "images_to_tensor",
     "in_threads",
-    "regular",
+    "regular_file",
 ]
 
 T = TypeVar("T")
@@ -36,7 +36,7 @@ U = TypeVar("U")
 
 
 class UnusableError(ValueError):
-    """A file cannot be used; the message is the reason, in words that can be counted."""
+    """A file cannot be used; equal messages are counted together."""
 
 
 class Skipped(Counter[str]):
@@ -52,8 +52,8 @@ class Skipped(Counter[str]):
         return f"{self.total()} skipped ({reasons})" if reasons else "none skipped"
 
 
-def regular(path: Path) -> Path:
-    """Return the path of a regular file: to open a pipe would be to wait for its other end."""
+def regular_file(path: Path) -> Path:
+    """Return ``path`` if it is a regular file; opening a pipe would block."""
     if not stat.S_ISREG(path.stat().st_mode):
         raise UnusableError("not regular files")
     return path
@@ -77,7 +77,7 @@ def decode_image(encoded: bytes | Path, size: int) -> np.ndarray:
     """
     Image, ImageOps = require("PIL.Image", "images"), require("PIL.ImageOps", "images")
     try:
-        file = io.BytesIO(encoded) if isinstance(encoded, bytes) else regular(encoded)
+        file = io.BytesIO(encoded) if isinstance(encoded, bytes) else regular_file(encoded)
         with Image.open(file) as image:
             check_large_enough(image.size, size)
             # JPEG decodes straight to a half, a quarter or an eighth where that is enough
@@ -121,19 +121,11 @@ def _over_white(image: Image.Image) -> Image.Image:
     return page.convert("RGB")
 
 
-def decode_images(
-    encoded: Iterable[bytes | Path], size: int, num: int | None, skipped: Skipped
-) -> Tensor:
-    """Decode the first ``num`` usable pictures, in threads, to ``(M, 3, size, size)`` bytes."""
-
-    def read(item: bytes | Path) -> np.ndarray:
-        return np.ascontiguousarray(decode_image(item, size).transpose(2, 0, 1))
-
-    block = 256 if num is None else min(256, num)
-    pictures = list(islice(in_threads(read, encoded, skipped, block=block), num))
-    if not pictures:
-        return torch.empty(0, 3, size, size, dtype=torch.uint8)
-    return torch.from_numpy(np.stack(pictures))  # (M, 3, size, size)
+def images_to_tensor(images: Sequence[np.ndarray]) -> Tensor:
+    """Stack pictures ``(H, W, 3)`` to ``(M, 3, H, W)``."""
+    channels_first = [image.transpose(2, 0, 1) for image in images]
+    out = np.empty((len(images), *channels_first[0].shape), dtype=np.uint8)  # the only copy
+    return torch.from_numpy(np.stack(channels_first, out=out))
 
 
 def in_threads(
@@ -141,7 +133,7 @@ def in_threads(
 ) -> Iterator[U]:
     """Read items in several threads; give the usable ones in order and count the others."""
 
-    def attempt(item: T) -> U | UnusableError:
+    def read_or_error(item: T) -> U | UnusableError:
         try:
             return read(item)
         except UnusableError as error:
@@ -150,7 +142,7 @@ def in_threads(
     items = iter(items)
     with ThreadPoolExecutor(min(16, os.cpu_count() or 1)) as threads:
         while some := list(islice(items, block)):
-            for outcome in threads.map(attempt, some):
+            for outcome in threads.map(read_or_error, some):
                 if isinstance(outcome, UnusableError):
                     skipped[str(outcome)] += 1
                 else:

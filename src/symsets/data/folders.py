@@ -14,10 +14,10 @@ __all__ = [
     "STUDY",
     "MissingDataError",
     "checked_folder",
-    "divided_by_hand",
+    "has_split_folders",
     "files_below",
     "first_existing",
-    "listed",
+    "read_list",
     "split_folder",
 ]
 
@@ -29,7 +29,7 @@ class MissingDataError(FileNotFoundError):
 
 
 def checked_folder(root: Path) -> Path:
-    """Return ``root``, or say that it is no folder."""
+    """Return ``root``, or raise ValueError if it is no folder."""
     if not root.is_dir():
         found = "is a file" if root.exists() else "does not exist"
         raise ValueError(f"{root} must be a folder, but it {found}")
@@ -40,8 +40,10 @@ def files_below(root: Path, suffixes: Iterable[str]) -> Iterator[str]:
     """Give the paths below ``root`` of all visible files with one of the suffixes.
 
     Links to folders are followed at the end, and no folder is entered twice. Studies below
-    ``root`` are passed by. A folder that may not be read is an error, since what lies in it would
-    be missed without a word.
+    ``root`` are left out.
+
+    Raises:
+        ValueError: A folder may not be read, so its files would be missing without notice.
     """
     wanted, entered = tuple(suffixes), set()
     starts = [checked_folder(root)]  # and links that are found on the way
@@ -65,22 +67,22 @@ def _unreadable(error: OSError) -> NoReturn:
     raise ValueError(f"{error.filename} must be a folder that can be read: {error.strerror}")
 
 
-def divided_by_hand(root: Path) -> bool:
+def has_split_folders(root: Path) -> bool:
     """Tell whether a folder has subfolders for training and for the test, or for validation."""
     return (root / "train").is_dir() and any((root / split).is_dir() for split in SPLITS[1:])
 
 
 def split_folder(root: Path, suffixes: Iterable[str]) -> dict[str, list[str]]:
-    """Divide the files below a folder by its subfolders if they are named so, else by hash.
+    """Divide the files below a folder by its subfolders train, val and test, else by hash.
 
-    Where there is no subfolder for the test, that for validation is; where only one of them is
-    there, a tenth of the training files is for validation.
+    Without a subfolder test, val is used for the test; where only one of the two exists, a tenth
+    of the training files is used for validation.
     """
     names = list(files_below(root, suffixes))
     if not names:
         kinds = " ".join(sorted(suffixes))
         raise ValueError(f"{root} must hold files that end in one of {kinds}, found none")
-    if not divided_by_hand(root):
+    if not has_split_folders(root):
         return split_by_hash(names)
     found = {
         split: shuffled(name for name in names if name.startswith(f"{split}/"))
@@ -98,7 +100,7 @@ def first_existing(root: Path, *names: str) -> Path | None:
     return next((root / name for name in names if (root / name).exists()), None)
 
 
-def listed(path: Path, num_words: int) -> list[list[str]]:
+def read_list(path: Path, num_words: int) -> list[list[str]]:
     """Return the first words of every line of a list file that is not empty."""
     lines = []
     try:

@@ -1,4 +1,4 @@
-"""Sets with their targets: what every training and every test asks for."""
+"""Datasets of sets with targets, as training and evaluation use them."""
 
 from __future__ import annotations
 

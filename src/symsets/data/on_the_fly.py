@@ -1,10 +1,8 @@
-"""Sets that are made on the fly: fresh ones for training, fixed ones for evaluation."""
+"""Datasets that make their sets when asked: new ones for training, fixed ones for evaluation."""
 
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import torch
@@ -13,11 +11,11 @@ from torch import Tensor
 from symsets._modes import allow_tf32
 from symsets.data.labelled import SetDataset
 
-__all__ = ["OnTheFlySets", "random_crops", "random_orders"]
+__all__ = ["OnTheFlySets", "random_orders"]
 
 
 class OnTheFlySets(SetDataset):
-    """The base of supplies that make their sets, on the device of what they are made of.
+    """Base class of datasets that make their sets when asked, on the device of the material.
 
     A subclass says how in :meth:`make`.
 
@@ -62,8 +60,7 @@ class OnTheFlySets(SetDataset):
 
     def batch(self, which: Tensor) -> tuple[Tensor, Tensor]:
         """Return fresh sets and their targets."""
-        with _exactly(self.device):
-            x, y = self.make(which.flatten().to(self.device), None, augment=True)
+        x, y = self._make_exactly(which.flatten().to(self.device), None, augment=True)
         shape = tuple(which.shape)
         return self._cast(x).unflatten(0, shape), self._cast(y).unflatten(0, shape)
 
@@ -79,11 +76,17 @@ class OnTheFlySets(SetDataset):
         first = number * self.BLOCK
         which = torch.arange(first, min(first + self.BLOCK, self.num_sets), device=self.device)
         generator = torch.Generator(self.device).manual_seed(1_000_003 * self.seed + number)
-        with _exactly(self.device):
-            return self.make(which, generator, augment=False)
+        return self._make_exactly(which, generator, augment=False)
+
+    def _make_exactly(
+        self, which: Tensor, generator: torch.Generator | None, *, augment: bool
+    ) -> tuple[Tensor, Tensor]:
+        """Make sets in full precision, whatever precision the training around it has."""
+        with allow_tf32(products=False), torch.autocast(self.device.type, enabled=False):
+            return self.make(which, generator, augment=augment)
 
     def first(self, num: int) -> Any:
-        """Return a supply of so many sets, made of the first pieces of material alone."""
+        """Return the first ``num`` sets; they use the first pieces of material alone."""
         if not 0 < num <= self.num_sets:
             raise ValueError(f"num must be in 1..{self.num_sets}, got {num}")
         fewer = copy.copy(self)
@@ -101,46 +104,9 @@ class OnTheFlySets(SetDataset):
         return moved
 
 
-@contextmanager
-def _exactly(device: torch.device) -> Iterator[None]:
-    """Compute in the precision of the numbers, whatever the training around it may round."""
-    with allow_tf32(products=False), torch.autocast(device.type, enabled=False):
-        yield
-
-
 def random_orders(
     num_sets: int, num_elements: int, like: Tensor, generator: torch.Generator | None
 ) -> Tensor:
     """Return a random order ``(B, N)`` of the elements of each set, on the device of ``like``."""
     keys = torch.rand((num_sets, num_elements), device=like.device, generator=generator)
     return keys.argsort(1)
-
-
-def random_crops(
-    num: int,
-    full: int,
-    size: int,
-    device: torch.device,
-    generator: torch.Generator | None,
-    *,
-    random: bool,
-) -> tuple[Tensor, Tensor]:
-    """Return which rows and which columns ``(B, size)`` of pictures to keep.
-
-    Args:
-        num: How many pictures.
-        full: Height and width of a picture.
-        size: Height and width of a crop.
-        device: Of the result.
-        generator: Of the places.
-        random: Whether the places are random; otherwise crops are in the middle.
-    """
-    room = full - size
-    if room < 0:
-        raise ValueError(f"size must be at most {full}, that of the pictures, got {size}")
-    if random:
-        corner = torch.randint(room + 1, (2, num, 1), device=device, generator=generator)
-    else:
-        corner = torch.full((2, num, 1), room // 2, device=device)
-    rows, columns = corner + torch.arange(size, device=device)
-    return rows, columns

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import io
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from itertools import chain
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -45,9 +45,6 @@ class _Item(NamedTuple):
     pictures: list[bytes]  # one, or the frames of a clip
 
 
-Read = Callable[[Any], list[_Item]]
-
-
 def pack_folder(
     root: str | os.PathLike[str],
     path: str | os.PathLike[str],
@@ -72,23 +69,34 @@ def pack_folder(
     """
     root = Path(root)
     kind = _kind(root)
-    files, read = _videos(root, size, max_frames, fps) if kind == "videos" else _images(root, size)
-    skipped, total = Skipped(), sum(map(len, files.values()))
-    splits: dict[str, list[_Item]] = {split: [] for split in SPLITS}
-    for done, (split, items) in enumerate(_each(files, read, skipped), start=1):
-        splits[split] += items
-        watch(done + skipped.total(), total)
-    watch(total, total)
-    if not any(splits.values()):
-        raise ValueError(f"{root} has no usable {kind} among {total} files: {skipped}")
-    arrays = _arrays(splits)
+    source: Any
+    read: Callable[[Any, Any], list[_Item]]
     if kind == "images":
-        del arrays["clip_start"]
+        source, read = ImageFolder(root, size=size), _read_image
     else:
-        arrays["fps"] = np.float64(fps)
+        source = VideoFolder(root, size=size, fps=fps, max_frames=max_frames)
+        read = _read_video
+    skipped, total = Skipped(), sum(map(len, source.files.values()))
+    items: list[_Item] = []
+    counts = {}
+    done = 0
+    for split in SPLITS:
+        before = len(items)
+        for found in in_threads(partial(read, source), source.files[split], skipped, block=64):
+            items += found
+            done += 1
+            watch(done + skipped.total(), total)
+        counts[split] = len(items) - before
+    watch(total, total)
+    if not items:
+        raise ValueError(f"{root} has no usable {kind} among {total} files: {skipped}")
+    arrays = _arrays(items, list(counts.values()))
+    if kind == "videos":
+        lengths = [len(item.pictures) for item in items]
+        arrays |= {"clip_start": np.cumsum([0, *lengths]), "fps": np.float64(fps)}
     with Path(path).open("wb") as file:
         np.savez(file, **arrays)
-    return Packed(kind, {split: len(items) for split, items in splits.items()}, skipped)
+    return Packed(kind, counts, skipped)
 
 
 def _kind(root: Path) -> str:
@@ -99,29 +107,16 @@ def _kind(root: Path) -> str:
     return found[0]
 
 
-def _images(root: Path, size: int) -> tuple[Mapping[str, Sequence[Any]], Read]:
-    """Return the files of each split, and how to read one."""
-
-    def read(file: Path) -> list[_Item]:
-        name = file.relative_to(root).as_posix()
-        return [_Item(name, [_jpeg(decode_image(file, size))])]
-
-    return ImageFolder(root, size=size).files, read
+def _read_image(source: ImageFolder, file: Path) -> list[_Item]:
+    name = file.relative_to(source.root).as_posix()
+    return [_Item(name, [_jpeg(decode_image(file, source.size))])]
 
 
-def _videos(
-    root: Path, size: int, max_frames: int, fps: float
-) -> tuple[Mapping[str, Sequence[Any]], Read]:
-    """Return the files of each split, and how to read one."""
-    source = VideoFolder(root, size=size, fps=fps, max_frames=max_frames)
-
-    def read(video: tuple[str, Path]) -> list[_Item]:
-        return [
-            _Item(name, [_jpeg(frame) for frame in clip.permute(0, 2, 3, 1).numpy()])
-            for name, clip in source.read(video)
-        ]
-
-    return source.files, read
+def _read_video(source: VideoFolder, video: tuple[str, Path]) -> list[_Item]:
+    return [
+        _Item(name, [_jpeg(frame) for frame in clip.permute(0, 2, 3, 1).numpy()])
+        for name, clip in source.read(video)
+    ]
 
 
 def _jpeg(pixels: np.ndarray) -> bytes:
@@ -132,24 +127,12 @@ def _jpeg(pixels: np.ndarray) -> bytes:
     return file.getvalue()
 
 
-def _each(
-    files: Mapping[str, Sequence[Any]], read: Read, skipped: Skipped
-) -> Iterator[tuple[str, list[_Item]]]:
-    """Give the split and the content of every usable file."""
-    for split in SPLITS:
-        for items in in_threads(read, files[split], skipped, block=64):
-            yield split, items
-
-
-def _arrays(splits: Mapping[str, Sequence[_Item]]) -> dict[str, Any]:
+def _arrays(items: Sequence[_Item], counts: Sequence[int]) -> dict[str, Any]:
     """Lay all pictures end to end."""
-    items = list(chain.from_iterable(splits.values()))
     pictures = [picture for item in items for picture in item.pictures]
-    numbers = [i for i, split in enumerate(SPLITS) for _ in splits[split]]
     return {
         "data": np.frombuffer(b"".join(pictures), dtype=np.uint8),
         "offsets": np.cumsum([0, *map(len, pictures)]),
-        "split": np.array(numbers, dtype=np.uint8),
+        "split": np.repeat(np.arange(len(SPLITS), dtype=np.uint8), counts),
         "name": np.array([item.name for item in items]),
-        "clip_start": np.cumsum([0, *(len(item.pictures) for item in items)]),
     }

@@ -2,20 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from hashlib import blake2b
+from typing import TypeVar
 
 from symsets._checks import check_choice
 
-__all__ = ["SPLITS", "checked_split", "fraction", "shuffled", "split_by_hash"]
+__all__ = ["SPLITS", "checked_split", "fraction", "members", "shuffled", "split_by_hash"]
+
+T = TypeVar("T")
 
 SPLITS = ("train", "val", "test")
 
 
 def checked_split(split: str) -> str:
-    """Return ``split``, or say which ones there are."""
+    """Return ``split``, or raise ValueError naming the splits."""
     check_choice("split", split, SPLITS)
     return split
+
+
+def members(splits: Mapping[str, Sequence[T]], split: str, complaint: str) -> Sequence[T]:
+    """Return what a split has; if it is empty, raise ValueError with the size of every split.
+
+    Example:
+        >>> members({"train": ["a.ply"], "val": [], "test": []}, "val", "meshes/ has no meshes")
+        Traceback (most recent call last):
+        ValueError: meshes/ has no meshes for split 'val'; files per split: {'train': 1, ...}
+    """
+    found = splits[checked_split(split)]
+    if not found:
+        counts = {name: len(splits[name]) for name in SPLITS}
+        raise ValueError(f"{complaint} for split {split!r}; files per split: {counts}")
+    return found
 
 
 def fraction(key: str) -> float:

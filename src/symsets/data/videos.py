@@ -1,43 +1,27 @@
-"""Clips from video files: a folder of them, or UCF101 as it is published."""
+"""Clips from video files."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from itertools import chain, islice
 from pathlib import Path
 
 import torch
 from torch import Tensor
 
-from symsets._checks import check_choice
-from symsets.data._video import decode_video, frames_first
+from symsets.data._file_source import FileSource
+from symsets.data._video import decode_video
 from symsets.data.clips import Clips
-from symsets.data.decoding import Skipped, UnusableError, decode_image, in_threads
-from symsets.data.folders import (
-    MissingDataError,
-    divided_by_hand,
-    first_existing,
-    listed,
-    split_folder,
-)
-from symsets.data.splits import SPLITS, checked_split, shuffled, split_by_hash
+from symsets.data.decoding import UnusableError, decode_image, images_to_tensor
+from symsets.data.folders import has_split_folders, split_folder
 
-__all__ = ["UCF101_NEEDS", "VIDEO_SUFFIXES", "VideoFiles", "VideoFolder", "has_ucf101", "ucf101"]
+__all__ = ["VIDEO_SUFFIXES", "VideoFiles", "VideoFolder"]
 
 VIDEO_SUFFIXES = frozenset({".avi", ".mp4", ".m4v", ".mov", ".mkv", ".webm", ".mpg", ".mpeg"})
-UCF101_NEEDS = (
-    "UCF101 needs UCF-101/ with a folder of .avi files per class, and ucfTrainTestlist/ with "
-    "trainlist01.txt and testlist01.txt; get UCF101.rar and "
-    "UCF101TrainTestSplits-RecognitionTask.zip from crcv.ucf.edu/data/UCF101.php and unpack them "
-    "there"
-)
-
-
 Encoded = Path | list[bytes]  # a video, or the pictures that are its frames
 
 
-class VideoFiles:
+class VideoFiles(FileSource):
     """Clips from video files: the middle square of frames at equal distances in time.
 
     Each video gives up to ``clips_per_video`` clips, one after the other. Videos that cannot be
@@ -54,6 +38,8 @@ class VideoFiles:
         clips_per_video: Clips of one video at most.
     """
 
+    KIND = "videos"
+
     def __init__(
         self,
         name: str,
@@ -66,44 +52,20 @@ class VideoFiles:
         min_frames: int = 8,
         clips_per_video: int = 1,
     ) -> None:
+        super().__init__(name, files, size=size, root=root)
         if not 1 <= min_frames <= max_frames:
             raise ValueError(
                 f"min_frames must be in 1..max_frames = {max_frames}, got {min_frames}"
             )
-        self.name, self.files, self.root, self.size, self.fps = name, files, root, size, fps
-        self.max_frames, self.min_frames = max_frames, min_frames
+        self.fps, self.max_frames, self.min_frames = fps, max_frames, min_frames
         self.clips_per_video = clips_per_video
-        self._skipped: dict[str, Skipped] = {}
-
-    @property
-    def skipped(self) -> Skipped:
-        """How many videos were left out so far, for each reason."""
-        return Skipped(sum(self._skipped.values(), Skipped()))
-
-    @property
-    def _too_short(self) -> str:
-        return f"shorter than {self.min_frames} frames"
 
     def clips(
         self, split: str, num: int | None = None, device: torch.device | str = "cpu"
     ) -> Clips:
         """Return the first ``num`` clips of a split, or all."""
-        files = self.files[checked_split(split)]
-        skipped = self._skipped[split] = Skipped()
-        each = chain.from_iterable(in_threads(self.read, files, skipped, block=16))
-        found = list(islice(each, num))
-        if not found:
-            counts = {split: len(self.files[split]) for split in SPLITS}
-            raise ValueError(
-                f"{self.root} has no usable videos for split {split!r} (of at least "
-                f"{self.min_frames} frames at {self.fps:g} fps); files per split: {counts}; "
-                f"{skipped}{self._advice()}"
-            )
-        return Clips.join([clip for _, clip in found], [name for name, _ in found]).to(device)
-
-    def _advice(self) -> str:
-        """Say what helps a user whose splits are too small."""
-        return ""
+        names, clips = zip(*self._decode(split, self.read, num, block=16), strict=True)
+        return Clips.join(clips, list(names)).to(device)
 
     def read(self, video: tuple[str, Encoded]) -> list[tuple[str, Tensor]]:
         """Return the clips of one of the files, each with its name.
@@ -115,14 +77,13 @@ class VideoFiles:
         wanted = self.max_frames * self.clips_per_video
         if isinstance(encoded, Path):
             frames = decode_video(encoded, size=self.size, fps=self.fps, num=wanted)
-        elif len(encoded) < self.min_frames:
-            raise UnusableError(self._too_short)
+            clips = [clip for clip in frames.split(self.max_frames) if len(clip) >= self.min_frames]
+        elif len(encoded) >= self.min_frames:
+            clips = [images_to_tensor([decode_image(e, self.size) for e in encoded[:wanted]])]
         else:
-            pictures = [decode_image(picture, self.size) for picture in encoded[:wanted]]
-            frames = frames_first(pictures)
-        clips = [clip for clip in frames.split(self.max_frames) if len(clip) >= self.min_frames]
+            clips = []
         if not clips:
-            raise UnusableError(self._too_short)
+            raise UnusableError(f"shorter than {self.min_frames} frames")
         single = self.clips_per_video == 1
         return [(name if single else f"{name}#{i}", clip) for i, clip in enumerate(clips)]
 
@@ -142,6 +103,8 @@ class VideoFolder(VideoFiles):
         clips_per_video: Clips of one video at most.
     """
 
+    IS_FOLDER = True
+
     def __init__(
         self,
         root: str | os.PathLike[str],
@@ -153,7 +116,7 @@ class VideoFolder(VideoFiles):
         clips_per_video: int = 4,
     ) -> None:
         root = Path(root)
-        name, by_hand = root.resolve().name, divided_by_hand(root)
+        name, by_hand = root.resolve().name, has_split_folders(root)
 
         def called(below: str) -> str:
             inside = below.partition("/")[2] if by_hand else below
@@ -173,59 +136,3 @@ class VideoFolder(VideoFiles):
             min_frames=min_frames,
             clips_per_video=clips_per_video,
         )
-
-    def _advice(self) -> str:
-        return (
-            f". A folder needs {len(SPLITS)} usable videos at least; subfolders called train, val "
-            "and test choose the splits by hand"
-        )
-
-
-def ucf101(
-    root: str | os.PathLike[str],
-    *,
-    size: int = 80,
-    fps: float = 12.5,
-    max_frames: int = 24,
-    fold: int = 1,
-) -> VideoFiles:
-    """Open UCF101 with one of its three official splits; the source of a clip is its class.
-
-    Validation takes a tenth of the groups of the training list: the clips of a group show the
-    same people in the same place, so they stay together.
-
-    Args:
-        root: The folder with the files that :data:`UCF101_NEEDS` names.
-        size: Height and width of the frames.
-        fps: Frames to take in a second (the videos have 25).
-        max_frames: Frames of a clip at most.
-        fold: Which official split, 1 to 3.
-    """
-    root = Path(root)
-    check_choice("fold", fold, (1, 2, 3))
-    paths = _ucf101_paths(root, fold)
-    if paths is None:
-        raise MissingDataError(f"{root}: {UCF101_NEEDS}")
-    videos, train, test = paths
-    # lines: "ApplyEyeMakeup/v_ApplyEyeMakeup_g08_c01.avi 1", in the test list without the number
-    splits = split_by_hash(
-        (words[0] for words in listed(train, 1)), test=0, group=lambda name: name.rsplit("_", 1)[0]
-    )
-    splits["test"] = shuffled(words[0] for words in listed(test, 1))
-    files = {split: [(name, videos / name) for name in splits[split]] for split in SPLITS}
-    return VideoFiles("UCF101", files, root=root, size=size, fps=fps, max_frames=max_frames)
-
-
-def has_ucf101(root: Path) -> bool:
-    """Tell whether the files of UCF101 are there."""
-    return _ucf101_paths(root, 1) is not None
-
-
-def _ucf101_paths(root: Path, fold: int) -> tuple[Path, Path, Path] | None:
-    """Return the folder of videos and the two lists of a fold, if all are there."""
-    videos = first_existing(root, "UCF-101")
-    lists = first_existing(root, "ucfTrainTestlist") or root
-    train, test = lists / f"trainlist0{fold}.txt", lists / f"testlist0{fold}.txt"
-    if videos is None or not (train.is_file() and test.is_file()):
-        return None
-    return videos, train, test

@@ -71,7 +71,7 @@ def test_paths_that_would_leave_stay_at_the_border():
 
 def test_blur_is_a_convolution_with_mirrored_borders():
     scene, k = torch.randn(2, 1, 3, 24, 24, dtype=torch.float64), kernels(2, 4)
-    ours = bursts._blur(scene, k)
+    ours = bursts.blur(scene, k)
     assert ours.shape == (2, 4, 3, 24, 24)
     for b in range(2):
         for n in range(4):
@@ -87,7 +87,7 @@ def test_blur_agrees_with_a_direct_convolution_of_torch():
     for n in range(2):
         weight = k[0, n].flip(-1, -2).expand(3, 1, -1, -1)  # conv2d correlates
         expected = F.conv2d(padded, weight, groups=3)
-        torch.testing.assert_close(bursts._blur(scene, k)[:, n], expected, rtol=1e-9, atol=1e-9)
+        torch.testing.assert_close(bursts.blur(scene, k)[:, n], expected, rtol=1e-9, atol=1e-9)
 
 
 def test_a_still_camera_without_noise_shows_the_shifted_scene(monkeypatch):
@@ -149,6 +149,6 @@ def test_the_median_removes_noise_but_not_shake():
     assert (median(x) - y).abs().mean() < 0.7 * (x - y[:, None]).abs().mean()
 
 
-def test_bad_input_gets_a_sentence():
+def test_bad_input_is_named():
     with pytest.raises(ValueError, match=r"crop must be in 1\.\.32, got 128"):
         BurstSets(photographs(), 5).part(0, 1)

@@ -107,7 +107,7 @@ def test_pictures_that_move_are_those_of_the_augmentation():
         assert any(torch.equal(target, p) for p in (*(images / 255), *mirrored))
 
 
-def test_bad_input_gets_a_sentence():
+def test_bad_input_is_named():
     with pytest.raises(ValueError, match="images must hold two pictures at least, got 1"):
         ColorSets(photographs(num=1), 5)
     with pytest.raises(ValueError, match=r"crop must be in 1\.\.10, got 64"):

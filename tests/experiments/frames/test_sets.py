@@ -104,6 +104,6 @@ def test_moving_and_casting_change_no_set():
         ({"spacing": 0}, "spacing must be at least 1, got 0"),
     ],
 )
-def test_bad_input_gets_a_sentence(options, message):
+def test_bad_input_is_named(options, message):
     with pytest.raises(ValueError, match=message):
         FrameSets(clips(), 5, **options)

@@ -167,7 +167,7 @@ def test_evaluation_is_the_same_however_it_is_cut(degradation):
     assert torch.equal(torch.cat([b for _, b in cuts]), y)
 
 
-def test_bad_input_gets_a_sentence():
+def test_bad_input_is_named():
     with pytest.raises(ValueError, match=r"degradation must be one of \['gaussian-10', .*'blur'"):
         QualitySets(photographs(), 5, "blur")
     with pytest.raises(ValueError, match="size must be at most 32"):

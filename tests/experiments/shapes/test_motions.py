@@ -77,7 +77,7 @@ def test_nothing_of_the_test_is_seen_in_training():
         ([sequence(3)], FACES.float(), r"faces of 'one' must be \(F, 3\) integers, got torch\.fl"),
     ],
 )
-def test_bad_input_gets_a_sentence_that_names_the_sequence(sequences, faces, message):
+def test_bad_input_names_the_sequence(sequences, faces, message):
     with pytest.raises(ValueError, match=message):
         Motions.join(sequences, ["one", "two"][: len(sequences)], faces=faces)
 

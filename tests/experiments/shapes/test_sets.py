@@ -108,6 +108,6 @@ def test_the_study_is_exact_where_the_answer_is_known():
         (lambda: mean_shape(torch.zeros(7, 3, 4)), r"x must be sets of shapes \(B, N, 3, V\)"),
     ],
 )
-def test_bad_input_gets_a_sentence(call, message):
+def test_bad_input_is_named(call, message):
     with pytest.raises(ValueError, match=message):
         call()

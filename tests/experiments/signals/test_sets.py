@@ -55,10 +55,10 @@ def test_classes_are_uniform():
     assert (counts - 2000).abs().max() < 150
 
 
-def test_bad_input_gets_a_sentence():
+def test_bad_input_is_named():
     with pytest.raises(ValueError, match=r"split must be one of \['train', 'val', 'test'\]"):
         Signals().make("valid", 3)
-    with pytest.raises(ValueError, match="num must be positive, got 0"):
+    with pytest.raises(ValueError, match="num must be at least 1, got 0"):
         Signals().make("train", 0)
     with pytest.raises(ValueError, match=r"num must be in 1\.\.3, got 4"):
         Signals().make("val", 3).first(4)

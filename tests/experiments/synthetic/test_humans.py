@@ -100,10 +100,10 @@ def test_time_may_run_backwards_without_notice(motions):
     assert skip_study(backwards, (3,)) == skip_study(motions["test"], (3,))
 
 
-def test_bad_input_gets_a_sentence():
+def test_bad_input_is_named():
     with pytest.raises(ValueError, match="num, num_frames and fps must be positive, got 0, 72"):
         MovingHumans(num=0)
-    with pytest.raises(ValueError, match="num must be positive, got -1"):
+    with pytest.raises(ValueError, match="num must be at least 1, got -1"):
         MovingHumans().motions("val", -1)
     with pytest.raises(ValueError, match=r"split must be one of .* got 'dev'"):
         MovingHumans().motions("dev", 1)

@@ -11,8 +11,9 @@ from torch import Tensor
 
 from symsets.data.augment import Augment
 from symsets.data.on_the_fly import OnTheFlySets
+from symsets.sets import pool
 
-__all__ = ["BurstSets", "median", "shake_kernels"]
+__all__ = ["BurstSets", "blur", "median", "shake_kernels"]
 
 RADIUS = 15  # px: kernels are 31 pixels wide
 POINTS = 48  # of a camera's path
@@ -80,7 +81,7 @@ class BurstSets(OnTheFlySets):
         photo = self.augment(photo, generator=generator) if augment else self.augment.centre(photo)
         scene = photo / 127.5 - 1  # (B, 1, 3, S, S)
         kernels = shake_kernels((B, N), self.shake, uniform, normal)
-        x = _blur(scene, kernels)
+        x = blur(scene, kernels)
         sigma = self.noise / 127.5 * uniform(B, 1, 1, 1, 1)
         x = (x + sigma * normal(*x.shape)).clamp(-1, 1)
         return x, scene[:, 0]
@@ -117,7 +118,7 @@ def shake_kernels(
     return kernels / kernels.sum((-2, -1), keepdim=True)
 
 
-def _blur(scene: Tensor, kernels: Tensor) -> Tensor:
+def blur(scene: Tensor, kernels: Tensor) -> Tensor:
     """Convolve scenes ``(B, 1, C, S, S)`` with kernels ``(B, N, k, k)``; borders are mirrored."""
     side = scene.shape[-1]
     mirrored = F.pad(scene[:, 0], [RADIUS] * 4, mode="reflect")
@@ -133,6 +134,4 @@ def _blur(scene: Tensor, kernels: Tensor) -> Tensor:
 
 def median(x: Tensor) -> Tensor:
     """Return the median of a burst at every pixel: the trivial predictor."""
-    from symsets.sets import pool
-
     return pool(x, "median")

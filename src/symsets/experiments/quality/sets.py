@@ -7,7 +7,7 @@ from torch import Tensor
 
 from symsets._checks import check_choice
 from symsets.data.augment import Augment
-from symsets.data.on_the_fly import OnTheFlySets, random_crops
+from symsets.data.on_the_fly import OnTheFlySets
 
 __all__ = ["DEGRADATIONS", "QualitySets", "blur_matrix"]
 
@@ -30,7 +30,7 @@ class QualitySets(OnTheFlySets):
     Args:
         images: Photographs ``(M, 3, S, S)``, bytes.
         num_sets: Sets of one pass.
-        degradation: A word from :data:`DEGRADATIONS`.
+        degradation: One of :data:`DEGRADATIONS`.
         num_elements: Copies in a set.
         size: Height and width of a crop.
         seed: Fixes the sets for evaluation.
@@ -62,6 +62,9 @@ class QualitySets(OnTheFlySets):
         self.kind, self.level = kind, float(level)
         self.num_elements = num_elements
         self.size = size
+        self.room = images.shape[-1] - size  # for the corner of a crop
+        if self.room < 0:
+            raise ValueError(f"size must be at most {images.shape[-1]}, that of images, got {size}")
         self.turn = Augment(images.shape[-1], flip=True, rotate=True)
 
     def make(
@@ -77,9 +80,11 @@ class QualitySets(OnTheFlySets):
         if augment:
             photo = self.turn(photo, generator=generator)
         clean = photo / 255
-        rows, columns = random_crops(
-            B, clean.shape[-1], self.size, self.device, generator, random=augment
-        )
+        corner = torch.full((2, B, 1), self.room // 2, device=self.device)
+        if augment:
+            shape = (2, B, 1)
+            corner = torch.randint(self.room + 1, shape, device=self.device, generator=generator)
+        rows, columns = corner + torch.arange(self.size, device=self.device)  # (B, size)
         sigma = uniform(B, 1) + uniform(B, N)
         blur = blur_matrix(sigma, clean.shape[-1])  # (B, N, S, S)
         down = blur.gather(2, rows[:, None, :, None].expand(B, N, self.size, clean.shape[-1]))

@@ -11,14 +11,13 @@ from torch import Tensor
 
 from symsets._extras import require
 from symsets.data.folders import MissingDataError
-from symsets.data.splits import SPLITS, checked_split, shuffled
+from symsets.data.splits import SPLITS, members, shuffled
 from symsets.experiments.shapes.motions import (
     HeldOut,
     Motions,
     check_faces,
     check_motion,
     farthest_points,
-    no_motions,
 )
 
 __all__ = ["DFAUST_NEEDS", "HELD_OUT", "DynamicFaust", "has_dfaust"]
@@ -113,10 +112,7 @@ class DynamicFaust:
         self, split: str, num: int | None = None, device: torch.device | str = "cpu"
     ) -> Motions:
         """Return the first ``num`` sequences of a split in a random but fixed order, or all."""
-        names = shuffled(self.files[checked_split(split)])[:num]
-        if not names:
-            counts = {each: len(self.files[each]) for each in SPLITS}
-            raise no_motions(self.root, split, counts)
+        names = shuffled(members(self.files, split, f"{self.root} has no motions"))[:num]
         assert self._template is not None
         all_vertices = self._template.shape[1]
         some = self.num_vertices not in (None, all_vertices)

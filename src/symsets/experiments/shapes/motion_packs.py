@@ -42,8 +42,8 @@ import torch
 from torch import Tensor
 
 from symsets.data._arrays import Content, Kinds, array_names, read_arrays
-from symsets.data.splits import SPLITS, fraction
-from symsets.experiments.shapes.motions import Motions, no_motions
+from symsets.data.splits import SPLITS, fraction, members
+from symsets.experiments.shapes.motions import Motions
 from symsets.experiments.synthetic.skinning import rotation_from_quaternion, skin
 
 __all__ = ["MotionPack", "motion_pack_form"]
@@ -145,54 +145,67 @@ class MotionPack:
             )
         names = array_names(self.path)
         content = read_arrays(self.path, _kinds(self.form, names), names)
-        self._read(content, num_vertices, only)
+        self.fps = float(content.get("fps", FPS))
         self.num_vertices = num_vertices
-
-    def _read(self, content: Content, num_vertices: int | None, only: str | None) -> None:
-        keys = set(content)
-        self.fps = float(content["fps"]) if "fps" in keys else FPS
         if self.form == "apart":
             self._read_apart(content, only)
-            return
-        self.offsets = content["offsets"].tolist()
-        num = max(0, len(self.offsets) - 1)
-        self.split = _split_words(content["split"])
-        subject = content["subject"] if "subject" in keys else np.zeros(num, int)
-        self.subjects = [str(word) for word in subject.tolist()]
-        self.names = content["name"].tolist() if "name" in keys else [str(i) for i in range(num)]
-        self.activities = content["activity"].tolist() if "activity" in keys else [""] * num
-        if self.form == "skinned":
-            self._read_bodies(content, num_vertices)
-            if "subject_id" in keys:
-                self.subjects = content["subject_id"][subject].tolist()
-            total = len(self.quaternions)
         else:
-            scale = content["scale"] if "scale" in keys else np.float32(1)
-            self.vertices = torch.from_numpy((content["verts"] * scale).astype(np.float32))
-            self.faces = _faces(content, "faces")
-            total = len(self.vertices)
-        self._check(total)
+            self._read_together(content)
 
-    def _read_bodies(self, content: Content, num_vertices: int | None) -> None:
+    def _read_apart(self, content: Content, only: str | None) -> None:
+        known = [key.removesuffix("_verts") for key in content if key.endswith("_verts")]
+        if only is not None and only not in known:
+            raise ValueError(f"only must be one of {known} in {self.path}, got {only!r}")
+        self.names = self.subjects = self.activities = [only] if only else known
+        self.split = ["test"] * len(self.names)
+        self._frames = [torch.from_numpy(content[f"{n}_verts"]).float() for n in self.names]
+        self.faces = _faces(content, f"{self.names[0]}_faces") if len(self.names) == 1 else None
+
+    def _read_together(self, content: Content) -> None:
+        offsets = content["offsets"].tolist()
+        num = max(0, len(offsets) - 1)
+        self.split = _split_words(content["split"])
+        who = content.get("subject", np.zeros(num, int))
+        self.names = content.get("name", np.arange(num).astype(str)).tolist()
+        self.activities = content.get("activity", np.full(num, "")).tolist()
+        if self.form == "skinned":
+            self._read_bodies(content)
+            who = content["subject_id"][who] if "subject_id" in content else who
+            frames = torch.from_numpy(content["quat"])
+        else:
+            vertices = content["verts"] * content.get("scale", np.float32(1))
+            frames = torch.from_numpy(vertices.astype(np.float32))
+            self.faces = _faces(content, "faces")
+        total = len(frames)
+        self._frames = [frames[a:b] for a, b in pairwise(offsets)]
+        self.subjects = [str(word) for word in who.tolist()]
+        rising = all(a < b for a, b in pairwise(offsets)) and offsets[:1] == [0]
+        counts = {len(self.split), len(self.names), len(self.subjects), len(self.activities)}
+        if not rising or offsets[-1] != total or counts != {num}:
+            raise ValueError(
+                f"{self.path} is inconsistent: offsets must rise to the number of frames, {total}, "
+                "and split, name, subject and activity must have one entry for each sequence"
+            )
+
+    def _read_bodies(self, content: Content) -> None:
         sizes = _sizes(set(content))
-        size = sizes[0] if num_vertices is None else num_vertices
+        size = sizes[0] if self.num_vertices is None else self.num_vertices
         if size not in sizes:
             raise ValueError(f"num_vertices must be one of {sizes} in {self.path}, got {size}")
-        parents = content["parent"]
-        driver = content["driver"] if "driver" in content else np.arange(len(parents))
-        self.parents, self.driver = parents.tolist(), torch.from_numpy(driver).long()
-        self.quaternions = torch.from_numpy(content["quat"])
-        self.heads = torch.from_numpy(content["heads"]).float()
-        self.rest = torch.from_numpy(content[f"rest{size}"]).float()
-        self.weights = torch.from_numpy(content[f"weights{size}"]).float()
+        self.parents, self.body = content["parent"].tolist(), content["subject"].tolist()
+        J = len(self.parents)
+        self.driver = torch.from_numpy(content.get("driver", np.arange(J))).long()
+        self.heads, self.rest, self.weights = (
+            torch.from_numpy(content[key]).float()
+            for key in ("heads", f"rest{size}", f"weights{size}")
+        )
         self.faces = _faces(content, f"faces{size}")
-        self.body = content["subject"].tolist()
-        num_bodies, J = self.rest.shape[0], len(self.parents)
+        num_bodies, (_, K, four) = len(self.rest), content["quat"].shape
         sound = (
             all(parent < joint for joint, parent in enumerate(self.parents))
             and self.driver.shape == (J,)
-            and set(self.driver.tolist()) <= set(range(self.quaternions.shape[1]))
-            and self.quaternions.shape[2] == 4
+            and set(self.driver.tolist()) <= set(range(K))
+            and four == 4
             and self.heads.shape == (num_bodies, J, 3)
             and self.rest.shape == (num_bodies, size, 3)
             and self.weights.shape == (size, J)
@@ -205,34 +218,13 @@ class MotionPack:
                 f"rest{size} and weights{size} must agree in the numbers of joints and subjects"
             )
 
-    def _read_apart(self, content: Content, only: str | None) -> None:
-        known = [key.removesuffix("_verts") for key in content if key.endswith("_verts")]
-        if only is not None and only not in known:
-            raise ValueError(f"only must be one of {known} in {self.path}, got {only!r}")
-        self.names = [only] if only else known
-        self.apart = [torch.from_numpy(content[f"{n}_verts"]).float() for n in self.names]
-        faces = [_faces(content, f"{name}_faces") for name in self.names]
-        self.faces = faces[0] if len(faces) == 1 else None
-        self.split = ["test"] * len(self.names)
-        self.subjects, self.activities = self.names, self.names
-
-    def _check(self, total: int) -> None:
-        rising = all(a < b for a, b in pairwise(self.offsets)) and self.offsets[:1] == [0]
-        counts = {len(self.split), len(self.names), len(self.subjects), len(self.activities)}
-        if not rising or self.offsets[-1] != total or counts != {len(self.offsets) - 1}:
-            raise ValueError(
-                f"{self.path} is inconsistent: offsets must rise to the number of frames, {total}, "
-                "and split, name, subject and activity must have one entry for each sequence"
-            )
-
     def motions(
         self, split: str, num: int | None = None, device: torch.device | str = "cpu"
     ) -> Motions:
         """Return the first ``num`` sequences of a split in a random but fixed order, or all."""
-        which = [i for i, word in enumerate(self.split) if word == split]
+        splits = {s: [i for i, word in enumerate(self.split) if word == s] for s in SPLITS}
+        which = members(splits, split, f"{self.path} has no motions")
         which = sorted(which, key=lambda i: (fraction(self.names[i]), i))[:num]
-        if not which:
-            raise no_motions(self.path, split, {s: self.split.count(s) for s in SPLITS})
         found = Motions.join(
             [self._shapes(i).to(device) for i in which],
             [self.names[i] for i in which],
@@ -244,12 +236,9 @@ class MotionPack:
 
     def _shapes(self, i: int) -> Tensor:
         """Return the shapes ``(L, 3, V)`` of a sequence."""
-        if self.form == "apart":
-            return self.apart[i].mT
-        frames = slice(self.offsets[i], self.offsets[i + 1])
-        if self.form == "baked":
-            return self.vertices[frames].mT
-        rotation = rotation_from_quaternion(self.quaternions[frames].float())[:, self.driver]
+        if self.form != "skinned":
+            return self._frames[i].mT  # vertices
+        rotation = rotation_from_quaternion(self._frames[i].float())[:, self.driver]
         who = self.body[i]
         return skin(rotation, self.heads[who], self.parents, self.rest[who], self.weights)
 

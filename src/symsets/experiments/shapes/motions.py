@@ -8,7 +8,6 @@ from typing import NamedTuple, Protocol
 import torch
 from torch import Tensor
 
-from symsets.data.splits import SPLITS, checked_split
 from symsets.nn import Graph
 
 __all__ = [
@@ -18,7 +17,6 @@ __all__ = [
     "check_faces",
     "check_motion",
     "farthest_points",
-    "no_motions",
 ]
 
 
@@ -126,7 +124,7 @@ class MotionSource(Protocol):
     Attributes:
         name: What tables call the data.
         fps: Frames in a second.
-        skip: How many frames further the next element of a set is, if nobody says otherwise.
+        skip: How many frames further the next element of a set is, by default.
     """
 
     name: str
@@ -175,7 +173,7 @@ class HeldOut(NamedTuple):
 
 
 def check_motion(name: str, shapes: Tensor, num_vertices: int) -> None:
-    """Raise one sentence naming the sequence unless it is ``(L, 3, num_vertices)`` and finite."""
+    """Raise ValueError naming the sequence unless it is ``(L, 3, num_vertices)`` and finite."""
     if shapes.ndim != 3 or shapes.shape[1] != 3 or 0 in shapes.shape:
         raise ValueError(
             f"sequence {name!r} must be (frames, 3, vertices), got shape {tuple(shapes.shape)}"
@@ -193,7 +191,7 @@ def check_motion(name: str, shapes: Tensor, num_vertices: int) -> None:
 
 
 def check_faces(name: str, faces: Tensor | None, num_vertices: int) -> None:
-    """Raise one sentence naming a sequence unless ``faces`` join vertices that it has."""
+    """Raise ValueError naming a sequence unless ``faces`` join vertices that it has."""
     if faces is None:
         return
     if faces.ndim != 2 or faces.shape[1] != 3 or faces.is_floating_point():
@@ -223,10 +221,3 @@ def farthest_points(shape: Tensor, num: int | None) -> Tensor:
         chosen.append(int(distance.argmax()))
         distance = torch.minimum(distance, (shape - shape[:, chosen[-1:]]).square().sum(0))
     return torch.tensor(chosen)
-
-
-def no_motions(where: object, split: str, counts: dict[str, int]) -> ValueError:
-    """Say that a split is empty, and which are not."""
-    checked_split(split)
-    have = ", ".join(f"{counts.get(each, 0)} {each}" for each in SPLITS)
-    return ValueError(f"{where} has no motions for split {split!r}: {have}")

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from symsets._checks import positive
 from symsets.data.labelled import LabelledSets
-from symsets.data.splits import SPLITS, checked_split
+from symsets.experiments.synthetic.generated import split_generator
 
 __all__ = ["CLASSES", "Signals"]
 
@@ -59,10 +59,8 @@ class Signals:
 
     def make(self, split: str, num: int, device: torch.device | str = "cpu") -> LabelledSets:
         """Return the first ``num`` sets of a split."""
-        if num < 1:
-            raise ValueError(f"num must be positive, got {num}")
-        stream = 3 * self.seed + SPLITS.index(checked_split(split))
-        generator = torch.Generator(device).manual_seed(stream)
+        positive("num", num)
+        generator = split_generator(self.seed, split, device)
         blocks = [self._block(generator) for _ in range(-(-num // self.BLOCK))]
         x, y = (torch.cat(parts) for parts in zip(*blocks, strict=True))
         return LabelledSets(x, y).first(num)

@@ -1,4 +1,4 @@
-"""Which data are there, which are not and how to get them, and one door to all of them."""
+"""List the data that are there, say how to get the others, and open any of them by name."""
 
 from __future__ import annotations
 
@@ -9,11 +9,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from symsets.data import published_images, videos
+from symsets.data import published
 from symsets.data.clips import VideoSource
 from symsets.data.folders import MissingDataError, checked_folder, files_below
 from symsets.data.images import IMAGE_SUFFIXES, ImageFolder, ImageSource
 from symsets.data.packs import ImagePack, VideoPack, pack_kind
+from symsets.data.videos import VIDEO_SUFFIXES, VideoFolder
 from symsets.experiments.shapes import dfaust
 from symsets.experiments.shapes.motion_packs import MotionPack, motion_pack_form
 from symsets.experiments.shapes.motions import MotionSource
@@ -39,7 +40,7 @@ __all__ = [
 ]
 
 VARIABLE = "SYMSETS_DATA"
-DATA_SUFFIXES = IMAGE_SUFFIXES | videos.VIDEO_SUFFIXES | {*MESH_SUFFIXES, ".hdf5"}
+DATA_SUFFIXES = IMAGE_SUFFIXES | VIDEO_SUFFIXES | {*MESH_SUFFIXES, ".hdf5"}
 
 
 class _Dataset(NamedTuple):
@@ -53,27 +54,31 @@ class _Dataset(NamedTuple):
 DATASETS = {
     "places365": _Dataset(
         "images",
-        published_images.places365,
-        published_images.has_places365,
-        published_images.PLACES365_NEEDS,
+        published.places365,
+        published.has_places365,
+        published.PLACES365_NEEDS,
         ("places365", "Places365", "places365_standard"),
     ),
     "imagenet": _Dataset(
         "images",
-        published_images.imagenet,
-        published_images.has_imagenet,
-        published_images.IMAGENET_NEEDS,
+        published.imagenet,
+        published.has_imagenet,
+        published.IMAGENET_NEEDS,
         ("imagenet", "ImageNet", "ILSVRC2012"),
     ),
     "celeba": _Dataset(
         "images",
-        published_images.celeba,
-        published_images.has_celeba,
-        published_images.CELEBA_NEEDS,
+        published.celeba,
+        published.has_celeba,
+        published.CELEBA_NEEDS,
         ("celeba", "CelebA"),
     ),
     "ucf101": _Dataset(
-        "videos", videos.ucf101, videos.has_ucf101, videos.UCF101_NEEDS, ("ucf101", "UCF101")
+        "videos",
+        published.ucf101,
+        published.has_ucf101,
+        published.UCF101_NEEDS,
+        ("ucf101", "UCF101"),
     ),
     "dfaust": _Dataset(
         "motions",
@@ -164,7 +169,7 @@ def available(directories: Iterable[str | os.PathLike[str]] | None = None) -> li
 
 def _own(roots: Iterable[Path]) -> Iterator[Entry]:
     """Give an entry for every kind of files in folders of a user's own."""
-    kinds = {"images": IMAGE_SUFFIXES, "videos": videos.VIDEO_SUFFIXES, "views": MESH_SUFFIXES}
+    kinds = {"images": IMAGE_SUFFIXES, "videos": VIDEO_SUFFIXES, "views": MESH_SUFFIXES}
     for root in roots:
         found = Counter(Path(name).suffix.lower() for name in files_below(root, DATA_SUFFIXES))
         for kind, suffixes in kinds.items():
@@ -235,7 +240,7 @@ def video_source(
         directories: Where to look; see :func:`available`.
     """
     generated = {"embedded": lambda: MovingThings(size=size, seed=seed)}
-    folder, pack = videos.VideoFolder, VideoPack
+    folder, pack = VideoFolder, VideoPack
     return _open(name, "videos", generated, folder, pack, directories, size=size)
 
 
@@ -250,8 +255,9 @@ def motion_source(
 
     Args:
         name: Such as ``embedded``, ``dfaust``, ``data/dfaust`` or ``humans.npz``.
-        num_vertices: Vertices of a shape; see :class:`~symsets.data.MotionPack` and
-            :class:`~symsets.data.DynamicFaust`. Generated bodies have 530.
+        num_vertices: Vertices of a shape; see
+            :class:`~symsets.experiments.shapes.motion_packs.MotionPack` and
+            :class:`~symsets.experiments.shapes.dfaust.DynamicFaust`. Generated bodies have 530.
         seed: Fixes generated motions.
         directories: Where to look; see :func:`available`.
 

@@ -38,8 +38,8 @@ class Activity(NamedTuple):
 
     terms: tuple[Term, ...]
     tempo: tuple[float, float]
-    wander: float = 0.06
-    hold: float = 0.0
+    wander: float
+    hold: float
 
 
 def _swing(leg: float, knee: float, arm: float, elbow: float) -> tuple[Term, ...]:
@@ -68,113 +68,103 @@ def _bend(deep: float) -> tuple[Term, ...]:
 
 # Arms hang down by DOWN; positive angles of an arm about z lift it sideways.
 DOWN = -1.15
+
+
+def _activity(
+    tempo: tuple[float, float], *terms: Term, wander: float = 0.06, hold: float = 0.0
+) -> Activity:
+    return Activity(terms, tempo, wander, hold)
+
+
 ACTIVITIES = {
-    "walk": Activity(_swing(0.45, 0.35, 0.4, 0.35), (0.7, 1.1)),
-    "run": Activity(_swing(0.8, 0.8, 0.7, 1.4), (1.1, 1.6)),
-    "march": Activity(_swing(0.7, 0.7, 0.9, 0.1), (0.8, 1.2)),
-    "squat": Activity((*_bend(0.7), Term("arm", X, -0.6, 0.6)), (0.35, 0.6), hold=1.0),
-    "wave": Activity(
-        (
-            Term("arm", Z, 1.9, 0.2, pair="left"),
-            Term("forearm", Z, 0.6, 0.6, pair="left"),
-            Term("pelvis", Y, 0.0, 0.1, 0.5),
-        ),
+    "walk": _activity((0.7, 1.1), *_swing(0.45, 0.35, 0.4, 0.35)),
+    "run": _activity((1.1, 1.6), *_swing(0.8, 0.8, 0.7, 1.4)),
+    "march": _activity((0.8, 1.2), *_swing(0.7, 0.7, 0.9, 0.1)),
+    "squat": _activity((0.35, 0.6), *_bend(0.7), Term("arm", X, -0.6, 0.6), hold=1.0),
+    "wave": _activity(
         (0.8, 1.5),
+        Term("arm", Z, 1.9, 0.2, pair="left"),
+        Term("forearm", Z, 0.6, 0.6, pair="left"),
+        Term("pelvis", Y, 0.0, 0.1, 0.5),
     ),
-    "bow": Activity(
-        (Term("spine", X, 0.5, 0.5), Term("chest", X, 0.3, 0.3), Term("arm", X, -0.5, -0.4)),
+    "bow": _activity(
         (0.25, 0.45),
+        Term("spine", X, 0.5, 0.5),
+        Term("chest", X, 0.3, 0.3),
+        Term("arm", X, -0.5, -0.4),
         hold=1.5,
     ),
-    "twist": Activity(
-        (
-            Term("spine", Y, 0.0, 0.5),
-            Term("chest", Y, 0.0, 0.4, lag=-0.3),
-            Term("arm", Z, 0.8, 0.25, 2.0),
-            Term("forearm", Y, -0.5, 0.3, lag=1.0, pair="turns"),
-        ),
+    "twist": _activity(
         (0.5, 0.9),
+        Term("spine", Y, 0.0, 0.5),
+        Term("chest", Y, 0.0, 0.4, lag=-0.3),
+        Term("arm", Z, 0.8, 0.25, 2.0),
+        Term("forearm", Y, -0.5, 0.3, lag=1.0, pair="turns"),
     ),
-    "stretch": Activity(
-        (
-            Term("arm", Z, 1.4, 1.3),
-            Term("spine", Z, 0.0, 0.3, 0.5),
-            Term("chest", Z, 0.0, 0.2, 0.5),
-            Term("thigh", Z, 0.15, 0.1),
-        ),
+    "stretch": _activity(
         (0.25, 0.4),
+        Term("arm", Z, 1.4, 1.3),
+        Term("spine", Z, 0.0, 0.3, 0.5),
+        Term("chest", Z, 0.0, 0.2, 0.5),
+        Term("thigh", Z, 0.15, 0.1),
         hold=1.0,
     ),
-    "row": Activity(
-        (
-            *_bend(0.45),
-            Term("arm", X, -0.9, 0.7, lag=0.6),
-            Term("forearm", Y, -0.9, -0.7, lag=0.6),
-            Term("chest", X, 0.1, 0.3, lag=0.4),
-        ),
+    "row": _activity(
         (0.4, 0.8),
+        *_bend(0.45),
+        Term("arm", X, -0.9, 0.7, lag=0.6),
+        Term("forearm", Y, -0.9, -0.7, lag=0.6),
+        Term("chest", X, 0.1, 0.3, lag=0.4),
     ),
-    "sweep": Activity(
-        (
-            Term("arm", X, -0.7, 0.4),
-            Term("forearm", Y, -0.7, 0.3, lag=0.8),
-            Term("spine", Y, 0.0, 0.45),
-            Term("spine", X, 0.35, 0.1, 2.0),
-            Term("thigh", X, -0.2, 0.15, lag=1.0, pair="turns"),
-            Term("shin", X, 0.3, 0.15, pair="turns"),
-        ),
+    "sweep": _activity(
         (0.4, 0.8),
+        Term("arm", X, -0.7, 0.4),
+        Term("forearm", Y, -0.7, 0.3, lag=0.8),
+        Term("spine", Y, 0.0, 0.45),
+        Term("spine", X, 0.35, 0.1, 2.0),
+        Term("thigh", X, -0.2, 0.15, lag=1.0, pair="turns"),
+        Term("shin", X, 0.3, 0.15, pair="turns"),
     ),
-    "dance": Activity(
-        (
-            Term("pelvis", Z, 0.0, 0.15),
-            Term("thigh", X, -0.2, 0.25, pair="turns"),
-            Term("shin", X, 0.4, 0.3, lag=1.5, pair="turns"),
-        ),
+    "dance": _activity(
         (0.6, 1.1),
+        Term("pelvis", Z, 0.0, 0.15),
+        Term("thigh", X, -0.2, 0.25, pair="turns"),
+        Term("shin", X, 0.4, 0.3, lag=1.5, pair="turns"),
         wander=0.45,
     ),
     # for the test alone
-    "jumping jacks": Activity(
-        (
-            Term("arm", Z, 1.2, 1.25),
-            Term("thigh", Z, 0.25, 0.3),
-            Term("shin", X, 0.25, 0.2, 2.0),
-            Term("thigh", X, -0.12, 0.1, 2.0),
-        ),
+    "jumping jacks": _activity(
         (0.7, 1.2),
+        Term("arm", Z, 1.2, 1.25),
+        Term("thigh", Z, 0.25, 0.3),
+        Term("shin", X, 0.25, 0.2, 2.0),
+        Term("thigh", X, -0.12, 0.1, 2.0),
     ),
-    "boxing": Activity(
-        (
-            Term("arm", X, -0.7, 0.6, pair="turns"),
-            Term("arm", Z, 0.15, 0.1),
-            Term("forearm", Y, -1.4, 0.8, pair="turns"),
-            Term("chest", Y, 0.0, 0.4),
-            Term("thigh", X, -0.25, 0.1, 2.0),
-            Term("shin", X, 0.45, 0.15, 2.0),
-        ),
+    "boxing": _activity(
         (0.8, 1.5),
+        Term("arm", X, -0.7, 0.6, pair="turns"),
+        Term("arm", Z, 0.15, 0.1),
+        Term("forearm", Y, -1.4, 0.8, pair="turns"),
+        Term("chest", Y, 0.0, 0.4),
+        Term("thigh", X, -0.25, 0.1, 2.0),
+        Term("shin", X, 0.45, 0.15, 2.0),
         wander=0.12,
     ),
-    "kick": Activity(
-        (
-            Term("thigh", X, -0.5, 0.9, pair="left"),
-            Term("shin", X, 0.7, 0.6, lag=-1.2, pair="left"),
-            Term("arm", Z, 0.5, 0.3),
-            Term("spine", X, -0.1, 0.2),
-            Term("pelvis", Y, 0.0, 0.25),
-        ),
+    "kick": _activity(
         (0.5, 0.9),
+        Term("thigh", X, -0.5, 0.9, pair="left"),
+        Term("shin", X, 0.7, 0.6, lag=-1.2, pair="left"),
+        Term("arm", Z, 0.5, 0.3),
+        Term("spine", X, -0.1, 0.2),
+        Term("pelvis", Y, 0.0, 0.25),
         wander=0.1,
     ),
-    "hop": Activity(
-        (
-            *_bend(0.35),
-            Term("arm", X, -0.3, 0.7, lag=0.5),
-            Term("forearm", Y, -0.6, 0.2),
-            Term("neck", X, 0.0, 0.1),
-        ),
+    "hop": _activity(
         (1.0, 1.6),
+        *_bend(0.35),
+        Term("arm", X, -0.3, 0.7, lag=0.5),
+        Term("forearm", Y, -0.6, 0.2),
+        Term("neck", X, 0.0, 0.1),
     ),
 }
 HELD_OUT_ACTIVITIES = ("jumping jacks", "boxing", "kick", "hop")

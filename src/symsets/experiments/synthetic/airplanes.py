@@ -33,9 +33,8 @@ def make(draws: Draws) -> Parts:
     nose, end = radius * draws.uniform(1.2, 3.0), radius * draws.uniform(2.0, 4.5)
     build.add("ellipsoid", FUSELAGE, (0, 0, length), (radius, radius, nose))
     build.add("ellipsoid", FUSELAGE, (0, radius * 0.15, -length), (radius, radius * 0.85, end))
-    build.add(
-        "ellipsoid", GLASS, (0, radius * 0.5, length), (radius * 0.7, radius * 0.65, nose * 0.75)
-    )
+    glass = (radius * 0.7, radius * 0.65, nose * 0.75)
+    build.add("ellipsoid", GLASS, (0, radius * 0.5, length), glass)
     row = length * draws.uniform(0.6, 0.85)
     build.add("box", GLASS, (0, radius * 0.25, 0.05), (radius * 1.01, radius * 0.12, row))
     _add_wings(build, draws, radius, length)
@@ -43,16 +42,10 @@ def make(draws: Draws) -> Parts:
 
     has_gear = draws.chance(0.4)
     wheel = draws.uniform(0.03, 0.05)
-    for x, z in ((0.0, 0.75 * length), (1.2 * radius, -0.1 * length)):
-        build.add(
-            "cylinder",
-            GEAR,
-            (x, -radius - wheel, z),
-            (wheel, 0.02, wheel),
-            roll=QUARTER,
-            present=has_gear,
-            mirrored=isinstance(x, Tensor),
-        )
+    size, low = (wheel, 0.02, wheel), -radius - wheel
+    front, back = (0.0, low, 0.75 * length), (1.2 * radius, low, -0.1 * length)
+    build.add("cylinder", GEAR, front, size, roll=QUARTER, present=has_gear)
+    build.add("cylinder", GEAR, back, size, roll=QUARTER, present=has_gear, mirrored=True)
     return build.build()
 
 
@@ -72,38 +65,20 @@ def _add_wings(build: Builder, draws: Draws, radius: Tensor, length: Tensor) -> 
 
     build.add("box", WING, along(0.5), (half, thick, chord), yaw=sweep, roll=rise, mirrored=True)
     x, y, z = along(0.97)
-    build.add(
-        "box",
-        TIP,
-        (x, y + 0.05, z),
-        (0.012, 0.07, chord * 0.6),
-        yaw=sweep,
-        present=draws.chance(0.5),
-        mirrored=True,
-    )
+    tip, has_tips = (0.012, 0.07, chord * 0.6), draws.chance(0.5)
+    build.add("box", TIP, (x, y + 0.05, z), tip, yaw=sweep, present=has_tips, mirrored=True)
     size, tube = draws.uniform(0.035, 0.06), draws.uniform(0.09, 0.16)
+    engine = (size, tube, size)
     num = draws.choice(3)  # engines below a wing
+
+    def add_engines(where: tuple[Tensor, Tensor, Tensor], present: Tensor) -> None:
+        build.add("cylinder", ENGINE, where, engine, pitch=QUARTER, present=present, mirrored=True)
+
     for k, share in enumerate((draws.uniform(0.28, 0.4), draws.uniform(0.55, 0.7))):
         x, y, z = along(share)
-        build.add(
-            "cylinder",
-            ENGINE,
-            (x, y - size - thick, z + 0.4 * chord),
-            (size, tube, size),
-            pitch=QUARTER,
-            present=num > k,
-            mirrored=True,
-        )
+        add_engines((x, y - size - thick, z + 0.4 * chord), num > k)
     # without engines below the wings: two beside the tail
-    build.add(
-        "cylinder",
-        ENGINE,
-        (radius + size * 0.9, radius * 0.4, -0.75 * length),
-        (size, tube, size),
-        pitch=QUARTER,
-        present=num == 0,
-        mirrored=True,
-    )
+    add_engines((radius + size * 0.9, radius * 0.4, -0.75 * length), num == 0)
 
 
 def _add_tail(build: Builder, draws: Draws, radius: Tensor, length: Tensor) -> None:

@@ -40,9 +40,8 @@ def make(draws: Draws) -> Parts:
     build.add("ellipsoid", BODY, (0, top, length - nose), (width * 0.95, bonnet, nose))
     rear = length * draws.uniform(0.2, 0.4)
     has_boot = draws.chance(0.6)
-    build.add(
-        "box", BODY, (0, top, rear - length), (width * 0.97, boot, rear * 0.98), present=has_boot
-    )
+    size = (width * 0.97, boot, rear * 0.98)
+    build.add("box", BODY, (0, top, rear - length), size, present=has_boot)
     _add_cabin(build, draws, length, width, top)
 
     axle, track = length * draws.uniform(0.55, 0.7), width * draws.uniform(0.9, 1.04)
@@ -61,17 +60,13 @@ def make(draws: Draws) -> Parts:
     for end in (1, -1):
         low = (0, floor + 0.3 * height, end * length)
         build.add("box", TRIM, low, (width * 0.98, 0.3 * height, bumper))
-    build.add(
-        "box",
-        TRIM,
-        (0, top + 2 * boot, -length * 0.95),
-        (width * 0.9, 0.015, draws.uniform(0.05, 0.1)),
-        pitch=draws.uniform(-0.1, 0.3),
-        present=has_boot & draws.chance(0.4),
-    )
+    spoiler = (width * 0.9, 0.015, draws.uniform(0.05, 0.1))
+    lean, has_spoiler = draws.uniform(-0.1, 0.3), has_boot & draws.chance(0.4)
+    behind = (0, top + 2 * boot, -length * 0.95)
+    build.add("box", TRIM, behind, spoiler, pitch=lean, present=has_spoiler)
     mirror_z = length * draws.uniform(0.1, 0.25)
-    where = (width + 0.05, top + 0.06, mirror_z)
-    build.add("ellipsoid", TRIM, where, (0.06, 0.04, 0.03), mirrored=True)
+    mirror = (width + 0.05, top + 0.06, mirror_z)
+    build.add("ellipsoid", TRIM, mirror, (0.06, 0.04, 0.03), mirrored=True)
     return build.build()
 
 
@@ -84,34 +79,10 @@ def _add_cabin(build: Builder, draws: Draws, length: Tensor, width: Tensor, top:
     boxy = draws.chance(0.6)
     lean = draws.uniform(-0.06, 0.06)
     build.add("box", ROOF, (0, top + tall, middle), (narrow, tall, half), pitch=lean, present=boxy)
-    build.add(
-        "ellipsoid",
-        ROOF,
-        (0, top, middle),
-        (narrow, 2 * tall, half * 1.15),
-        present=~boxy,
-    )
-    band = tall * draws.uniform(0.4, 0.65)
-    build.add(
-        "box",
-        WINDOW,
-        (0, top + tall * 1.05, middle),
-        (narrow + 0.012, band, half * 0.85),
-        pitch=lean,
-        present=boxy,
-    )
-    build.add(
-        "box",
-        WINDOW,
-        (0, top + tall * 1.05, middle),
-        (narrow * 0.9, band, half + 0.012),
-        pitch=lean,
-        present=boxy,
-    )
-    build.add(
-        "ellipsoid",
-        WINDOW,
-        (0, top + 0.01, middle + 0.12 * half),
-        (narrow * 0.9, 1.9 * tall, half * 1.12),
-        present=~boxy,
-    )
+    size = (narrow, 2 * tall, half * 1.15)
+    build.add("ellipsoid", ROOF, (0, top, middle), size, present=~boxy)
+    band, where = tall * draws.uniform(0.4, 0.65), (0, top + tall * 1.05, middle)
+    for size in ((narrow + 0.012, band, half * 0.85), (narrow * 0.9, band, half + 0.012)):
+        build.add("box", WINDOW, where, size, pitch=lean, present=boxy)
+    size = (narrow * 0.9, 1.9 * tall, half * 1.12)
+    build.add("ellipsoid", WINDOW, (0, top + 0.01, middle + 0.12 * half), size, present=~boxy)

@@ -1,4 +1,4 @@
-"""What all sources have in common that make their data instead of reading them."""
+"""Base class of the sources that generate their data instead of reading files."""
 
 from __future__ import annotations
 
@@ -6,15 +6,20 @@ from dataclasses import dataclass
 
 import torch
 
-from symsets.data.decoding import Skipped
+from symsets._checks import positive
 from symsets.data.splits import SPLITS, checked_split
 
-__all__ = ["Generated"]
+__all__ = ["Generated", "split_generator"]
+
+
+def split_generator(seed: int, split: str, device: torch.device | str = "cpu") -> torch.Generator:
+    """Return the generator of a split: no two splits share one, whatever their seeds."""
+    return torch.Generator(device).manual_seed(3 * seed + SPLITS.index(checked_split(split)))
 
 
 @dataclass(frozen=True)
 class Generated:
-    """A source with an unlimited supply.
+    """Base class of sources that generate any number of pictures or clips.
 
     Random numbers are drawn on the host, so a seed gives the same data on every device (up to
     rounding). Each split has a stream of its own; its first pictures or clips stay the same
@@ -34,15 +39,7 @@ class Generated:
         if self.size < 8:
             raise ValueError(f"size must be at least 8, got {self.size}")
 
-    @property
-    def skipped(self) -> Skipped:
-        """Nothing is ever skipped."""
-        return Skipped()
-
     def _start(self, split: str, num: int | None) -> tuple[torch.Generator, int]:
         """Return the stream of a split, and how much to take from it."""
-        num = self.num if num is None else num
-        if num < 1:
-            raise ValueError(f"num must be positive, got {num}")
-        stream = 3 * self.seed + SPLITS.index(checked_split(split))
-        return torch.Generator().manual_seed(stream), num
+        num = positive("num", self.num if num is None else num)
+        return split_generator(self.seed, split), num

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from symsets.data.splits import SPLITS, checked_split
+from symsets._checks import positive
 from symsets.experiments.shapes.motions import Motions
 from symsets.experiments.synthetic.activities import ACTIVITIES, HELD_OUT_ACTIVITIES, angles
 from symsets.experiments.synthetic.body import JOINTS, PARENTS, body
+from symsets.experiments.synthetic.generated import split_generator
 from symsets.experiments.synthetic.skinning import (
     joint_places,
     rotation_about,
@@ -40,7 +41,7 @@ class MovingHumans:
     path of the body does not give the order away.
 
     The split is hard: every split has its own subjects, and four activities (jumping jacks,
-    boxing, kick, hop) are in the test alone. The supply is unlimited, and the first sequences of
+    boxing, kick, hop) are in the test alone. Any number can be made, and the first sequences of
     a split stay the same however many are asked for. Random numbers are drawn on the host, so a
     seed gives the same motions on every device (up to rounding).
 
@@ -80,11 +81,8 @@ class MovingHumans:
         self, split: str, num: int | None = None, device: torch.device | str = "cpu"
     ) -> Motions:
         """Return the first ``num`` sequences of a split."""
-        num = self.num if num is None else num
-        if num < 1:
-            raise ValueError(f"num must be positive, got {num}")
-        stream = 3 * self.seed + SPLITS.index(checked_split(split))
-        generator = torch.Generator().manual_seed(stream)
+        num = positive("num", self.num if num is None else num)
+        generator = split_generator(self.seed, split)
         known = list(ACTIVITIES)
         seen = [a for a in known if (a in HELD_OUT_ACTIVITIES) == (split == "test")]
         shapes: list[Tensor] = []

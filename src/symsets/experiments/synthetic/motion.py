@@ -47,7 +47,7 @@ class Tracks(NamedTuple):
 
 
 def tracks(kinds: Tensor, num_frames: int, fps: float, generator: torch.Generator) -> Tracks:
-    """Let things move, for each clip in the way of its kind ``(M,)``."""
+    """Simulate the things of M clips, each moving in the way of its kind ``(M,)``."""
     M, K = len(kinds), NUM_THINGS
 
     def draw(name: str, num: int = 1) -> Tensor:

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
 from symsets._checks import check_choice
-from symsets.experiments.synthetic import airplanes as _airplanes
-from symsets.experiments.synthetic import cars as _cars
-from symsets.experiments.synthetic import chairs as _chairs
+from symsets.experiments.synthetic import airplanes, cars, chairs
 from symsets.experiments.synthetic.parts import Parts
 from symsets.experiments.synthetic.random import Draws, make_keys
 from symsets.experiments.views.shading import Look, random_look
@@ -19,16 +17,8 @@ from symsets.experiments.views.shading import Look, random_look
 __all__ = ["CATEGORIES", "Objects", "make_objects"]
 
 
-class _Category(NamedTuple):
-    parts: Callable[[Draws], Parts]
-    roles: dict[str, tuple[tuple[float, float, float], tuple[float, float, float]]]
-
-
-CATEGORIES = {
-    "cars": _Category(_cars.make, _cars.ROLES),
-    "airplanes": _Category(_airplanes.make, _airplanes.ROLES),
-    "chairs": _Category(_chairs.make, _chairs.ROLES),
-}
+# Each module has make, which draws the parts of objects, and ROLES, the colours of these parts.
+CATEGORIES = {"cars": cars, "airplanes": airplanes, "chairs": chairs}
 
 
 class Objects(NamedTuple):
@@ -67,9 +57,8 @@ def make_objects(
         True
     """
     check_choice("category", category, CATEGORIES)
-    made = CATEGORIES[category]
-    place = list(CATEGORIES).index(category)
+    module, place = CATEGORIES[category], list(CATEGORIES).index(category)
     keys = make_keys(which, seed, split, place, device=device)
     draws = Draws(keys, dtype)
-    parts = made.parts(draws)
-    return Objects(parts, random_look(draws, torch.tensor(list(made.roles.values()))), keys)
+    parts = module.make(draws)
+    return Objects(parts, random_look(draws, torch.tensor(list(module.ROLES.values()))), keys)

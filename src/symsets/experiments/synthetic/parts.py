@@ -85,6 +85,10 @@ class Parts:
                 found.append((kind, slice(first, first + self.kinds.count(kind))))
         return found
 
+    def kind_of(self, part: Tensor) -> Tensor:
+        """Return the place in :data:`KINDS` of parts given by their numbers."""
+        return torch.tensor([KINDS.index(kind) for kind in self.kinds], device=part.device)[part]
+
     @property
     def into(self) -> Tensor:
         """The matrices that take ``x - centre`` to a part's own coordinates, ``(B, K, 3, 3)``."""

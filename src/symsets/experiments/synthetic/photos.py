@@ -41,7 +41,7 @@ def photograph(name: str) -> Tensor:
 class PhotoCrops(Generated):
     """Random crops, at random scales, of the photographs in scikit-image and scikit-learn.
 
-    Each split has photographs of its own. The supply is unlimited, though the photographs are few.
+    Each split has photographs of its own: few, but any number of crops can be made of them.
 
     Args:
         size: Height and width of the crops.

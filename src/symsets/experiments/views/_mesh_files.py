@@ -1,57 +1,94 @@
-"""Read the vertices and triangles of mesh files; whatever else they hold is skipped."""
+"""Read the vertices and triangles of mesh files; whatever else they hold is skipped.
+
+trimesh reads GLB, OFF and STL. OBJ and PLY are read here, because trimesh (5.2) returns other
+triangles or none for common files of these two kinds: in OBJ it counts negative indices from the
+end of the file instead of from the line and skips lines with tabs or an indent; in PLY it refuses
+binary files that mix triangles and quadrilaterals, and accepts text that ends too early.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+import io
+import json
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from symsets.experiments.views._glb import read_glb
+from symsets._extras import MissingExtraError, require
 
 __all__ = ["MESH_SUFFIXES", "read_mesh"]
 
-MESH_SUFFIXES = (".obj", ".ply", ".glb")
-TYPES = {
-    "char": "i1",
-    "int8": "i1",
-    "uchar": "u1",
-    "uint8": "u1",
-    "short": "i2",
-    "int16": "i2",
-    "ushort": "u2",
-    "uint16": "u2",
-    "int": "i4",
-    "int32": "i4",
-    "uint": "u4",
-    "uint32": "u4",
-    "float": "f4",
-    "float32": "f4",
-    "double": "f8",
-    "float64": "f8",
-}
-ORDERS = {"binary_little_endian": "<", "binary_big_endian": ">", "ascii": "="}
+MESH_SUFFIXES = (".obj", ".ply", ".glb", ".off", ".stl")
+PLY_TYPES = {
+    "char": "i1", "uchar": "u1", "short": "i2", "ushort": "u2", "int": "i4", "uint": "u4",
+    "int8": "i1", "uint8": "u1", "int16": "i2", "uint16": "u2", "int32": "i4", "uint32": "u4",
+    "float": "f4", "float32": "f4", "double": "f8", "float64": "f8",
+}  # fmt: skip
 Mesh = tuple[np.ndarray, np.ndarray]
 
 
 def read_mesh(path: Path) -> Mesh:
-    """Return vertices ``(V, 3)`` as doubles and triangles ``(T, 3)`` as indices."""
-    readers = {".obj": _read_obj, ".ply": _read_ply, ".glb": read_glb}
-    reader = readers.get(path.suffix.lower())
-    if reader is None:
-        raise ValueError(f"{path} must end in one of {list(readers)}")
+    """Return vertices ``(V, 3)`` as doubles and triangles ``(T, 3)`` as indices.
+
+    Polygons are cut into triangles that share their first corner. Nothing but this one file is
+    read, and nothing in it is executed.
+
+    Raises:
+        ValueError: The file is missing, of another kind, or broken.
+    """
+    suffix = path.suffix.lower()
+    if suffix not in MESH_SUFFIXES:
+        raise ValueError(f"{path} must end in one of {list(MESH_SUFFIXES)}")
     if not path.is_file():
         raise ValueError(f"{path} must be a mesh file, found no such file")
     try:
-        vertices, faces = reader(path)
+        content = path.read_bytes()
+        if suffix in (".obj", ".ply"):
+            vertices, faces = (_read_obj if suffix == ".obj" else _read_ply)(content)
+        else:
+            vertices, faces = _read_with_trimesh(content, suffix)
+    except MissingExtraError:
+        raise
     except KeyError as error:
         raise ValueError(f"{path} cannot be read as a mesh: missing or unknown {error}") from error
-    except (ValueError, IndexError, TypeError, AttributeError, OSError, EOFError) as error:
+    except Exception as error:  # malformed files make trimesh raise nearly anything
         raise ValueError(f"{path} cannot be read as a mesh: {error}") from error
     if len(faces) and not (faces.min() >= 0 and faces.max() < len(vertices)):
         raise ValueError(f"{path} must have faces of its {len(vertices)} vertices only")
     return vertices, faces
+
+
+def _read_with_trimesh(content: bytes, suffix: str) -> Mesh:
+    trimesh = require("trimesh", "meshes")
+    in_scene = _check_glb(content) if suffix == ".glb" else True
+    scene = trimesh.load_scene(
+        io.BytesIO(content), file_type=suffix[1:], process=False, skip_materials=True
+    )
+    if in_scene:
+        mesh = scene.to_mesh()  # all meshes of the scene, moved by their nodes
+    else:
+        mesh = trimesh.util.concatenate([trimesh.Trimesh(), *scene.geometry.values()])
+    return np.asarray(mesh.vertices, np.float64), np.asarray(mesh.faces, np.int64).reshape(-1, 3)
+
+
+def _check_glb(content: bytes) -> bool:
+    """Refuse what trimesh would replace by zeros or look for in other files.
+
+    Returns:
+        Whether the file has a scene; it may hold meshes alone.
+    """
+    if content[:4] != b"glTF":
+        raise ValueError("it does not begin with the header of a binary glTF file")
+    header = json.loads(content[20 : 20 + int.from_bytes(content[12:16], "little")])
+    if needed := header.get("extensionsRequired"):
+        raise ValueError(f"it needs the extensions {needed}, which are not supported")
+    if any("sparse" in a or "bufferView" not in a for a in header.get("accessors", [])):
+        raise ValueError("it has sparse accessors, which are not supported")
+    if any("uri" in buffer for buffer in header.get("buffers", [])):
+        raise ValueError("it refers to other files, which is not supported")
+    return "scenes" in header
 
 
 def _fans(polygons: Iterable[Sequence[int]]) -> np.ndarray:
@@ -60,116 +97,88 @@ def _fans(polygons: Iterable[Sequence[int]]) -> np.ndarray:
     return np.array(cut, dtype=np.int64).reshape(-1, 3)
 
 
-def _read_obj(path: Path) -> Mesh:
+def _read_obj(content: bytes) -> Mesh:
     """Read ``v x y z`` and ``f a b c …``, with ``a``, ``a/t`` or ``a/t/n``, also from the end."""
     vertices: list[list[float]] = []
     polygons: list[list[int]] = []
-    with path.open(encoding="utf-8", errors="replace") as lines:
-        for line in _continued(lines):
-            words = line.split()
-            if not words:
-                continue
-            if words[0] == "v":
-                vertices.append([float(word) for word in words[1:4]])
-            elif words[0] == "f":
-                numbers = [int(word.partition("/")[0]) for word in words[1:]]
-                polygons.append([n - 1 if n > 0 else n + len(vertices) for n in numbers])
+    begun = ""  # what lines that end in a backslash have so far
+    for line in [*content.decode("utf-8", "replace").splitlines(), ""]:
+        begun += line
+        if begun.endswith("\\") and not begun.startswith("#"):
+            begun = begun[:-1] + " "
+            continue
+        words, begun = begun.partition("#")[0].split(), ""
+        if words[:1] == ["v"]:
+            vertices.append([float(word) for word in words[1:4]])
+        elif words[:1] == ["f"]:
+            numbers = [int(word.partition("/")[0]) for word in words[1:]]
+            polygons.append([n - 1 if n > 0 else n + len(vertices) for n in numbers])
     return np.array(vertices, dtype=np.float64).reshape(-1, 3), _fans(polygons)
 
 
-def _continued(lines: Iterable[str]) -> Iterator[str]:
-    """Join lines that end in a backslash with the next; a comment ends with its line."""
-    begun = ""
-    for line in lines:
-        begun += line.rstrip("\n")
-        if begun.endswith("\\") and not begun.startswith("#"):
-            begun = begun[:-1] + " "
-        else:
-            yield begun
-            begun = ""
-    yield begun
-
-
-def _read_ply(path: Path) -> Mesh:
+def _read_ply(content: bytes) -> Mesh:
     """Read text or binary; faces are lists called ``vertex_indices`` or ``vertex_index``."""
-    content = path.read_bytes()
     head, end, body = content.partition(b"end_header")
     if not content.startswith(b"ply") or not end:
         raise ValueError("it does not begin with the header of a PLY file")
     body = body[body.index(b"\n") + 1 :]
-    order, elements = _ply_header(head.decode("ascii", "replace"))
-    read = _TextPly(body) if order == "=" else _BinaryPly(body, order)
-    vertices, polygons = np.empty((0, 3)), np.empty((0, 3), dtype=np.int64)
-    for name, count, properties in elements:
-        table = read.element(count, properties)
+    lines = [line.split() for line in head.decode("ascii", "replace").splitlines()]
+    kind = next((words[1] for words in lines if words[:1] == ["format"]), "of no format")
+    order = {"ascii": "", "binary_little_endian": "<", "binary_big_endian": ">"}[kind]
+    values = _Values(body, order)
+    vertices, faces = np.empty((0, 3)), np.empty((0, 3), dtype=np.int64)
+    starts = [i for i, words in enumerate(lines) if words[:1] == ["element"]]
+    for start, stop in zip(starts, [*starts[1:], len(lines)], strict=True):
+        _, name, count = lines[start]
+        properties = [words for words in lines[start + 1 : stop] if words[:1] == ["property"]]
+        table = values.table(int(count), properties)
         if name == "vertex":
             vertices = np.stack([np.asarray(table[axis], dtype=np.float64) for axis in "xyz"], 1)
         elif name == "face":
             key = next((key for key in table if key.startswith("vertex_ind")), None)
-            polygons = _fans(table[key]) if key else polygons
-    return vertices, polygons
+            faces = _fans(table[key]) if key else faces
+    return vertices, faces
 
 
-Property = tuple[str, str, str | None]  # name, type, and the type of the length of a list
+class _Values:
+    """The numbers of a PLY file one after the other, as words or as bytes in an order."""
 
-
-def _ply_header(head: str) -> tuple[str, list[tuple[str, int, list[Property]]]]:
-    order, elements = "", []
-    for line in head.splitlines():
-        words = line.split()
-        if words[:1] == ["format"]:
-            order = ORDERS[words[1]]
-        elif words[:1] == ["element"]:
-            elements.append((words[1], int(words[2]), list[Property]()))
-        elif words[:2] == ["property", "list"]:
-            elements[-1][2].append((words[4], TYPES[words[3]], TYPES[words[2]]))
-        elif words[:1] == ["property"]:
-            elements[-1][2].append((words[2], TYPES[words[1]], None))
-    return order, elements
-
-
-class _BinaryPly:
     def __init__(self, body: bytes, order: str) -> None:
-        self.body, self.order, self.at = body, order, 0
+        self.order, self.at = order, 0
+        self.body: Any = body if order else body.split()
 
-    def _take(self, kind: str, count: int) -> np.ndarray:
-        found = np.frombuffer(self.body, self.order + kind, count, self.at)
+    def table(self, count: int, properties: list[list[str]]) -> dict[str, Any]:
+        """Read the columns of an element."""
+        if not any(words[1] == "list" for words in properties):
+            return self._plain(count, properties)
+        columns: dict[str, list[Any]] = {words[-1]: [] for words in properties}
+        for _ in range(count):
+            for _, kind, *rest in properties:
+                if kind == "list":
+                    found = self._take(rest[1], int(self._take(rest[0], 1)[0])).tolist()
+                else:
+                    found = self._take(kind, 1)[0]
+                columns[rest[-1]].append(found)
+        return columns
+
+    def _plain(self, count: int, properties: list[list[str]]) -> dict[str, Any]:
+        """Read an element without lists: all rows at once."""
+        names = [words[2] for words in properties]
+        if not self.order:
+            rows = self._take("double", count * len(names)).reshape(count, -1)
+            return dict(zip(names, rows.T, strict=True))
+        row = np.dtype([(name, self.order + PLY_TYPES[kind]) for _, kind, name in properties])
+        found = np.frombuffer(self.body, row, count, self.at)
         self.at += found.nbytes
-        return found
+        return {name: found[name] for name in names}
 
-    def element(self, count: int, properties: list[Property]) -> dict[str, Any]:
-        """Return the columns of an element; lists are read one by one."""
-        if not any(length for _, _, length in properties):
-            row = np.dtype([(name, self.order + kind) for name, kind, _ in properties])
-            rows = np.frombuffer(self.body, row, count, self.at)
-            self.at += rows.nbytes
-            return {name: rows[name] for name, _, _ in properties}
-        table: dict[str, Any] = {name: [] for name, _, _ in properties}
-        for _ in range(count):
-            for name, kind, length in properties:
-                num = int(self._take(length, 1)[0]) if length else 1
-                found = self._take(kind, num).tolist()
-                table[name].append(found if length else found[0])
-        return table
-
-
-class _TextPly:
-    def __init__(self, body: bytes) -> None:
-        self.words = iter(body.split())
-
-    def element(self, count: int, properties: list[Property]) -> dict[str, Any]:
-        """Return the columns of an element."""
-        table: dict[str, Any] = {name: [] for name, _, _ in properties}
-        for _ in range(count):
-            for name, kind, length in properties:
-                num = int(self._next()) if length else 1
-                found = [float(self._next()) for _ in range(num)]
-                whole = [int(f) for f in found] if kind[0] != "f" else found
-                table[name].append(whole if length else whole[0])
-        return table
-
-    def _next(self) -> bytes:
-        word = next(self.words, None)
-        if word is None:
-            raise EOFError("it ends too early")
-        return word
+    def _take(self, kind: str, num: int) -> np.ndarray:
+        if self.order:
+            found = np.frombuffer(self.body, self.order + PLY_TYPES[kind], num, self.at)
+            self.at += found.nbytes
+            return found
+        words = self.body[self.at : self.at + num]
+        self.at += num
+        if len(words) < num:
+            raise ValueError("it ends too early")
+        return np.array(words, dtype=np.float64).astype(PLY_TYPES[kind])

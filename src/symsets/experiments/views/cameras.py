@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor
@@ -75,25 +75,28 @@ class Cameras:
         return self.position[..., None, None] + depth * way
 
     def _seen(self, x: Tensor) -> Tensor:
-        away = x.flatten(3) - self.position[..., None] if x.ndim > 3 else x - self.position
-        seen = self.axes @ (away if x.ndim > 3 else away[..., None])
-        return seen.unflatten(-1, x.shape[3:]) if x.ndim > 3 else seen[..., 0]
+        """Return points ``(B, N, 3, …)`` in the axes of their camera."""
+        seen = self.axes @ (x[..., None].flatten(3) - self.position[..., None])
+        return seen.reshape(x.shape)
+
+    def _parts(self) -> tuple[Tensor, Tensor, Tensor]:
+        return self.position, self.axes, self.focal
 
     def first_views(self, num: int) -> Cameras:
         """Return the first ``num`` cameras of every object."""
-        return Cameras(*(getattr(self, field.name)[:, :num] for field in fields(self)))
+        return Cameras(*(part[:, :num] for part in self._parts()))
 
     def __getitem__(self, which: slice) -> Cameras:
-        return Cameras(*(getattr(self, field.name)[which] for field in fields(self)))
+        return Cameras(*(part[which] for part in self._parts()))
 
     def to(self, device: torch.device | str, dtype: torch.dtype | None = None) -> Cameras:
         """Move the cameras, and cast their numbers if a type is given."""
-        return Cameras(*(getattr(self, field.name).to(device, dtype) for field in fields(self)))
+        return Cameras(*(part.to(device, dtype) for part in self._parts()))
 
     @staticmethod
     def join(cameras: list[Cameras]) -> Cameras:
         """Put batches of cameras end to end."""
-        return Cameras(*(torch.cat([getattr(c, f.name) for c in cameras]) for f in fields(Cameras)))
+        return Cameras(*map(torch.cat, zip(*(each._parts() for each in cameras), strict=True)))
 
 
 def random_cameras(

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from functools import reduce
 from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
-from symsets.experiments.synthetic.parts import KINDS, Parts
+from symsets.experiments.synthetic.parts import Parts
 
 __all__ = ["Hits", "cast", "normals"]
 
 TINY = 1e-12  # the least component of a direction: no division by zero
+Vector = tuple[Tensor, ...]  # coordinates
 
 
 class Hits(NamedTuple):
@@ -62,9 +64,9 @@ def cast(parts: Parts, origin: Tensor, direction: Tensor) -> Hits:
     ways = into[:, None] @ direction[:, :, None]  # (B, N, K, 3, R)
     enters, leaves = [], []
     for kind, span in parts.spans:
-        o = start[:, :, span].unbind(-1)
+        o = start[:, :, span, :, None].unbind(-2)
         d = ways[:, :, span].unbind(-2)
-        enter, leave = _INTERVALS[kind](*(c[..., None] for c in o), *d)
+        enter, leave = _INTERVALS[kind](o, d)
         there = parts.present[:, None, span, None] & (enter < leave)
         enters.append(enter.masked_fill(~there, torch.inf))
         leaves.append(leave.masked_fill(~there, -torch.inf))
@@ -80,14 +82,12 @@ def _slab(o: Tensor, d: Tensor) -> tuple[Tensor, Tensor]:
     return middle - reach, middle + reach
 
 
-def _box(
-    ox: Tensor, oy: Tensor, oz: Tensor, dx: Tensor, dy: Tensor, dz: Tensor
-) -> tuple[Tensor, Tensor]:
-    (ax, bx), (ay, by), (az, bz) = _slab(ox, dx), _slab(oy, dy), _slab(oz, dz)
+def _box(o: Vector, d: Vector) -> tuple[Tensor, Tensor]:
+    (ax, bx), (ay, by), (az, bz) = map(_slab, o, d)
     return ax.maximum(ay).maximum(az), bx.minimum(by).minimum(bz)
 
 
-def _ball(o: tuple[Tensor, ...], d: tuple[Tensor, ...]) -> tuple[Tensor, Tensor]:
+def _ball(o: Vector, d: Vector) -> tuple[Tensor, Tensor]:
     """Return where the sum of squares of some coordinates is less than 1."""
     speed = _dot(d, d).clamp_min(TINY * TINY)
     # From the nearest point to the centre: a far start would cost digits in the discriminant.
@@ -98,27 +98,16 @@ def _ball(o: tuple[Tensor, ...], d: tuple[Tensor, ...]) -> tuple[Tensor, Tensor]
     return nearest - reach, nearest + reach
 
 
-def _dot(a: tuple[Tensor, ...], b: tuple[Tensor, ...]) -> Tensor:
-    total = a[0] * b[0]
-    for x, y in zip(a[1:], b[1:], strict=True):
-        total = total + x * y
-    return total
+def _dot(a: Vector, b: Vector) -> Tensor:
+    return reduce(torch.add, map(torch.mul, a, b))
 
 
-def _ellipsoid(
-    ox: Tensor, oy: Tensor, oz: Tensor, dx: Tensor, dy: Tensor, dz: Tensor
-) -> tuple[Tensor, Tensor]:
-    return _ball((ox, oy, oz), (dx, dy, dz))
-
-
-def _cylinder(
-    ox: Tensor, oy: Tensor, oz: Tensor, dx: Tensor, dy: Tensor, dz: Tensor
-) -> tuple[Tensor, Tensor]:
-    (a, b), (low, high) = _ball((ox, oz), (dx, dz)), _slab(oy, dy)
+def _cylinder(o: Vector, d: Vector) -> tuple[Tensor, Tensor]:
+    (a, b), (low, high) = _ball((o[0], o[2]), (d[0], d[2])), _slab(o[1], d[1])
     return a.maximum(low), b.minimum(high)
 
 
-_INTERVALS = {"box": _box, "ellipsoid": _ellipsoid, "cylinder": _cylinder}
+_INTERVALS = {"box": _box, "ellipsoid": _ball, "cylinder": _cylinder}
 
 
 def normals(parts: Parts, part: Tensor, x: Tensor) -> Tensor:
@@ -135,8 +124,7 @@ def normals(parts: Parts, part: Tensor, x: Tensor) -> Tensor:
     round_ = own * own.new_tensor([1.0, 0.0, 1.0])
     on_cap = size[..., 1:2] > round_.norm(dim=-1, keepdim=True)
     cap = own.sign() * own.new_tensor([0.0, 1.0, 0.0])
-    kind = torch.tensor([KINDS.index(k) for k in parts.kinds], device=x.device)
-    kind = kind[part][..., None]
+    kind = parts.kind_of(part)[..., None]
     local = torch.where(kind == 0, flat, torch.where(kind == 1, own, round_.where(~on_cap, cap)))
     outward = (local[..., None, :] @ into)[..., 0, :]  # normals transform by the transpose
     return outward / outward.norm(dim=-1, keepdim=True).clamp_min(TINY)

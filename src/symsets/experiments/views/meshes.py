@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import math
 import os
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import torch
 from torch import Tensor
 
 from symsets.data.folders import split_folder
-from symsets.data.splits import checked_split
+from symsets.data.splits import checked_split, members
 from symsets.experiments.synthetic.random import Draws, name_keys, uniform
 from symsets.experiments.views._mesh_files import MESH_SUFFIXES, read_mesh
 from symsets.experiments.views.cameras import random_cameras
-from symsets.experiments.views.sets import Views, checked_views
-from symsets.experiments.views.shading import light_up, paint, random_look
+from symsets.experiments.views.rendering import take_pictures
+from symsets.experiments.views.sets import Views, check_views
+from symsets.experiments.views.shading import random_look
 from symsets.experiments.views.triangles import cast_triangles
 
 __all__ = ["MeshFolder", "load_mesh", "render_meshes"]
@@ -26,7 +29,7 @@ ANY_COLOUR = ((0.5, 0.6, 0.65), (0.5, 0.3, 0.25))
 
 
 def load_mesh(path: str | os.PathLike[str]) -> Tensor:
-    """Read the triangles of an ``.obj``, ``.ply`` or ``.glb`` file, ``(T, 3, 3)``.
+    """Read the triangles of an OBJ, PLY, GLB, OFF or STL file, ``(T, 3, 3)``.
 
     They are scaled and moved so that the tight bounding box is in the middle of the unit cube and
     has a diagonal of 1. Colours and textures in the file are ignored.
@@ -71,7 +74,7 @@ def render_meshes(
         device: Where to render.
         dtype: Of all numbers.
     """
-    checked_views(size, num_views, num_points)
+    check_views(size, num_views, num_points)
     keys = name_keys(names, device=device)
     corners = torch.cat(meshes).to(device, dtype)
     sizes = torch.tensor([len(mesh) for mesh in meshes])
@@ -79,20 +82,15 @@ def render_meshes(
     around = torch.stack([_box(mesh) for mesh in meshes]).to(device, dtype)
     cameras = random_cameras(keys, num_views, around)
     hits = cast_triangles(corners, owner, cameras, size)
-    seen, direction = hits.mask[:, :, None], cameras.directions(size)
-    front, back = (
-        (cameras.position[..., None] + direction * t[:, :, None].where(seen, 0.0)).where(seen, 0.0)
-        for t in (hits.first, hits.last)
-    )
     look = random_look(Draws(keys, dtype), torch.tensor([ANY_COLOUR]))
-    x = front.mT.flatten(1, 2)
-    albedo = look.albedo(torch.zeros_like(hits.part.flatten(1)), x)
-    outward = _facing(corners, hits.part, direction.mT)
-    colour = light_up(albedo.unflatten(1, hits.part.shape[1:]), outward, cameras, front)
-    image = paint(colour.mT, hits.mask, keys, size)
+
+    def surface(x: Tensor) -> tuple[Tensor, Tensor]:
+        albedo = look.albedo(torch.zeros_like(hits.part.flatten(1)), x)
+        return albedo, _facing(corners, hits.part, cameras.directions(size).mT).flatten(1, 2)
+
     points = _sample(meshes, keys, num_points).to(device, dtype) if num_points else None
-    maps = [part.unflatten(-1, (size, size)) for part in (seen.to(dtype), front, back)]
-    return Views(image, maps[0], maps[1], maps[2], points, cameras, tuple(names))
+    views = take_pictures(hits, surface, cameras, keys, size)
+    return replace(views, points=points, cameras=cameras, names=tuple(names))
 
 
 def _box(mesh: Tensor) -> Tensor:
@@ -129,7 +127,7 @@ def _sample(meshes: list[Tensor], keys: Tensor, num: int) -> Tensor:
 
 
 class MeshFolder:
-    """All ``.obj``, ``.ply`` and ``.glb`` files below a folder.
+    """All OBJ, PLY, GLB, OFF and STL files below a folder.
 
     If the folder has subfolders ``train``, ``val`` and ``test``, these are the splits; otherwise
     a file's path below the folder decides (80, 10 and 10 %). Every mesh should stand the same
@@ -141,7 +139,7 @@ class MeshFolder:
     """
 
     def __init__(self, root: str | os.PathLike[str], *, size: int = 64) -> None:
-        checked_views(size, 1, 0)
+        check_views(size, 1, 0)
         self.root, self.size = Path(root), size
         self.files = split_folder(self.root, MESH_SUFFIXES)
         self.name = self.root.resolve().name
@@ -156,23 +154,17 @@ class MeshFolder:
         device: torch.device | str = "cpu",
     ) -> Views:
         """Return the first ``num`` meshes of a split, or all."""
-        done = []
+        size, done = self.size, []
         for name in self._names(split)[:num]:  # one at a time: meshes may be large
             mesh = load_mesh(self.root / name)
-            done.append(
-                render_meshes(
-                    [mesh],
-                    [name],
-                    num_views=num_views,
-                    size=self.size,
-                    num_points=num_points,
-                    device=device,
-                )
+            views = render_meshes(
+                [mesh], [name], num_views=num_views, size=size, num_points=num_points, device=device
             )
-            if not done[-1].mask.any():
+            done.append(views)
+            if not views.mask.any():
                 raise ValueError(
                     f"{self.root / name} must be seen, but none of its {num_views} views of "
-                    f"{self.size} px shows any of it: its faces are too thin"
+                    f"{size} px shows any of it: its faces are too thin"
                 )
         return Views.join(done)
 
@@ -185,11 +177,5 @@ class MeshFolder:
         checked_split(split)
         return math.inf
 
-    def _names(self, split: str) -> list[str]:
-        names = self.files[checked_split(split)]
-        if not names:
-            counts = {split: len(files) for split, files in self.files.items()}
-            raise ValueError(
-                f"{self.root} has no meshes for split {split!r}; files per split: {counts}"
-            )
-        return names
+    def _names(self, split: str) -> Sequence[str]:
+        return members(self.files, split, f"{self.root} has no meshes")

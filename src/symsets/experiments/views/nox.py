@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -15,10 +15,10 @@ from torch.nn.functional import interpolate
 
 from symsets._checks import check_choice
 from symsets.data.folders import MissingDataError, first_existing
-from symsets.data.splits import SPLITS, checked_split, shuffled, split_by_hash
+from symsets.data.splits import members, shuffled, split_by_hash
 from symsets.experiments.synthetic.random import name_keys, uniform
 from symsets.experiments.views._png import read_png
-from symsets.experiments.views.sets import Views, checked_views
+from symsets.experiments.views.sets import Views, check_views
 
 __all__ = ["NOX_NEEDS", "NoxFolder", "has_nox"]
 
@@ -70,7 +70,7 @@ class NoxFolder:
     def __init__(
         self, root: str | os.PathLike[str], category: str = "cars", *, size: int = 64
     ) -> None:
-        checked_views(size, 1, 0)
+        check_views(size, 1, 0)
         check_choice("category", category, SYNSETS)
         self.root, self.category, self.size = Path(root), category, size
         synset = SYNSETS[category]
@@ -92,7 +92,7 @@ class NoxFolder:
         device: torch.device | str = "cpu",
     ) -> Views:
         """Return the first ``num`` objects of a split, or all, each with its first views."""
-        checked_views(self.size, num_views, num_points)
+        check_views(self.size, num_views, num_points)
         names = self._names(split)[:num]
         done = [self._object(name, num_views, num_points) for name in names]
         return Views.join(done).to(device)
@@ -105,27 +105,15 @@ class NoxFolder:
         """Return how many views each of the first ``num`` objects has: the fewest of them."""
         return min(len(view_files(self.root / name)) for name in self._names(split)[:num])
 
-    def _names(self, split: str) -> list[str]:
-        names = self.objects[checked_split(split)]
-        if not names:
-            counts = {split: len(self.objects[split]) for split in SPLITS}
-            raise ValueError(
-                f"{self.root} has no {self.category} for split {split!r}; objects: {counts}"
-            )
-        return names
+    def _names(self, split: str) -> Sequence[str]:
+        return members(self.objects, split, f"{self.root} has no {self.category}")
 
     def _object(self, name: str, num_views: int, num_points: int) -> Views:
         folder = self.root / name
         files = view_files(folder)
         if len(files) < num_views:
             raise ValueError(f"{folder} must have {num_views} views, found {len(files)}")
-        read = [_read_view(view) for view in files[: None if num_points else num_views]]
-        for one, view in zip(read, files, strict=False):
-            if one.shape != read[0].shape:
-                raise ValueError(
-                    f"{view.colour} must be as large as {files[0].colour.name}, "
-                    f"{_pixels(read[0])}, got {_pixels(one)}"
-                )
+        read = _read_views(files[: None if num_points else num_views])
         points = _union(read, name, num_points) if num_points else None
         maps = torch.stack([_scaled(one, self.size) for one in read[:num_views]])[None]
         image, mask, front, back = maps.split([3, 1, 3, 3], dim=2)
@@ -159,32 +147,30 @@ def view_files(folder: Path) -> list[_Files]:
     return views
 
 
-def _read_view(files: _Files) -> Tensor:
-    """Return colour, mask, front and back of a view, ``(10, H, W)``."""
-    colour, front, back = (read_png(path) for path in files)
-    for path, picture in ((files.front, front), (files.back, back)):
-        if picture.shape != colour.shape:
-            raise ValueError(
-                f"{path} must be as large as its colour image, "
-                f"{colour.shape[1]}×{colour.shape[0]}, got {picture.shape[1]}×{picture.shape[0]}"
-            )
-    mask = _foreground(front) & _foreground(back)
-    if not mask.any():
-        raise ValueError(f"{files.front} shows nothing: its mask is empty")
-    seen = mask[..., None].astype(np.float32)
-    together = np.concatenate(
-        [colour[..., :3], seen, front[..., :3] * seen, back[..., :3] * seen], axis=2
-    )
-    return torch.from_numpy(together).movedim(-1, 0)
+def _read_views(views: list[_Files]) -> list[Tensor]:
+    """Return colour, mask, front and back of views that must be equally large, ``(10, H, W)``."""
+    read: list[Tensor] = []
+    for files in views:
+        colour, front, back = pictures = [read_png(path) for path in files]
+        height, width = read[0].shape[1:] if read else colour.shape[:2]
+        for path, picture in zip(files, pictures, strict=True):
+            if picture.shape[:2] != (height, width):
+                raise ValueError(
+                    f"{path} must be as large as {views[0].colour.name}, {width}×{height}, "
+                    f"got {picture.shape[1]}×{picture.shape[0]}"
+                )
+        mask = _foreground(front) & _foreground(back)
+        if not mask.any():
+            raise ValueError(f"{files.front} shows nothing: its mask is empty")
+        seen = mask[..., None].astype(np.float32)
+        maps = [colour[..., :3], seen, front[..., :3] * seen, back[..., :3] * seen]
+        read.append(torch.from_numpy(np.concatenate(maps, axis=2)).movedim(-1, 0))
+    return read
 
 
 def _foreground(picture: np.ndarray) -> np.ndarray:
     colours, alpha = picture[..., :3], picture[..., 3]
     return (alpha > 0.5) & (colours.min(-1) < WHITE) & (colours.max(-1) > 1 - WHITE)
-
-
-def _pixels(view: Tensor) -> str:
-    return f"{view.shape[2]}×{view.shape[1]}"
 
 
 def _scaled(view: Tensor, size: int) -> Tensor:

@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
 
-from symsets._checks import check_choice
+from symsets._checks import check_choice, positive
 from symsets.data.splits import SPLITS, checked_split
-from symsets.experiments.synthetic.objects import CATEGORIES, Objects, make_objects
+from symsets.experiments.synthetic.objects import CATEGORIES, make_objects
 from symsets.experiments.synthetic.parts import Parts
 from symsets.experiments.views.cameras import Cameras, random_cameras
 from symsets.experiments.views.casting import Hits, cast, normals
-from symsets.experiments.views.sets import Views, checked_views
+from symsets.experiments.views.sets import Views, check_views
 from symsets.experiments.views.shading import Look, light_up, paint
 from symsets.experiments.views.surface import sample_surface
 
-__all__ = ["GeneratedViews", "make_views"]
+__all__ = ["GeneratedViews", "make_views", "take_pictures"]
 
 PAIRS = {"cpu": 2**19, "cuda": 2**25}  # of a ray and a part, at once
 
@@ -57,62 +57,68 @@ def make_views(
         >>> views.image.shape, views.targets.shape, views.points.shape
         (torch.Size([2, 2, 3, 16, 16]), torch.Size([2, 2, 7, 16, 16]), torch.Size([2, 100, 3]))
     """
-    checked_views(size, num_views, num_points)
+    check_views(size, num_views, num_points)
     made = make_objects(category, which, seed=seed, split=split, device=device, dtype=dtype)
     if not len(made.keys):
         raise ValueError("which must name at least one object, got none")
     cameras = random_cameras(made.keys, num_views, made.parts.corners())
     rays = num_views * size * size * len(made.parts.kinds)
     step = max(1, PAIRS.get(torch.device(device).type, PAIRS["cuda"]) // rays)
+    blocks = [slice(i, i + step) for i in range(0, len(made.keys), step)]
     done = [
-        _render(
-            Objects(made.parts[i : i + step], made.look[i : i + step], made.keys[i : i + step]),
-            cameras[i : i + step],
-            size,
-            num_points,
-        )
-        for i in range(0, len(made.keys), step)
+        _render(made.parts[b], made.look[b], made.keys[b], cameras[b], size, num_points)
+        for b in blocks
     ]
     names = tuple(f"{category}/{i}" for i in torch.as_tensor(which).tolist())
     return replace(Views.join(done), cameras=cameras, names=names)
 
 
-def _render(made: Objects, cameras: Cameras, size: int, num_points: int) -> Views:
-    parts, look, keys = made
-    direction = cameras.directions(size)  # (B, N, 3, R)
-    hits = cast(parts, cameras.position, direction)
-    front, back = (_along(cameras, direction, t, hits.mask) for t in (hits.first, hits.last))
-    colour = _colours(parts, look, hits, cameras, front)
-    image = paint(colour, hits.mask, keys, size)
+def _render(
+    parts: Parts, look: Look, keys: Tensor, cameras: Cameras, size: int, num_points: int
+) -> Views:
+    hits = cast(parts, cameras.position, cameras.directions(size))
+
+    def surface(x: Tensor) -> tuple[Tensor, Tensor]:
+        part = hits.part.flatten(1)
+        role = torch.tensor(parts.roles, device=part.device)[part]
+        return look.albedo(role, x), normals(parts, part, x)
+
     points = sample_surface(parts, keys, num_points) if num_points else None
-
-    def picture(x: Tensor) -> Tensor:
-        return x.unflatten(-1, (size, size))
-
-    mask = hits.mask[:, :, None].to(front.dtype)
-    return Views(image, picture(mask), picture(front), picture(back), points)
+    return replace(take_pictures(hits, surface, cameras, keys, size), points=points)
 
 
-def _along(cameras: Cameras, direction: Tensor, t: Tensor, mask: Tensor) -> Tensor:
-    """Return points on rays, ``(B, N, 3, R)``, zero outside the mask."""
-    seen = mask[:, :, None]
-    x = cameras.position[..., None] + direction * t[:, :, None].where(seen, 0.0)
-    return x.where(seen, 0.0)
+def take_pictures(
+    hits: Hits,
+    surface: Callable[[Tensor], tuple[Tensor, Tensor]],
+    cameras: Cameras,
+    keys: Tensor,
+    size: int,
+) -> Views:
+    """Return images and coordinates of what the rays of all pixels meet.
 
-
-def _colours(parts: Parts, look: Look, hits: Hits, cameras: Cameras, front: Tensor) -> Tensor:
-    """Return the lit colours of all rays, ``(B, N, 3, R)``."""
-    N, R = hits.part.shape[1:]
-    x = front.mT.flatten(1, 2)  # (B, N R, 3)
-    part = hits.part.flatten(1)
-    role = torch.tensor(parts.roles, device=part.device)[part]
-    outward = normals(parts, part, x).unflatten(1, (N, R))
-    return light_up(look.albedo(role, x).unflatten(1, (N, R)), outward, cameras, front).mT
+    Args:
+        hits: Where rays enter and leave the objects, with R = ``size²``.
+        surface: Returns colours and outward normals of first points ``(B, N R, 3)``.
+        cameras: N for each of B objects.
+        keys: What the random numbers of the backgrounds come from, ``(B,)``.
+        size: Height and width of the images.
+    """
+    seen, direction = hits.mask[:, :, None], cameras.directions(size)
+    front, back = (
+        (cameras.position[..., None] + direction * t[:, :, None].where(seen, 0.0)).where(seen, 0.0)
+        for t in (hits.first, hits.last)
+    )  # (B, N, 3, R)
+    albedo, outward = (
+        part.unflatten(1, hits.part.shape[1:]) for part in surface(front.mT.flatten(1, 2))
+    )
+    image = paint(light_up(albedo, outward, cameras, front).mT, hits.mask, keys, size)
+    maps = (x.unflatten(-1, (size, size)) for x in (seen.to(front.dtype), front, back))
+    return Views(image, *maps)
 
 
 @dataclass(frozen=True)
 class GeneratedViews:
-    """Generate objects of a category in three splits; the supply is unlimited.
+    """Generate objects of a category in three splits, any number of them.
 
     Args:
         category: ``"cars"``, ``"airplanes"`` or ``"chairs"``.
@@ -133,7 +139,7 @@ class GeneratedViews:
 
     def __post_init__(self) -> None:
         check_choice("category", self.category, CATEGORIES)
-        checked_views(self.size, 1, 0)
+        check_views(self.size, 1, 0)
 
     @property
     def name(self) -> str:
@@ -150,12 +156,9 @@ class GeneratedViews:
         device: torch.device | str = "cpu",
     ) -> Views:
         """Return the first ``num`` objects of a split."""
-        num = self.num if num is None else num
-        if num < 1:
-            raise ValueError(f"num must be positive, got {num}")
         return make_views(
             self.category,
-            range(num),
+            range(positive("num", self.num if num is None else num)),
             num_views=num_views,
             size=self.size,
             num_points=num_points,

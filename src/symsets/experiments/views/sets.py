@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol
+from typing import Any, Protocol
 
 import torch
 from torch import Tensor
 
 from symsets.experiments.views.cameras import Cameras
 
-__all__ = ["ViewSource", "Views", "checked_views"]
+__all__ = ["ViewSource", "Views", "check_views"]
+
+MAPS = ("image", "mask", "front", "back")  # everything that has pixels
 
 
 @dataclass(frozen=True)
@@ -53,43 +55,37 @@ class Views:
         return torch.cat([self.mask, self.front, self.back], dim=2)
 
     def __getitem__(self, which: slice) -> Views:
-        return replace(
-            self._maps(lambda part: part[which]),
-            points=None if self.points is None else self.points[which],
-            cameras=None if self.cameras is None else self.cameras[which],
-            names=self.names[which],
-        )
+        return replace(self._changed(lambda part: part[which]), names=self.names[which])
 
-    def _maps(self, change: Callable[[Tensor], Tensor]) -> Views:
-        """Change everything that has pixels."""
-        image, mask, front, back = map(change, (self.image, self.mask, self.front, self.back))
-        return replace(self, image=image, mask=mask, front=front, back=back)
+    def _changed(
+        self, change: Callable[[Any], Any], among: Sequence[str] = (*MAPS, "points", "cameras")
+    ) -> Views:
+        """Change every part that there is."""
+        parts = {name: getattr(self, name) for name in among}
+        return replace(self, **{name: change(x) for name, x in parts.items() if x is not None})
 
     def first_views(self, num: int) -> Views:
         """Keep the first ``num`` images of every object."""
         if not 1 <= num <= self.num_views:
             raise ValueError(f"num must be in 1..{self.num_views}, got {num}")
         cameras = None if self.cameras is None else self.cameras.first_views(num)
-        return replace(self._maps(lambda part: part[:, :num]), cameras=cameras)
+        return replace(self._changed(lambda part: part[:, :num], MAPS), cameras=cameras)
 
     def to(self, device: torch.device | str, dtype: torch.dtype | None = None) -> Views:
         """Move everything, and cast all numbers if a type is given."""
-        return replace(
-            self._maps(lambda part: part.to(device, dtype)),
-            points=None if self.points is None else self.points.to(device, dtype),
-            cameras=None if self.cameras is None else self.cameras.to(device, dtype),
-        )
+        return self._changed(lambda part: part.to(device, dtype))
 
     @staticmethod
     def join(some: Sequence[Views]) -> Views:
         """Put batches end to end."""
         points = [views.points for views in some if views.points is not None]
         cameras = [views.cameras for views in some if views.cameras is not None]
+        image, mask, front, back = (torch.cat([getattr(v, name) for v in some]) for name in MAPS)
         return Views(
-            torch.cat([views.image for views in some]),
-            torch.cat([views.mask for views in some]),
-            torch.cat([views.front for views in some]),
-            torch.cat([views.back for views in some]),
+            image,
+            mask,
+            front,
+            back,
             points=torch.cat(points) if points else None,
             cameras=Cameras.join(cameras) if cameras else None,
             names=tuple(name for views in some for name in views.names),
@@ -134,8 +130,8 @@ class ViewSource(Protocol):
         ...
 
 
-def checked_views(size: int, num_views: int, num_points: int) -> None:
-    """Raise one sentence unless the numbers make sense."""
+def check_views(size: int, num_views: int, num_points: int) -> None:
+    """Raise ValueError naming the first number that makes no sense."""
     if size < 8 or size % 8:
         raise ValueError(f"size must be a multiple of 8, got {size}")
     if num_views < 1:

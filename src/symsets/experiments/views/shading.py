@@ -11,7 +11,7 @@ from torch.nn.functional import interpolate
 from symsets.experiments.synthetic.random import Draws, uniform
 from symsets.experiments.views.cameras import Cameras
 
-__all__ = ["Look", "backgrounds", "light_up", "paint", "random_look", "shade"]
+__all__ = ["Look", "light_up", "paint", "random_look"]
 
 SIDE_TINT = (0.18, 0.0, -0.18)  # red, green, blue: warm where a surface faces +x, cool towards -x
 AMBIENT, SHINE = 0.35, 0.2
@@ -70,18 +70,24 @@ def _rgb(tone: Tensor) -> Tensor:
     return value - value * saturation * torch.minimum(k, 4 - k).clamp(0, 1)
 
 
-def shade(albedo: Tensor, normal: Tensor, towards: Tensor, light: Tensor) -> Tensor:
-    """Return the colours of lit surfaces, in 0 to 1.
+def light_up(albedo: Tensor, normal: Tensor, cameras: Cameras, front: Tensor) -> Tensor:
+    """Return the colours of lit surfaces; the light is above and beside the camera.
 
     Args:
         albedo: The surfaces' own colours.
         normal: Their outward unit normals.
-        towards: Unit vectors to the camera.
-        light: Unit vectors to the light.
+        cameras: Where they are seen from.
+        front: Where they are, ``(B, N, 3, R)``.
 
     Shape:
-        - all: ``(..., 3)``; the output as well.
+        - albedo, normal and output: ``(B, N, R, 3)``; output in 0 to 1.
     """
+    right, down, forward = cameras.axes.unbind(-2)
+    side = torch.sin(37 * cameras.position.sum(-1, keepdim=True))  # differs from view to view
+    light = 0.7 * side * right - 0.6 * down - forward
+    light = (light / light.norm(dim=-1, keepdim=True))[:, :, None]
+    towards = cameras.position[:, :, None] - front.mT
+    towards = towards / towards.norm(dim=-1, keepdim=True)
     facing = (normal * light).sum(-1, keepdim=True).clamp_min(0)
     halfway = light + towards
     halfway = halfway / halfway.norm(dim=-1, keepdim=True).clamp_min(1e-6)
@@ -90,29 +96,11 @@ def shade(albedo: Tensor, normal: Tensor, towards: Tensor, light: Tensor) -> Ten
     return (albedo * tint * (AMBIENT + (1 - AMBIENT) * facing) + SHINE * gloss).clamp(0, 1)
 
 
-def backgrounds(keys: Tensor, num_views: int, size: int) -> Tensor:
-    """Return smooth random pictures, ``(B, N, 3, size, size)``."""
-    num = 3 * GRID * GRID
-    u = uniform(keys, num_views * num, stream=STREAM)
-    small = u.reshape(-1, 3, GRID, GRID)
-    large = interpolate(small, size=(size, size), mode="bilinear", align_corners=True)
-    return large.unflatten(0, (len(keys), num_views))
-
-
-def light_up(albedo: Tensor, outward: Tensor, cameras: Cameras, front: Tensor) -> Tensor:
-    """Return lit colours ``(B, N, R, 3)``; the light is above and beside the camera."""
-    towards = cameras.position[:, :, None] - front.mT
-    towards = towards / towards.norm(dim=-1, keepdim=True)
-    right, down, forward = cameras.axes.unbind(-2)
-    side = torch.sin(37 * cameras.position.sum(-1, keepdim=True))  # differs from view to view
-    light = 0.7 * side * right - 0.6 * down - forward
-    light = light / light.norm(dim=-1, keepdim=True)
-    return shade(albedo, outward, towards, light[:, :, None])
-
-
 def paint(colour: Tensor, mask: Tensor, keys: Tensor, size: int) -> Tensor:
     """Put colours ``(B, N, 3, R)`` in front of smooth random backgrounds."""
-    N = colour.shape[1]
-    behind = backgrounds(keys, N, size).to(colour.dtype)
+    B, N = colour.shape[:2]
+    u = uniform(keys, N * 3 * GRID * GRID, stream=STREAM).reshape(-1, 3, GRID, GRID)
+    behind = interpolate(u, size=(size, size), mode="bilinear", align_corners=True)
+    behind = behind.unflatten(0, (B, N)).to(colour.dtype)
     seen = mask[:, :, None].unflatten(-1, (size, size))
     return torch.where(seen, colour.unflatten(-1, (size, size)), behind)

@@ -7,7 +7,7 @@ import math
 import torch
 from torch import Tensor
 
-from symsets.experiments.synthetic.parts import KINDS, Parts
+from symsets.experiments.synthetic.parts import Parts
 from symsets.experiments.synthetic.random import uniform
 
 __all__ = ["sample_surface"]
@@ -69,9 +69,13 @@ def _areas(parts: Parts) -> Tensor:
             powers = ((x * y) ** p + (y * z) ** p + (z * x) ** p) / 3
             found.append(4 * math.pi * powers ** (1 / p))
         else:
-            around = math.pi * (3 * (x + z) - ((3 * x + z) * (x + 3 * z)).sqrt())  # Ramanujan
-            found.append(2 * y * around + 2 * math.pi * x * z)
+            found.append(2 * y * _circumference(x, z) + 2 * math.pi * x * z)
     return torch.cat(found, dim=1) * parts.present
+
+
+def _circumference(a: Tensor, c: Tensor) -> Tensor:
+    """Return the circumference of ellipses by Ramanujan's formula."""
+    return math.pi * (3 * (a + c) - ((3 * a + c) * (a + 3 * c)).sqrt())
 
 
 def _choose(areas: Tensor, u: Tensor) -> Tensor:
@@ -85,8 +89,7 @@ def _on_surface(parts: Parts, part: Tensor, half: Tensor, u: Tensor) -> tuple[Te
     """Return points in the parts' own coordinates, and what each should count for."""
     u0, u1, u2 = u.unbind(1)
     turn = 2 * math.pi * u1
-    kind = torch.tensor([KINDS.index(k) for k in parts.kinds])
-    kind = kind.to(part.device)[part]
+    kind = parts.kind_of(part)
     box, even = _on_box(half, u0, u1, u2), torch.ones_like(u0)
     z = 2 * u0 - 1
     level = (1 - z * z).clamp_min(0).sqrt()
@@ -109,20 +112,13 @@ def _on_box(half: Tensor, u0: Tensor, u1: Tensor, u2: Tensor) -> Tensor:
     sign, rest = 2 * side.floor() - 1, side.frac()
     across = (rest[..., None] >= edges).sum(-1).clamp_max(2)
     s, t = 2 * u1 - 1, 2 * u2 - 1
-    placed = torch.stack(
-        [
-            torch.stack([sign, s, t], dim=-1),
-            torch.stack([s, sign, t], dim=-1),
-            torch.stack([s, t, sign], dim=-1),
-        ],
-        dim=-2,
-    )
+    placed = torch.stack([sign, s, t, s, sign, t, s, t, sign], dim=-1).unflatten(-1, (3, 3))
     return placed.gather(-2, across[..., None, None].expand(*across.shape, 1, 3))[..., 0, :]
 
 
 def _on_cylinder(half: Tensor, u0: Tensor, turn: Tensor, u2: Tensor) -> tuple[Tensor, Tensor]:
     a, y, c = half.unbind(-1)
-    around = math.pi * (3 * (a + c) - ((3 * a + c) * (a + 3 * c)).sqrt())
+    around = _circumference(a, c)
     caps = 2 * math.pi * a * c
     share = caps / (caps + 2 * y * around)
     on_cap = u0 < share

@@ -47,12 +47,8 @@ def cast_triangles(corners: Tensor, owner: Tensor, cameras: Cameras, size: int) 
     face = torch.full((total,), len(corners), device=owner.device)
     for rows in _chunks(counts):
         row = torch.repeat_interleave(rows, counts[rows])
-        step = (
-            torch.arange(len(row), device=row.device)
-            - _starts(counts[rows])[
-                torch.repeat_interleave(torch.arange(len(rows), device=row.device), counts[rows])
-            ]
-        )
+        first_of_row = torch.repeat_interleave(_starts(counts[rows]), counts[rows])
+        step = torch.arange(len(row), device=row.device) - first_of_row
         i = low[row, 0] + torch.div(step, shape[row, 1], rounding_mode="floor")
         j = low[row, 1] + step % shape[row, 1]
         way = _way(i, j, focal[row], size)
@@ -79,7 +75,7 @@ def _boxes(seen: Tensor, focal: Tensor, size: int) -> tuple[Tensor, Tensor]:
     """Return the first row and column that a triangle may cover, and how many of each."""
     flat = seen[..., [1, 0]] / seen[..., 2:] * focal[:, None, None]  # down, right
     place = ((flat + 1) * size - 1) / 2
-    # a hair more: rounding must not cost a pixel whose centre is on the border
+    # a little more, so that rounding does not lose a pixel whose centre is on the border
     low = (place.amin(1) - 1e-3).ceil().long().clamp(0, size)
     high = (place.amax(1) + 1e-3).floor().long().clamp(-1, size - 1)
     return low, (high - low + 1).clamp_min(0)

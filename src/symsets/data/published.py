@@ -1,17 +1,31 @@
-"""The paper's picture datasets, in the layouts in which they are published."""
+"""The paper's datasets of pictures and videos, in the layouts in which they are published."""
 
 from __future__ import annotations
 
 import os
 from collections import Counter
 from pathlib import Path
-from typing import NamedTuple
 
-from symsets.data.folders import MissingDataError, files_below, first_existing, listed
+from symsets._checks import check_choice
+from symsets.data.folders import MissingDataError, files_below, first_existing, read_list
 from symsets.data.images import ImageFiles
 from symsets.data.splits import SPLITS, shuffled, split_by_hash
+from symsets.data.videos import VideoFiles
 
-__all__ = ["celeba", "has_celeba", "has_imagenet", "has_places365", "imagenet", "places365"]
+__all__ = [
+    "CELEBA_NEEDS",
+    "IMAGENET_NEEDS",
+    "PLACES365_NEEDS",
+    "UCF101_NEEDS",
+    "celeba",
+    "has_celeba",
+    "has_imagenet",
+    "has_places365",
+    "has_ucf101",
+    "imagenet",
+    "places365",
+    "ucf101",
+]
 
 PLACES365_NEEDS = (
     "Places365-Standard needs places365_train_standard.txt, places365_val.txt, data_256/ (or "
@@ -27,6 +41,12 @@ IMAGENET_NEEDS = (
 CELEBA_NEEDS = (
     "CelebA needs img_align_celeba/ and list_eval_partition.txt; get img_align_celeba.zip and "
     "list_eval_partition.txt from mmlab.ie.cuhk.edu.hk/projects/CelebA.html and unpack them there"
+)
+UCF101_NEEDS = (
+    "UCF101 needs UCF-101/ with a folder of .avi files per class, and ucfTrainTestlist/ with "
+    "trainlist01.txt and testlist01.txt; get UCF101.rar and "
+    "UCF101TrainTestSplits-RecognitionTask.zip from crcv.ucf.edu/data/UCF101.php and unpack them "
+    "there"
 )
 PLACES_LISTS = ("places365_train_standard.txt", "places365_val.txt")
 JPEG = (".jpg", ".jpeg")
@@ -51,6 +71,11 @@ def has_celeba(root: Path) -> bool:
     return _celeba_paths(root) is not None
 
 
+def has_ucf101(root: Path) -> bool:
+    """Tell whether the files of UCF101 are there."""
+    return _ucf101_paths(root, 1) is not None
+
+
 def places365(
     root: str | os.PathLike[str], *, size: int = 80, num_classes: int | None = 25
 ) -> ImageFiles:
@@ -68,7 +93,7 @@ def places365(
     if not has_places365(root):
         raise MissingDataError(f"{root}: {PLACES365_NEEDS}")
     paths = _places_paths(root)
-    train, test = _class_folders(root) if paths is None else _listed_classes(paths)
+    train, test = _class_folders(root) if paths is None else _listed_classes(*paths)
     largest = sorted(Counter(train.values()).items(), key=lambda item: (-item[1], item[0]))
     kept = {label for label, _ in largest[:num_classes]}
     splits = split_by_hash((name for name, c in train.items() if c in kept), test=0)
@@ -107,7 +132,7 @@ def celeba(root: str | os.PathLike[str], *, size: int = 80) -> ImageFiles:
     if paths is None:
         raise MissingDataError(f"{root}: {CELEBA_NEEDS}")
     faces, partition = paths
-    lines = listed(partition, 2)  # lines: "000001.jpg 0"
+    lines = read_list(partition, 2)  # lines: "000001.jpg 0"
     splits = {
         split: shuffled(words[0] for words in lines if words[1] == str(i))
         for i, split in enumerate(SPLITS)
@@ -115,35 +140,65 @@ def celeba(root: str | os.PathLike[str], *, size: int = 80) -> ImageFiles:
     return _image_files("CelebA", faces, splits, size)
 
 
-class _PlacesPaths(NamedTuple):
-    train_list: Path
-    val_list: Path
-    train: Path
-    val: Path
+def ucf101(
+    root: str | os.PathLike[str],
+    *,
+    size: int = 80,
+    fps: float = 12.5,
+    max_frames: int = 24,
+    fold: int = 1,
+) -> VideoFiles:
+    """Open UCF101 with one of its three official splits; the source of a clip is its class.
+
+    Validation takes a tenth of the groups of the training list: the clips of a group show the
+    same people in the same place, so they stay together.
+
+    Args:
+        root: The folder with the files that :data:`UCF101_NEEDS` names.
+        size: Height and width of the frames.
+        fps: Frames to take in a second (the videos have 25).
+        max_frames: Frames of a clip at most.
+        fold: Which official split, 1 to 3.
+    """
+    root = Path(root)
+    check_choice("fold", fold, (1, 2, 3))
+    paths = _ucf101_paths(root, fold)
+    if paths is None:
+        raise MissingDataError(f"{root}: {UCF101_NEEDS}")
+    videos, train, test = paths
+    # lines: "ApplyEyeMakeup/v_ApplyEyeMakeup_g08_c01.avi 1", in the test list without the number
+    splits = split_by_hash(
+        (words[0] for words in read_list(train, 1)),
+        test=0,
+        group=lambda name: name.rsplit("_", 1)[0],
+    )
+    splits["test"] = shuffled(words[0] for words in read_list(test, 1))
+    files = {split: [(name, videos / name) for name in splits[split]] for split in SPLITS}
+    return VideoFiles("UCF101", files, root=root, size=size, fps=fps, max_frames=max_frames)
 
 
-def _places_paths(root: Path) -> _PlacesPaths | None:
-    """Return the published lists and the folders that they speak of, if all are there."""
+def _places_paths(root: Path) -> tuple[Path, ...] | None:
+    """Return the lists for training and validation and the folders of their files, if all exist."""
     inner = "filelist_places365-standard/"
-    paths = (
-        first_existing(root, PLACES_LISTS[0], inner + PLACES_LISTS[0]),
-        first_existing(root, PLACES_LISTS[1], inner + PLACES_LISTS[1]),
+    paths = [
+        *(first_existing(root, name, inner + name) for name in PLACES_LISTS),
         first_existing(root, "data_256", "data_256_standard", "data_large", "data_large_standard"),
         first_existing(root, "val_256", "val_large"),
-    )
-    there = [path for path in paths if path is not None]
-    return _PlacesPaths(*there) if len(there) == len(paths) else None
+    ]
+    found = tuple(path for path in paths if path is not None)
+    return found if len(found) == len(paths) else None
 
 
-def _listed_classes(paths: _PlacesPaths) -> tuple[dict[str, str], dict[str, str]]:
+def _listed_classes(
+    train_list: Path, val_list: Path, train: Path, val: Path
+) -> tuple[dict[str, str], dict[str, str]]:
     """Return the class of every training and validation file, from the published lists."""
     # lines: "/a/airfield/00000001.jpg 0" and "Places365_val_00000001.jpg 165"
-    lines = listed(paths.train_list, 2)
+    lines = read_list(train_list, 2)
     labels = {label: name.rpartition("/")[0] for name, label in lines}
-    val = listed(paths.val_list, 2)
     return (
-        {f"{paths.train.name}/{name.lstrip('/')}": labels[label] for name, label in lines},
-        {f"{paths.val.name}/{name}": labels.get(label, "") for name, label in val},
+        {f"{train.name}/{name.lstrip('/')}": labels[label] for name, label in lines},
+        {f"{val.name}/{name}": labels.get(label, "") for name, label in read_list(val_list, 2)},
     )
 
 
@@ -173,3 +228,13 @@ def _celeba_paths(root: Path) -> tuple[Path, Path] | None:
 def _image_files(name: str, root: Path, splits: dict[str, list[str]], size: int) -> ImageFiles:
     files = {split: [root / below for below in splits[split]] for split in SPLITS}
     return ImageFiles(name, files, size=size, root=root)
+
+
+def _ucf101_paths(root: Path, fold: int) -> tuple[Path, Path, Path] | None:
+    """Return the folder of videos and the two lists of a fold, if all are there."""
+    videos = first_existing(root, "UCF-101")
+    lists = first_existing(root, "ucfTrainTestlist") or root
+    train, test = lists / f"trainlist0{fold}.txt", lists / f"testlist0{fold}.txt"
+    if videos is None or not (train.is_file() and test.is_file()):
+        return None
+    return videos, train, test

@@ -1,7 +1,7 @@
 import pytest
 
-from symsets.data.folders import MissingDataError
-from symsets.data.published_images import celeba, imagenet, places365
+from symsets.data import MissingDataError
+from symsets.data.published import celeba, imagenet, places365, ucf101
 from symsets.data.splits import SPLITS
 
 Image = pytest.importorskip("PIL.Image", reason="needs Pillow")
@@ -104,6 +104,60 @@ def test_celeba_has_the_official_split(tmp_path, img, lists):
     }
 
 
+def write_video(path):
+    """Write 20 grey frames at 25 a second."""
+    av = pytest.importorskip("av", reason="needs PyAV")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with av.open(str(path), "w") as container:
+        stream = container.add_stream("mpeg4", rate=25)
+        stream.height, stream.width, stream.pix_fmt = 24, 32, "yuv420p"
+        for _ in range(20):
+            container.mux(stream.encode(av.VideoFrame(32, 24, "yuv420p")))
+        container.mux(stream.encode())
+
+
+def ucf_tree(root, groups=12):
+    train, test = [], []
+    for label, name in enumerate(["ApplyEyeMakeup", "Archery"], start=1):
+        for g in range(1, groups + 1):
+            for c in (1, 2):
+                file = f"{name}/v_{name}_g{g:02}_c{c:02}.avi"
+                write_video(root / "UCF-101" / file)
+                (test.append(file) if g <= 3 else train.append(f"{file} {label}"))
+    lists = root / "ucfTrainTestlist"
+    lists.mkdir()
+    (lists / "classInd.txt").write_text("1 ApplyEyeMakeup\n2 Archery\n")
+    (lists / "trainlist01.txt").write_text("\r\n".join(train) + "\r\n")
+    (lists / "testlist01.txt").write_text("\r\n".join(test) + "\r\n")
+
+
+def test_ucf101_has_its_official_split_and_keeps_groups_together(tmp_path):
+    ucf_tree(tmp_path)
+    source = ucf101(tmp_path, size=16)
+    groups = {
+        split: {name.rpartition("_")[0] for name, _ in source.files[split]} for split in SPLITS
+    }
+    assert groups["test"] == {
+        f"{name}/v_{name}_g0{g}" for name in ("ApplyEyeMakeup", "Archery") for g in (1, 2, 3)
+    }
+    assert groups["val"]
+    assert not groups["val"] & groups["train"]
+    assert len(groups["val"] | groups["train"]) == 18
+    clips = source.clips("test")
+    assert sorted(set(clips.sources)) == ["ApplyEyeMakeup", "Archery"]
+    assert len(clips.names) == 12
+    assert set(clips.lengths.tolist()) == {10}  # every second of 20 frames
+    assert source.name == "UCF101"
+
+
+def test_a_listed_video_that_is_not_there_is_counted(tmp_path):
+    ucf_tree(tmp_path, groups=5)
+    source = ucf101(tmp_path, size=16)
+    source.files["test"][0][1].unlink()
+    assert len(source.clips("test").names) == 11
+    assert source.skipped == {"missing": 1}
+
+
 def test_a_broken_list_names_its_line(tmp_path):
     (tmp_path / "img_align_celeba").mkdir()
     (tmp_path / "list_eval_partition.txt").write_text("000001.jpg 0\n\n000002.jpg\n")
@@ -124,6 +178,7 @@ def test_a_list_that_is_no_text_is_named(tmp_path):
         (places365, r"places365_train_standard\.txt.*data_256/.*val_256/.*places2\.csail\.mit"),
         (imagenet, r"train/ with a folder nXXXXXXXX.*ILSVRC2012_img_train\.tar.*image-net\.org"),
         (celeba, r"img_align_celeba/ and list_eval_partition\.txt.*mmlab\.ie\.cuhk"),
+        (ucf101, r"UCF-101/ with a folder.*trainlist01\.txt and testlist01\.txt.*crcv\.ucf\.edu"),
     ],
 )
 def test_a_missing_dataset_says_what_was_expected(tmp_path, dataset, expected):
@@ -136,3 +191,8 @@ def test_one_dataset_is_not_taken_for_another(tmp_path):
     jpeg(tmp_path / "val" / "b.JPEG")
     with pytest.raises(MissingDataError, match="Places365"):
         places365(tmp_path)
+
+
+def test_ucf101_has_three_folds(tmp_path):
+    with pytest.raises(ValueError, match=r"fold must be one of \[1, 2, 3\], got 4"):
+        ucf101(tmp_path, fold=4)

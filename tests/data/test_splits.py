@@ -1,0 +1,34 @@
+import pytest
+
+from symsets.data.splits import fraction, split_by_hash
+
+
+@pytest.mark.parametrize("num", [3, 4, 5, 6, 7, 11, 20, 25, 40])
+@pytest.mark.parametrize("prefix", ["", "a", "b", "c", "d"])
+def test_a_handful_of_names_leaves_no_split_empty_and_two_in_each_where_there_are_six(num, prefix):
+    names = [f"{prefix}{i}.jpg" for i in range(num)]
+    parts = split_by_hash(names)
+    assert min(map(len, parts.values())) >= (2 if num >= 6 else 1)
+    assert sorted(name for part in parts.values() for name in part) == sorted(names)
+    two = split_by_hash(names, test=0)
+    assert min(len(two["train"]), len(two["val"])) >= (2 if num >= 4 else 1)
+    assert not two["test"]
+
+
+def test_names_that_give_two_to_every_split_keep_their_places():
+    names = [f"{i}.jpg" for i in range(60)]
+    ends = {name for name in names if fraction(name) >= 0.9}
+    middle = {name for name in names if 0.8 <= fraction(name) < 0.9}
+    assert min(len(ends), len(middle)) >= 2
+    parts = split_by_hash(names)
+    assert set(parts["test"]) == ends
+    assert set(parts["val"]) == middle
+
+
+def test_groups_stay_together():
+    parts = split_by_hash(
+        [f"g{i}_{j}" for i in range(40) for j in range(5)], group=lambda name: name.split("_")[0]
+    )
+    groups = [{name.split("_")[0] for name in part} for part in parts.values()]
+    assert sum(map(len, groups)) == 40
+    assert all(len(part) % 5 == 0 for part in parts.values())

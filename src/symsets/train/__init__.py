@@ -32,6 +32,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from symsets.train.capturing import TrainingStep, capture
     from symsets.train.ensemble import Ensemble
     from symsets.train.evaluation import Evaluation, evaluate
     from symsets.train.fitting import Fitted, fit
@@ -52,6 +53,8 @@ __all__ = [
     "Plan",
     "Fitted",
     "Ensemble",
+    "capture",
+    "TrainingStep",
     # what is learnt and measured
     "Task",
     "Metric",
@@ -70,6 +73,8 @@ _MODULES = {
     "Fitted": "fitting",
     "Plan": "plan",
     "Ensemble": "ensemble",
+    "capture": "capturing",
+    "TrainingStep": "capturing",
     "evaluate": "evaluation",
     "Evaluation": "evaluation",
 }

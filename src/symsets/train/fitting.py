@@ -21,7 +21,6 @@ from torch import Tensor, nn
 
 from symsets._checks import checked_device
 from symsets.data.labelled import SetDataset
-from symsets.sets import RaggedSets
 from symsets.train.checkpoints import Checkpoint
 from symsets.train.ensemble import Ensemble
 from symsets.train.evaluation import Evaluation, check_supply, evaluate
@@ -119,14 +118,17 @@ class _Training:
         few = self.val_sets.first(min(2, self.val_sets.num_sets))
         evaluate(self.candidate, few, self.task, precision=self.plan.precision)
 
+    def _can_be_captured(self) -> bool:
+        """Whether steps can be a CUDA graph: batches are tensors of one shape, on one GPU."""
+        if self.fabric.device.type != "cuda" or self.fabric.world_size > 1:
+            return False
+        first = torch.zeros(1, 1, dtype=torch.int64, device=self.fabric.device)
+        return all(isinstance(part, Tensor) for part in self.train_sets.batch(first))
+
     def _make_steps(self) -> EagerSteps:
-        """Return captured steps if all batches are tensors of one shape on one GPU."""
-        x, y = self.train_sets.part(0, 1)
-        tensors = isinstance(x, Tensor) and not isinstance(y, RaggedSets)
         alone = self.fabric.world_size == 1
-        captured = self.fabric.device.type == "cuda" and alone and tensors
         num_steps = self.plan.epochs * self.plan.steps_per_epoch(self.train_sets.num_sets)
-        return (CapturedSteps if captured else EagerSteps)(
+        return (CapturedSteps if self._can_be_captured() else EagerSteps)(
             self.ensemble,
             self.optimiser,
             self.train_sets,
@@ -353,12 +355,14 @@ def _check_arguments(
 @contextmanager
 def _quiet() -> Iterator[None]:
     """Silence what Lightning logs and warns of."""
-    logger = logging.getLogger("lightning.fabric")
-    level = logger.level
-    logger.setLevel(logging.ERROR)
+    loggers = [logging.getLogger(f"lightning.{name}") for name in ("fabric", "pytorch")]
+    levels = [logger.level for logger in loggers]
+    for logger in loggers:
+        logger.setLevel(logging.ERROR)
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", module="lightning")
         try:
             yield
         finally:
-            logger.setLevel(level)
+            for logger, level in zip(loggers, levels, strict=True):
+                logger.setLevel(level)

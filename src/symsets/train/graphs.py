@@ -86,6 +86,8 @@ class CapturedFunction:
         try:
             with _cudnn_search(self.search), capturing:
                 self._output = self.function(*self.inputs)
+        except torch.OutOfMemoryError:
+            raise
         except RuntimeError as error:
             raise RuntimeError(
                 "the step cannot be captured as a CUDA graph: network, loss and optimiser must not "

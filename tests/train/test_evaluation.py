@@ -189,3 +189,14 @@ def test_what_cannot_be_evaluated_is_named():
         evaluate(net, labelled(), task, batch_size=-1)
     with pytest.raises(ValueError, match="sets must hold at least one set, got none"):
         evaluate(net, labelled(0), task)
+
+
+def test_evaluation_does_not_change_a_network():
+    net = nn.Sequential(nn.Flatten(), nn.Linear(80, 3), nn.BatchNorm1d(3), nn.Dropout(0.5)).double()
+    net[2].eval()
+    net[2].running_mean.fill_(0.1)
+    sets = LabelledSets(torch.randn(20, 5, 16, dtype=torch.float64), torch.arange(20) % 3)
+    results = [evaluate(net, sets, CLASSIFY)[0].loss for _ in range(2)]
+    assert results[0] == results[1]
+    assert net[2].running_mean.eq(0.1).all()
+    assert [part.training for part in net] == [True, True, False, True]

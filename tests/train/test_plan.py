@@ -120,3 +120,35 @@ def test_sizes_must_be_numbers(name):
     assert getattr(Plan(4, **{name: np.float32(0.5)}), name) == 0.5
     with pytest.raises(TypeError, match=f"{name} must be a number, got '1e-3'"):
         Plan(4, **{name: "1e-3"})
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"epochs": 0}, "epochs must be at least 1, got 0"),
+        ({"epochs": 1, "schedule": "step"}, "schedule must be one of"),
+        ({"epochs": 1, "precision": "half"}, "precision must be one of"),
+        ({"epochs": 1, "learning_rate": 0}, "learning_rate must be positive, got 0"),
+        ({"epochs": 1, "average": 1.0}, "average must be at least 0 and below 1"),
+    ],
+)
+def test_impossible_plans_are_named(options, message):
+    with pytest.raises(ValueError, match=message):
+        Plan(**options)
+
+
+def test_orders_are_fixed_by_seed_and_epoch_and_visit_each_set_once():
+    plan = Plan(epochs=3, batch_size=8)
+    assert torch.equal(plan.order(70, 1, 5), plan.order(70, 1, 5))
+    assert not torch.equal(plan.order(70, 1, 5), plan.order(70, 2, 5))
+    assert plan.order(70, 0, 0).shape == (8, 8)
+    assert len(plan.order(64, 0, 0).unique()) == 64
+    assert plan.order(5, 0, 0).shape == (1, 5)
+
+
+def test_the_cosine_rises_and_falls_to_nothing():
+    plan = Plan(epochs=10, learning_rate=1.0)
+    rates = torch.cat([plan.rates(epoch, 10) for epoch in range(10)])
+    assert rates[0] < 0.1
+    assert 0.9 < rates.max() <= 1
+    assert rates[-1] < 1e-3

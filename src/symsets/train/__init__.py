@@ -7,7 +7,7 @@ each of them and a network; here, which of eight points is nearest to the mean o
     >>> from symsets import DSS, Sequential, select_loss
     >>> from symsets.data import LabelledSets
     >>> from symsets.nn import Select
-    >>> from symsets.train import ACCURACY, Plan, Task, evaluate, fit
+    >>> from symsets.train import ACCURACY, Plan, Task, capture, evaluate, fit
     >>> _ = torch.manual_seed(0)
     >>> x = torch.randn(1200, 8, 2)
     >>> y = (x - x.mean(1, keepdim=True)).square().sum(2).argmin(1)
@@ -24,6 +24,13 @@ each of them and a network; here, which of eight points is nearest to the mean o
 Several networks and seeds train as one computation; anything with the methods of
 :class:`~symsets.data.SetDataset` takes the place of :class:`~symsets.data.LabelledSets` and may
 make fresh sets in every step. ``examples/train_your_own.py`` has more to read.
+
+In a loop of your own, :func:`capture` makes the training step; on a GPU it becomes a CUDA graph:
+
+    >>> optimiser = torch.optim.AdamW(net.parameters(), lr=1e-3)
+    >>> step = capture(net, optimiser, select_loss)
+    >>> for x, y in torch.utils.data.DataLoader(train, batch_size=50):
+    ...     loss = step(x, y)  # a tensor
 """
 
 from __future__ import annotations
@@ -32,6 +39,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from symsets.train.capturing import TrainingStep, capture
     from symsets.train.ensemble import Ensemble
     from symsets.train.evaluation import Evaluation, evaluate
     from symsets.train.fitting import Fitted, fit
@@ -52,6 +60,8 @@ __all__ = [
     "Plan",
     "Fitted",
     "Ensemble",
+    "capture",
+    "TrainingStep",
     # what is learnt and measured
     "Task",
     "Metric",
@@ -70,6 +80,8 @@ _MODULES = {
     "Fitted": "fitting",
     "Plan": "plan",
     "Ensemble": "ensemble",
+    "capture": "capturing",
+    "TrainingStep": "capturing",
     "evaluate": "evaluation",
     "Evaluation": "evaluation",
 }

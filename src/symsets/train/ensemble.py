@@ -128,7 +128,7 @@ class Ensemble(nn.Module):
 
 
 def _check_alike(networks: Sequence[nn.Module]) -> None:
-    """Raise one sentence unless all networks are the first one with other weights."""
+    """Raise ValueError naming the first difference between networks, other than weights."""
     if not networks:
         raise ValueError("networks must hold at least one network, got none")
     lines = [str(network).splitlines() for network in networks]
@@ -152,7 +152,7 @@ def _check_alike(networks: Sequence[nn.Module]) -> None:
 
 
 def _check_kept(named: dict[str, Tensor], given: dict[str, Tensor]) -> None:
-    """Raise one sentence if a network has put another tensor into the place of a buffer."""
+    """Raise ValueError naming a buffer that a network has replaced by another tensor."""
     for name, value in named.items():
         if given[name] is not value:
             raise ValueError(

@@ -84,7 +84,7 @@ def evaluate(
 
 
 def check_supply(sets: object, name: str) -> None:
-    """Raise one sentence unless ``sets`` are a supply, such as labelled sets, that holds some."""
+    """Raise TypeError or ValueError naming ``sets`` unless it is a dataset with sets in it."""
     if not hasattr(sets, "num_sets"):
         raise TypeError(
             f"{name} must be a SetDataset such as LabelledSets(x, y), got {type(sets).__name__}"
@@ -94,7 +94,7 @@ def check_supply(sets: object, name: str) -> None:
 
 
 def outputs_of(network: Network) -> Callable[[Sets], Any]:
-    """Return what gives the outputs of all members, ``(K, B, …)`` or a list, as in evaluation."""
+    """Return a function from sets to the outputs of all members, ``(K, B, …)`` or a list."""
 
     def outputs(x: Sets) -> Any:
         with evaluating(network) if isinstance(network, nn.Module) else nullcontext():

@@ -1,28 +1,22 @@
-"""Files that are there whole or not at all, and files that one process holds at a time."""
+"""Files that are written whole or not at all, and locks between processes."""
 
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 from uuid import uuid4
 
-try:
-    import fcntl
-
-    HAS_LOCKS = True
-except ImportError:  # Windows
-    HAS_LOCKS = False
+from filelock import FileLock, Timeout, UnixFileLock
 
 __all__ = ["file_lock", "write_json", "atomic_write"]
 
 
 @contextmanager
 def atomic_write(path: Path) -> Iterator[Path]:
-    """Give a place to write to, which becomes ``path`` at the end.
+    """Give a temporary path to write to, and move it to ``path`` at the end.
 
     A kill or an error in the middle leaves what was there before.
 
@@ -45,20 +39,20 @@ def atomic_write(path: Path) -> Iterator[Path]:
 
 
 def write_json(path: Path, content: Any) -> None:
-    """Write a file whole or not at all: a kill in the middle leaves the old one."""
+    """Write a JSON file whole or not at all."""
     with atomic_write(path) as part:
         part.write_text(json.dumps(content, indent=1, allow_nan=False) + "\n", encoding="utf-8")
 
 
 @contextmanager
 def file_lock(path: Path, *, wait: bool = True) -> Iterator[bool]:
-    """Hold a file that one process at a time can hold; say whether this one does.
+    """Lock a file against other processes, and tell whether that succeeded.
 
-    A process that dies lets go of it. Where the system knows no locks, everybody holds it.
+    A process that dies releases its locks.
 
     Args:
-        path: The file, made for this and removed at the end.
-        wait: Wait until it is free, instead of doing without.
+        path: The lock file, created if needed and removed at the end.
+        wait: Wait until the lock is free; otherwise give False if another process has it.
 
     Example:
         >>> import tempfile
@@ -68,32 +62,13 @@ def file_lock(path: Path, *, wait: bool = True) -> Iterator[bool]:
         (True, False)
     """
     path.parent.mkdir(parents=True, exist_ok=True)
-    while True:
-        with path.open("a") as file:
-            if not _lock(file, wait=wait):
-                yield False
-                return
-            if not _is_at(file, path):
-                continue  # its holder has removed it, and somebody may have made it anew
-            try:
-                yield True
-            finally:
-                path.unlink(missing_ok=True)
-            return
-
-
-def _lock(file: IO[str], *, wait: bool) -> bool:
-    if not HAS_LOCKS:
-        return True
+    lock = FileLock(path)
+    with suppress(Timeout):
+        lock.acquire(blocking=wait)
     try:
-        fcntl.flock(file, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True
-
-
-def _is_at(file: IO[str], path: Path) -> bool:
-    try:
-        return os.path.samestat(os.fstat(file.fileno()), path.stat())
-    except FileNotFoundError:
-        return False
+        yield lock.is_locked
+    finally:
+        # On Unix filelock leaves its file; whoever waits for a removed one opens a new one.
+        if lock.is_locked and isinstance(lock, UnixFileLock):
+            path.unlink(missing_ok=True)
+        lock.release()

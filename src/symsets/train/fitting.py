@@ -1,4 +1,4 @@
-"""Fit an ensemble of networks with Lightning: validation, early stopping, resuming."""
+"""The training loop: networks trained together, with validation, early stopping, resuming."""
 
 from __future__ import annotations
 
@@ -15,15 +15,13 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-import lightning as L
 import torch
+from lightning.fabric import Fabric
 from torch import Tensor, nn
-from torch.utils.data import DataLoader
 
 from symsets._checks import checked_device
 from symsets.data.labelled import SetDataset
-from symsets.sets import RaggedSets
-from symsets.train.checkpoints import AtomicIO, Checkpoint
+from symsets.train.checkpoints import Checkpoint
 from symsets.train.ensemble import Ensemble
 from symsets.train.evaluation import Evaluation, check_supply, evaluate
 from symsets.train.metrics import Task
@@ -67,166 +65,153 @@ class Fitted:
     stopped: bool = False
 
 
-class _Fit(L.LightningModule):
-    """The training loop: many steps per Lightning batch, one validation per epoch."""
+class _Training:
+    """Networks in training: all that an epoch changes, and the loop over epochs."""
 
     def __init__(
         self,
+        fabric: Fabric,
         ensemble: Ensemble,
         plan: Plan,
         seeds: Sequence[int],
         train: SetDataset,
         val: SetDataset,
         task: Task,
-        progress: Progress | None,
     ) -> None:
-        super().__init__()
-        self.automatic_optimization = False
-        self.ensemble = ensemble
+        self.fabric, self.plan, self.seeds, self.task = fabric, plan, list(seeds), task
+        self.train_sets, self.val_sets = train.to(fabric.device), val.to(fabric.device)
+        if fabric.world_size > 1 and fabric.device.type == "cuda":
+            ensemble.synchronise_statistics()
+        self.ensemble = ensemble.to(fabric.device)
         self.average = copy.deepcopy(ensemble).requires_grad_(False) if plan.average else None
-        self.scale = LossScale(ensemble.size) if plan.precision == "float16" else None
-        self.plan = plan
-        self.seeds = list(seeds)
-        self.sets = {"train": train, "val": val}
-        self.task = task
-        self.progress = progress
+        half = plan.precision == "float16"
+        self.scale = LossScale(ensemble.size).to(fabric.device) if half else None
+        self.optimiser = _adamw(ensemble, plan)
+        self.steps = self._make_steps()
         self.fitted = [Fitted() for _ in seeds]
-        self._steps: EagerSteps | None = None
-
-    @property
-    def _num_steps(self) -> int:
-        return self.plan.epochs * self.plan.steps_per_epoch(self.sets["train"].num_sets)
-
-    @property
-    def _can_be_captured(self) -> bool:
-        """Whether all steps can be one CUDA graph: batches must have one shape."""
-        if self.device.type != "cuda" or self.trainer.world_size > 1:
-            return False
-        x, y = self.sets["train"].part(0, 1)
-        return isinstance(x, Tensor) and not isinstance(y, RaggedSets)
+        self.next_epoch = 0
 
     @property
     def candidate(self) -> Ensemble:
         """What is validated and kept."""
         return self.average or self.ensemble
 
-    def configure_optimizers(self) -> torch.optim.Optimizer:
-        on_gpu = self.device.type == "cuda"
-        rate = torch.tensor(self.plan.learning_rate, device=self.device)
-        return torch.optim.AdamW(
-            self.ensemble.parameters(),
-            lr=rate if on_gpu else self.plan.learning_rate,
-            weight_decay=self.plan.weight_decay,
-            fused=on_gpu,
-            capturable=on_gpu,
-        )
+    def run(self, checkpoint: Checkpoint | None, progress: Progress | None) -> None:
+        """Train until the last epoch, or until all seeds have stopped."""
+        self._try_task()
+        for epoch in range(self.next_epoch, self.plan.epochs):
+            if all(fitted.stopped for fitted in self.fitted):
+                break
+            self.train(epoch)
+            if (epoch + 1) % self.plan.validate_every:
+                continue
+            self.validate(epoch)
+            if progress:
+                key = f"val_{self.task.metric.name}"
+                progress(epoch, [fitted.curves[-1][key] for fitted in self.fitted])
+            self.next_epoch = epoch + 1
+            if checkpoint and self.fabric.is_global_zero:
+                checkpoint.save(self.state_dict)
 
-    def setup(self, stage: str) -> None:
-        if self.trainer.world_size > 1 and self.device.type == "cuda":
-            self.ensemble.synchronise_statistics()
-        self.sets = {name: sets.to(self.device) for name, sets in self.sets.items()}
-
-    def on_fit_start(self) -> None:
+    def _try_task(self) -> None:
         """Measure a set or two: a task that does not fit must not cost an epoch to be noticed."""
-        few = self.sets["val"].first(min(2, self.sets["val"].num_sets))
+        few = self.val_sets.first(min(2, self.val_sets.num_sets))
         evaluate(self.candidate, few, self.task, precision=self.plan.precision)
 
-    def train_dataloader(self) -> DataLoader[Any]:
-        """Return the epoch's order in chunks ``(S, K, B)``, the rates beside them."""
-        size, epoch = self.sets["train"].num_sets, self.current_epoch
-        order = torch.stack([self.plan.order(size, epoch, seed) for seed in self.seeds], dim=1)
-        rates = self.plan.rates(epoch, len(order))
-        world, rank = self.trainer.world_size, self.trainer.global_rank
-        order = order[:, :, rank::world]  # every process takes its share of every batch
-        chunk = len(order) if self.device.type == "cuda" else -(-len(order) // 10)
-        chunks = list(zip(order.split(chunk), rates.split(chunk), strict=True))
-        return DataLoader(chunks, batch_size=None)  # type: ignore[arg-type]
+    def _can_be_captured(self) -> bool:
+        """Whether steps can be a CUDA graph: batches are tensors of one shape, on one GPU."""
+        if self.fabric.device.type != "cuda" or self.fabric.world_size > 1:
+            return False
+        first = torch.zeros(1, 1, dtype=torch.int64, device=self.fabric.device)
+        return all(isinstance(part, Tensor) for part in self.train_sets.batch(first))
 
-    def val_dataloader(self) -> DataLoader[Any]:
-        return DataLoader([0], batch_size=None)  # type: ignore[arg-type]
+    def _make_steps(self) -> EagerSteps:
+        alone = self.fabric.world_size == 1
+        num_steps = self.plan.epochs * self.plan.steps_per_epoch(self.train_sets.num_sets)
+        return (CapturedSteps if self._can_be_captured() else EagerSteps)(
+            self.ensemble,
+            self.optimiser,
+            self.train_sets,
+            self.task.loss,
+            self.plan.precision,
+            forward=None if alone else self.fabric.setup_module(self.ensemble),
+            average=self.average,
+            keep=self.plan.average,
+            clip=self.plan.clip,
+            scale=self.scale,
+            search=num_steps >= SEARCH_FROM,
+        )
 
-    def on_train_epoch_start(self) -> None:
-        if self.current_epoch % self.plan.validate_every == 0:
+    def _order(self, epoch: int) -> Tensor:
+        """Return which sets each step of an epoch sees, ``(S, K, B)``."""
+        size = self.train_sets.num_sets
+        return torch.stack([self.plan.order(size, epoch, seed) for seed in self.seeds], dim=1)
+
+    def train(self, epoch: int) -> None:
+        """Take all steps of an epoch."""
+        if epoch % self.plan.validate_every == 0:
             self._started = time.perf_counter()
-            self._total = torch.zeros(len(self.seeds), device=self.device)
-        if self._steps is None:
-            captured = self._can_be_captured
-            optimiser = self.optimizers().optimizer  # type: ignore[union-attr]
-            options: dict[str, Any] = {
-                "average": self.average,
-                "keep": self.plan.average,
-                "clip": self.plan.clip,
-                "scale": self.scale,
-                "search": self._num_steps >= SEARCH_FROM,
-            }
-            if not captured:
-                options["backward"] = self.manual_backward
-            self._steps = (CapturedSteps if captured else EagerSteps)(
-                self.ensemble,
-                optimiser,
-                self.sets["train"],
-                self.task.loss,
-                self.plan.precision,
-                **options,
-            )
+            self._total = torch.zeros(len(self.seeds), device=self.fabric.device)
+        world, rank = self.fabric.world_size, self.fabric.global_rank
+        torch.manual_seed(1_000_003 * self.seeds[0] + epoch + 500_009 * rank)
+        order = self._order(epoch)
+        rates = self.plan.rates(epoch, len(order))
+        # Every process takes its share of every batch.
+        self._total += self.steps.run(order[:, :, rank::world], rates)
 
-    def training_step(self, batch: tuple[Tensor, Tensor], index: int) -> None:
-        assert self._steps is not None
-        if index == 0:
-            # Not when the epoch starts: Lightning makes its iterator, which draws a number, before
-            # or after that, depending on whether it continues from a checkpoint.
-            epoch, rank = self.current_epoch, self.trainer.global_rank
-            torch.manual_seed(1_000_003 * self.seeds[0] + epoch + 500_009 * rank)
-        order, rates = batch
-        self._total += self._steps.run(order, rates)
-
-    def validation_step(self, batch: Any, index: int) -> None:
-        steps = self.plan.steps_per_epoch(self.sets["train"].num_sets)
-        total = self.trainer.strategy.reduce(self._total, reduce_op="mean")
-        steps *= self.plan.validate_every
+    def validate(self, epoch: int) -> None:
+        """Evaluate all members, and keep those that are better than before."""
+        steps = self.plan.validate_every * self.plan.steps_per_epoch(self.train_sets.num_sets)
+        total: Any = self.fabric.all_reduce(self._total, reduce_op="mean")
         losses = (total / steps).tolist()  # the only wait for the device since the last time
         seconds = time.perf_counter() - self._started
+        if self.fabric.world_size > 1:  # all processes must see, and decide, the same
+            for buffer in self.ensemble.buffers():
+                torch.distributed.broadcast(buffer, 0)
         if self.average is not None:
-            self._refresh(self.average)
+            self._refresh_buffers(self.average, epoch)
         evaluations = evaluate(
             self.candidate,
-            self.sets["val"],
+            self.val_sets,
             self.task,
             precision=self.plan.precision,
             batch_size=self.plan.evaluation_batch,
         )
         for k, fitted in enumerate(self.fitted):
             if not fitted.stopped:
-                self._note(fitted, k, losses[k], evaluations[k], seconds)
-        if self.progress:
-            key = f"val_{self.task.metric.name}"
-            self.progress(self.current_epoch, [f.curves[-1][key] for f in self.fitted])
+                self._remember(fitted, k, epoch, losses[k], evaluations[k], seconds)
 
-    def _refresh(self, average: Ensemble) -> None:
+    def _refresh_buffers(self, average: Ensemble, epoch: int) -> None:
         """Give the averaged weights the buffers that belong to them, batch statistics above all."""
         for mean, value in zip(average.buffers(), self.ensemble.buffers(), strict=True):
             mean.copy_(value)
-        train, size = self.sets["train"], self.sets["train"].num_sets
-        orders = [self.plan.order(size, self.current_epoch, seed) for seed in self.seeds]
-        which = torch.stack(orders, dim=1)[:STATISTICS_BATCHES].to(self.device)
-        with autocast(self.plan.precision, self.device):
-            refresh_statistics(average, (train.batch(batch)[0] for batch in which))
+        torch.empty((), dtype=torch.int64).random_()  # as when the results in results/ were made
+        which = self._order(epoch)[:STATISTICS_BATCHES].to(self.fabric.device)
+        with autocast(self.plan.precision, self.fabric.device):
+            refresh_statistics(average, (self.train_sets.batch(batch)[0] for batch in which))
 
-    def _note(
-        self, fitted: Fitted, k: int, train_loss: float, found: Evaluation, seconds: float
+    def _remember(
+        self,
+        fitted: Fitted,
+        k: int,
+        epoch: int,
+        train_loss: float,
+        found: Evaluation,
+        seconds: float,
     ) -> None:
+        """Add a row to the curves of a seed; keep its weights if they are the best so far."""
         metric = found.mean(self.task.metric.name)
         fitted.curves.append(
             {
-                "epoch": self.current_epoch + 1,
+                "epoch": epoch + 1,
                 "train_loss": train_loss,
                 "val_loss": found.loss,
                 **{f"val_{name}": found.mean(name) for name in found.values},
-                "learning_rate": self.plan.rates(self.current_epoch, 1).item(),
+                "learning_rate": self.plan.rates(epoch, 1).item(),
                 "seconds": seconds,
             }
         )
-        fitted.epochs = self.current_epoch + 1
+        fitted.epochs = epoch + 1
         fitted.seconds += seconds
         fitted.waited += self.plan.validate_every
         if not math.isfinite(train_loss):
@@ -237,13 +222,38 @@ class _Fit(L.LightningModule):
         elif fitted.waited >= self.plan.patience:
             fitted.stopped = True
 
-    def on_train_epoch_end(self) -> None:
-        if all(fitted.stopped for fitted in self.fitted):
-            self.trainer.should_stop = True
+    def _parts(self) -> dict[str, Any]:
+        """Return everything with a state of its own."""
+        parts = {
+            "ensemble": self.ensemble,
+            "average": self.average,
+            "scale": self.scale,
+            "optimiser": self.optimiser,
+        }
+        return {name: part for name, part in parts.items() if part is not None}
 
-    def on_save_checkpoint(self, checkpoint: dict[str, Any]) -> None:
-        checkpoint["fitted"] = [vars(fitted) for fitted in self.fitted]
-        checkpoint["settings"] = self._settings()
+    def state_dict(self) -> dict[str, Any]:
+        """Return all that is needed to go on."""
+        return {
+            **{name: part.state_dict() for name, part in self._parts().items()},
+            "fitted": [vars(fitted) for fitted in self.fitted],
+            "next_epoch": self.next_epoch,
+            "settings": self._settings(),
+        }
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Go on from a state; raise ValueError naming what differs if it is of another run."""
+        before, now = state.get("settings", {}), self._settings()
+        changed = [f"{k} {before.get(k)} → {v}" for k, v in now.items() if before.get(k) != v]
+        if changed:
+            raise ValueError(
+                "checkpoint must be of the same plan, seeds, sets and network, got one of others "
+                f"({', '.join(changed)}): delete it to start this run anew"
+            )
+        for name, part in self._parts().items():
+            part.load_state_dict(state[name])
+        self.fitted = [Fitted(**fitted) for fitted in state["fitted"]]
+        self.next_epoch = state["next_epoch"]
 
     def _settings(self) -> dict[str, Any]:
         """Return all that must be the same when a run goes on."""
@@ -253,21 +263,21 @@ class _Fit(L.LightningModule):
         return {
             **plan,
             "seeds": self.seeds,
-            "training sets": self.sets["train"].num_sets,
-            "validation sets": self.sets["val"].num_sets,
+            "training sets": self.train_sets.num_sets,
+            "validation sets": self.val_sets.num_sets,
             "metric": f"{metric.name} {'↑' if metric.larger_is_better else '↓'}",
             "network": f"{type(network).__name__} {zlib.crc32(str(network).encode()):08x}",
         }
 
-    def on_load_checkpoint(self, checkpoint: dict[str, Any]) -> None:
-        before, now = checkpoint.get("settings", {}), self._settings()
-        changed = [f"{k} {before.get(k)} → {v}" for k, v in now.items() if before.get(k) != v]
-        if changed:
-            raise ValueError(
-                "checkpoint must be of the same plan, seeds, sets and network, got one of others "
-                f"({', '.join(changed)}): delete it to start this run anew"
-            )
-        self.fitted = [Fitted(**state) for state in checkpoint["fitted"]]
+
+def _adamw(ensemble: Ensemble, plan: Plan) -> torch.optim.Optimizer:
+    parameters = list(ensemble.parameters())
+    device = parameters[0].device
+    on_gpu = device.type == "cuda"
+    rate = torch.tensor(plan.learning_rate, device=device) if on_gpu else plan.learning_rate
+    return torch.optim.AdamW(
+        parameters, lr=rate, weight_decay=plan.weight_decay, fused=on_gpu, capturable=on_gpu
+    )
 
 
 def fit(
@@ -298,9 +308,37 @@ def fit(
         checkpoint: A file to continue from, and to write after validations.
         progress: Called after each validation with its epoch, counted from 0, and the metric of
             each seed.
-        options: For Lightning's ``Trainer``: ``strategy``, ``devices``, ``num_nodes``, …; under
+        options: For Lightning's ``Fabric``: ``strategy``, ``devices``, ``num_nodes``, …; under
             ``torchrun`` or SLURM they are found by themselves.
     """
+    _check_arguments(networks, seeds, plan, train, val, task)
+    target = torch.device(device)
+    on_gpu = target.type == "cuda"
+    if on_gpu:
+        checked_device(str(target))
+    ensemble = Ensemble(networks)
+    if plan.precision == "float64":
+        ensemble.double()
+    saved = Checkpoint(Path(checkpoint)) if checkpoint else None
+    devices = [target.index or 0] if on_gpu else 1
+    options = {"devices": devices, **distributed_options(), **options}
+    with _quiet(), matmul_precision(plan.precision):
+        fabric = Fabric(accelerator=target.type, **options)
+        # Where processes have GPUs of their own, only the numbers of the CPU are restored.
+        with torch.random.fork_rng(devices if on_gpu and fabric.world_size == 1 else []):
+            fabric.launch()
+            training = _Training(fabric, ensemble, plan, seeds, train, val, task)
+            if saved and (state := saved.load(fabric.device)):
+                training.load_state_dict(state)
+            fabric.barrier()  # nobody saves before all have loaded
+            training.run(saved, progress)
+    return training.fitted
+
+
+def _check_arguments(
+    networks: Any, seeds: Any, plan: Plan, train: SetDataset, val: SetDataset, task: Task
+) -> None:
+    """Raise TypeError or ValueError naming the argument that is wrong."""
     if isinstance(networks, nn.Module):
         raise TypeError(f"networks must be a list, as in [net], got one {type(networks).__name__}")
     for name, sets in (("train", train), ("val", val)):
@@ -312,52 +350,19 @@ def fit(
         raise TypeError(f"seeds must be a list, one per network, as in [0], got {seeds!r}")
     if len(networks) != len(seeds):
         raise ValueError(f"seeds must be {len(networks)}, one per network, got {len(seeds)}")
-    target = torch.device(device)
-    if target.type == "cuda":
-        checked_device(str(target))
-    path = Path(checkpoint) if checkpoint else None
-    module = _Fit(Ensemble(networks), plan, seeds, train, val, task, progress)
-    if plan.precision == "float64":
-        module.double()
-    options = distributed_options() | options
-    with _quiet(), matmul_precision(plan.precision):
-        trainer = L.Trainer(
-            accelerator="gpu" if target.type == "cuda" else target.type,
-            devices=options.pop("devices", [target.index or 0] if target.type == "cuda" else 1),
-            max_epochs=plan.epochs,
-            callbacks=[Checkpoint(path, plan.validate_every)] if path else [],
-            check_val_every_n_epoch=plan.validate_every,
-            plugins=[AtomicIO()],
-            logger=False,
-            enable_checkpointing=False,
-            enable_progress_bar=False,
-            enable_model_summary=False,
-            num_sanity_val_steps=0,
-            reload_dataloaders_every_n_epochs=1,
-            use_distributed_sampler=False,
-            **options,
-        )
-        resume = path if path and path.exists() else None
-        alone = target.type == "cuda" and trainer.world_size == 1
-        gpus = [target.index or 0] if alone else []  # processes have GPUs of their own
-        try:
-            with torch.random.fork_rng(gpus):
-                trainer.fit(module, ckpt_path=resume)
-        except SystemExit as error:
-            # Lightning leaves the program when somebody interrupts it; that is for the caller.
-            raise KeyboardInterrupt from error
-    return module.fitted
 
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Keep Lightning's advice, which is about loaders from disk, from the user."""
-    logger = logging.getLogger("lightning.pytorch")
-    level = logger.level
-    logger.setLevel(logging.ERROR)
+    """Silence what Lightning logs and warns of."""
+    loggers = [logging.getLogger(f"lightning.{name}") for name in ("fabric", "pytorch")]
+    levels = [logger.level for logger in loggers]
+    for logger in loggers:
+        logger.setLevel(logging.ERROR)
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", module="lightning")
         try:
             yield
         finally:
-            logger.setLevel(level)
+            for logger, level in zip(loggers, levels, strict=True):
+                logger.setLevel(level)

@@ -21,7 +21,7 @@ from symsets.experiments.study import search, study
 from symsets.experiments.study.describe import make_study
 from symsets.experiments.study.records import read_records, write_records
 from symsets.experiments.study.study import Study
-from symsets.train.checkpoints import AtomicIO
+from symsets.train.checkpoints import Checkpoint
 
 runner = CliRunner()
 TINY = ["run", "signals", "--preset", "smoke"]
@@ -134,7 +134,7 @@ def test_an_interrupt_is_one_line_and_status_130(tmp_path, monkeypatch):
     def interrupt(*args):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("symsets.train.fitting._Fit.validation_step", interrupt)
+    monkeypatch.setattr("symsets.train.fitting._Training.validate", interrupt)
     result = run(tmp_path / "study", "--models", "mlp")
     assert result.exit_code == 130
     assert "the same command continues" in result.stderr
@@ -208,12 +208,23 @@ def test_an_unreadable_checkpoint_is_one_line_and_loses_nothing(tmp_path):
     assert len(read_records(out / "results.json")) == 1
 
 
+def test_a_run_that_an_earlier_version_began_starts_anew(tmp_path):
+    out = tmp_path / "study"
+    run(out, "--models", "mlp")
+    old = {"pytorch-lightning_version": "2.6.6", "fitted": [], "state_dict": {}}
+    torch.save(old, out / "unfinished" / "dss-sum-128-0.ckpt")
+    with pytest.warns(UserWarning, match=r"dss-sum-128-0\.ckpt was written by an earlier version"):
+        result = run(out, "--models", "mlp,dss-sum")
+    assert result.exit_code == 0, result.output
+    assert len(read_records(out / "results.json")) == 2
+
+
 @pytest.mark.parametrize("checkpoints", [True, False])
 def test_a_full_disk_is_one_line_and_loses_nothing(tmp_path, monkeypatch, small_files, checkpoints):
     out = tmp_path / "study"
     run(out, "--models", "mlp")
     if not checkpoints:  # then it is the network that does not fit
-        monkeypatch.setattr(AtomicIO, "save_checkpoint", lambda *args, **options: None)
+        monkeypatch.setattr(Checkpoint, "save", lambda *args: None)
     with small_files(4096):
         result = run(out, "--models", "mlp,dss-sum")
     assert result.exit_code == 2, result.exception

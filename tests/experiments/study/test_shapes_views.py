@@ -209,13 +209,13 @@ def test_an_interrupted_study_ends_with_the_numbers_of_an_undisturbed_one(
     words = ["--epochs", "2", "--train-sizes", "2"]
     started = []
 
-    def start(self, then=symsets.train.fitting._Fit.on_train_epoch_start):
-        started.append(self.current_epoch)
+    def start(self, epoch, then=symsets.train.fitting._Training.train):
+        started.append(epoch)
         if started == [0, 1]:
             raise KeyboardInterrupt
-        then(self)
+        then(self, epoch)
 
-    monkeypatch.setattr("symsets.train.fitting._Fit.on_train_epoch_start", start)
+    monkeypatch.setattr("symsets.train.fitting._Training.train", start)
     result = run(name, broken, data[name], *words)
     assert result.exit_code == 130
     assert "the same command continues" in result.stderr

@@ -1,0 +1,46 @@
+import time
+
+import pytest
+import torch
+
+from symsets.train.checkpoints import Checkpoint
+
+CPU = torch.device("cpu")
+
+
+@pytest.mark.parametrize("error", [PermissionError(13, "denied"), torch.OutOfMemoryError("full")])
+def test_a_sound_checkpoint_is_not_to_be_deleted(tmp_path, monkeypatch, error):
+    def fail(*words, **options):
+        raise error
+
+    path = tmp_path / "last.ckpt"
+    path.touch()
+    monkeypatch.setattr(torch, "load", fail)
+    with pytest.raises(type(error)):
+        Checkpoint(path).load(CPU)
+
+
+def test_checkpoints_take_a_tenth_of_the_time_at_most(tmp_path, monkeypatch):
+    monkeypatch.setattr(Checkpoint, "FREE", 0.0)
+    checkpoint = Checkpoint(tmp_path / "last.ckpt")
+    saved = []
+
+    def state():
+        saved.append(len(saved))
+        time.sleep(0.05)
+        return {"fitted": saved}
+
+    for _ in range(4):
+        checkpoint.save(state)
+    assert saved == [0]
+    time.sleep(0.6)  # by now it is less than a tenth
+    checkpoint.save(state)
+    assert checkpoint.load(CPU) == {"fitted": [0, 1]}
+
+
+def test_a_run_of_an_earlier_version_starts_anew_and_says_so(tmp_path):
+    path = tmp_path / "last.ckpt"
+    torch.save({"pytorch-lightning_version": "2.6.6", "fitted": []}, path)
+    with pytest.warns(UserWarning, match=r"last\.ckpt was written by an earlier version: this run"):
+        assert Checkpoint(path).load(CPU) is None
+    assert Checkpoint(tmp_path / "none.ckpt").load(CPU) is None

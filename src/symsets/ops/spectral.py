@@ -109,11 +109,11 @@ def _spectral_conv(
 ) -> Tensor:
     """Correlate ``x (B, C, *E)`` circularly with ``weight (O, C, *K)``, and add ``bias (O,)``."""
     axes = _plan(x.shape, weight.shape, stride)
+    if entries_first(x):
+        return _entries_first_conv(x, weight, axes[0], bias)
     for dim, axis in enumerate(axes, start=2):
         if any(axis.zeros):
             weight = F.pad(weight, [0, 0] * (weight.ndim - 1 - dim) + list(axis.zeros))
-    if entries_first(x):
-        return _entries_first_conv(x, weight, axes[0], bias)
     for dim, axis in enumerate(axes, start=2):
         x, weight = (_split(t, dim, axis.phases) for t in (x, weight))
     x = _analyse(x, [_waves(a.length, 0, a.length, 1, 1, x) for a in axes])  # (M, B, C)
@@ -124,12 +124,11 @@ def _spectral_conv(
 
 
 def _entries_first_conv(x: Tensor, weight: Tensor, axis: _Axis, bias: Tensor | None) -> Tensor:
-    """The same over one axis, which lies first in the memory of ``x`` and of the result."""
-    x, weight = (_split_first(t.movedim(-1, 0), axis.phases) for t in (x, weight))
-    x, weight = (  # (M, B, C) and (M, O, C)
-        (_waves(axis.length, 0, len(t), 1, turn, t) @ t.flatten(1)).unflatten(1, t.shape[1:])
-        for t, turn in ((x, 1), (weight, -1))
-    )
+    """Convolve along one axis, which lies first in the memory of ``x`` and of the result."""
+    x = _split_first(x.movedim(-1, 0), axis.phases)
+    waves = _waves(axis.length, 0, len(x), 1, 1, x)
+    x = (waves @ x.flatten(1)).unflatten(1, x.shape[1:])  # (M, B, C)
+    weight = _kernel_spectrum(weight, axis)  # (M, O, C)
     y = x @ weight.mT  # (M, B, O)
     back = _waves(axis.length, -axis.before, axis.num_outputs, axis.step, 2, y).mT
     if bias is None:
@@ -137,6 +136,34 @@ def _entries_first_conv(x: Tensor, weight: Tensor, axis: _Axis, bias: Tensor | N
     else:
         out = torch.addmm(bias.to(y.dtype).repeat(y.shape[1]), back, y.flatten(1))
     return out.unflatten(1, y.shape[1:]).movedim(0, -1)
+
+
+def _kernel_spectrum(weight: Tensor, axis: _Axis) -> Tensor:
+    """Transform a kernel ``(O, C, K)`` into ``(M, O, phases * C)``.
+
+    Zeros and phases are in the matrix, so the kernel itself is read as it lies and moved once.
+    """
+    sizes = axis.length, axis.kernel, axis.phases, axis.zeros, weight.device.type == "cuda"
+    matrix = constant(_kernel_waves, sizes, _product_type(weight), weight)  # (K, phases * M)
+    spectrum = (weight.flatten(0, 1) @ matrix).unflatten(1, (axis.phases, -1))
+    spectrum = spectrum.unflatten(0, weight.shape[:2])  # (O, C, phases, M)
+    return spectrum.permute(3, 0, 2, 1).flatten(2)
+
+
+def _kernel_waves(
+    length: int,
+    taps: int,
+    phases: int,
+    zeros: tuple[int, int],
+    aligned: bool,
+    device: torch.device,
+) -> Tensor:
+    waves = _make_waves(length, 0, taps, 1, -1, aligned, device).mT  # (taps, M)
+    spread = waves.new_zeros(taps, phases, phases, waves.shape[1])
+    for phase in range(phases):
+        spread[:, phase, phase] = waves
+    rows = spread.flatten(0, 1).flatten(1)  # (taps * phases, phases * M)
+    return rows[zeros[0] : len(rows) - zeros[1]]
 
 
 def _prefers_spectral(x: Sequence[int], weight: Sequence[int], stride: Sequence[int]) -> bool:
@@ -224,12 +251,15 @@ def _waves(length: int, start: int, num: int, step: int, turn: int, like: Tensor
 
     ``turn`` multiplies the phases: 1 for the input, -1 for the kernel, 2 for the way back.
     """
-    dtype, kind = like.dtype, like.device.type
+    sizes = length, start, num, step, turn, like.device.type == "cuda"
+    return constant(_make_waves, sizes, _product_type(like), like)
+
+
+def _product_type(x: Tensor) -> torch.dtype:
+    """Return the type in which autocast, if it is on, multiplies ``x``."""
+    kind = x.device.type
     casts = torch.amp.is_autocast_available(kind) and torch.is_autocast_enabled(kind)
-    if casts and dtype == torch.float32:
-        dtype = torch.get_autocast_dtype(kind)  # what the product would round it to
-    sizes = length, start, num, step, turn, kind == "cuda"
-    return constant(_make_waves, sizes, dtype, like)
+    return torch.get_autocast_dtype(kind) if casts and x.dtype == torch.float32 else x.dtype
 
 
 def _make_waves(

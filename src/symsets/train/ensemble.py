@@ -218,6 +218,4 @@ def _stacked(tensors: Sequence[Tensor]) -> Tensor:
 def _cast_to_statistics(norm: nn.Module, inputs: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
     """Give batch normalisation its input in full precision: vmap does not mix types there."""
     running = norm.running_mean
-    if isinstance(running, Tensor) and torch._C._functorch.is_batchedtensor(running):
-        return (inputs[0].to(running.dtype),)
-    return inputs
+    return (inputs[0].to(running.dtype),) if isinstance(running, Tensor) else inputs

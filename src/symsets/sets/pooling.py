@@ -175,8 +175,8 @@ def _sum(x: Sets, size: float = 1.0) -> Tensor:
     dense = _as_dense(x)
     if dense is None:
         total = _sum_ragged(x)
-    elif dense.shape[1] == size and dense.is_floating_point() and not torch.compiler.is_compiling():
-        return _reduced(dense, Tensor.mean)  # one operation for two; a graph must serve any size
+    elif dense.shape[1] == size and not torch.is_grad_enabled() and dense.is_floating_point():
+        return _reduced(dense, Tensor.mean)  # one operation for two
     else:
         total = _reduced(dense, _add_up)
     return _rounded(total if size == 1 else total / size, x)
@@ -187,9 +187,10 @@ def _mean(x: Sets, size: float = 1.0) -> Tensor:
     if dense is None:
         assert isinstance(x, RaggedSets)
         return _rounded(_sum_ragged(x) / expand_as(x.sizes.clamp(min=1), common_rows(x)), x)
-    if dense.shape[1] and (dense.is_floating_point() or dense.is_complex()):
+    if not torch.is_grad_enabled() and dense.shape[1] and dense.is_floating_point():
         return _reduced(dense, Tensor.mean)
-    return dense.sum(1) / max(dense.shape[1], 1)
+    # Divided when it is small: the gradient of a mean is divided when it is as large as the sets.
+    return _rounded(_reduced(dense, _add_up) / max(dense.shape[1], 1), x)
 
 
 def _rounded(summary: Tensor, x: Sets) -> Tensor:

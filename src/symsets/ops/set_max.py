@@ -9,7 +9,7 @@ from torch import Tensor
 
 from symsets.ops._dispatch import kernel
 from symsets.ops._register import operator, plain_gradients
-from symsets.ops.layout import memory_order
+from symsets.ops.set_sum import reduce_sets
 from symsets.ops.triton import kernels
 
 __all__ = ["set_max"]
@@ -24,17 +24,17 @@ def set_max(x: Tensor) -> Tensor:
     torch writes down who holds the maximum, and counts them; the fast form finds both again while
     it shares the gradient out.
     """
-    order, _ = memory_order(x)
-    place = order.index(1)
-    lying = x.permute(order)  # in the order of memory, which is several times faster
-    rest = [axis - (axis > 1) for axis in order if axis != 1]
-    undo = sorted(range(len(rest)), key=rest.__getitem__)
-    inner = lying.shape[place + 1 :]
-    if kernel("set_max", x) and inner.numel() >= SMALLEST and lying.is_contiguous() and len(x):
-        outer = lying.shape[:place]
-        top = _set_max(lying.reshape(outer.numel(), x.shape[1], -1))
-        return top.view(*outer, *inner).permute(undo)
-    return lying.amax(place).permute(undo)
+    if kernel("set_max", x):
+        return reduce_sets(x, _fast)
+    return reduce_sets(x, Tensor.amax)
+
+
+def _fast(x: Tensor, axis: int) -> Tensor:
+    inner = x.shape[axis + 1 :]
+    if inner.numel() < SMALLEST or not x.numel() or not x.is_contiguous():
+        return x.amax(axis)
+    top = _set_max(x.reshape(x.shape[:axis].numel(), x.shape[axis], -1))
+    return top.view(*x.shape[:axis], *inner)
 
 
 def _formula(x: Tensor) -> Tensor:

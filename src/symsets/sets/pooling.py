@@ -10,8 +10,7 @@ import torch
 from torch import Tensor
 from torch.autograd.forward_ad import unpack_dual
 
-from symsets.ops.layout import memory_order
-from symsets.ops.set_max import set_max
+from symsets.ops import set_max, set_sum
 from symsets.sets.folding import Sets, check_sets, spread
 from symsets.sets.partition import Partition
 from symsets.sets.ragged import RaggedSets, common_rows, expand_as
@@ -173,13 +172,9 @@ def _as_dense(x: Sets) -> Tensor | None:
 
 def _sum(x: Sets, size: float = 1.0) -> Tensor:
     dense = _as_dense(x)
-    if dense is None:
-        total = _sum_ragged(x)
-    elif dense.shape[1] == size and not torch.is_grad_enabled() and dense.is_floating_point():
-        return _reduced(dense, Tensor.mean)  # one operation for two
-    else:
-        total = _reduced(dense, _add_up)
-    return _rounded(total if size == 1 else total / size, x)
+    if dense is not None:
+        return set_sum(dense, size)
+    return _rounded(_sum_ragged(x) / size, x) if size != 1 else _rounded(_sum_ragged(x), x)
 
 
 def _mean(x: Sets, size: float = 1.0) -> Tensor:
@@ -187,36 +182,14 @@ def _mean(x: Sets, size: float = 1.0) -> Tensor:
     if dense is None:
         assert isinstance(x, RaggedSets)
         return _rounded(_sum_ragged(x) / expand_as(x.sizes.clamp(min=1), common_rows(x)), x)
-    if not torch.is_grad_enabled() and dense.shape[1] and dense.is_floating_point():
-        return _reduced(dense, Tensor.mean)
-    # Divided when it is small: the gradient of a mean is divided when it is as large as the sets.
-    return _rounded(_reduced(dense, _add_up) / max(dense.shape[1], 1), x)
+    if _is_integer(dense.dtype):
+        return dense.sum(1) / max(dense.shape[1], 1)
+    return set_sum(dense, max(dense.shape[1], 1))
 
 
 def _rounded(summary: Tensor, x: Sets) -> Tensor:
     """Return a summary in the type of ``x``; those of integers stay what they are."""
-    if summary.dtype == x.dtype or not x.dtype.is_floating_point:
-        return summary
-    return summary.to(x.dtype)
-
-
-def _reduced(x: Tensor, reduce: Callable[[Tensor, int], Tensor]) -> Tensor:
-    """Reduce ``x (B, N, *E)`` over each set, in the order in which it lies in memory.
-
-    For images that are stored channels-last this is several times faster than the order of the
-    axes, and keeps the layout.
-    """
-    if x.is_contiguous() or x.ndim < 4:
-        return reduce(x, 1)
-    order, back = memory_order(x)
-    place = back[1]
-    rest = [p - (p > place) for axis, p in enumerate(back) if axis != 1]
-    return reduce(x.permute(order), place).permute(rest)
-
-
-def _add_up(x: Tensor, axis: int) -> Tensor:
-    # A sum may be too large for float16 where what it is divided into is not.
-    return x.sum(axis, dtype=torch.float32) if x.dtype == torch.float16 else x.sum(axis)
+    return summary.to(x.dtype) if x.dtype.is_floating_point else summary
 
 
 def _sum_ragged(x: Sets) -> Tensor:

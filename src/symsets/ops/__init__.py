@@ -10,8 +10,8 @@ from symsets.ops.enlarge import enlarge
 from symsets.ops.layout import memory_order, to_fast_layout
 from symsets.ops.max_pool import max_pool
 from symsets.ops.norm_act import norm_act
+from symsets.ops.reduce import reduce_sets
 from symsets.ops.set_max import set_max
-from symsets.ops.set_sum import set_sum
 from symsets.ops.spectral import circular_conv
 from symsets.ops.spmm import SparseMatrix
 
@@ -20,7 +20,7 @@ __all__ = [
     "captured",
     "norm_act",
     "set_max",
-    "set_sum",
+    "reduce_sets",
     "max_pool",
     "enlarge",
     "conv2d",

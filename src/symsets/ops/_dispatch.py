@@ -12,9 +12,9 @@ from torch import Tensor
 from symsets._checks import check_choice
 from symsets.ops.triton import kernels
 
-__all__ = ["OPERATIONS", "captured", "captures", "fast", "kernel", "plain", "switched_off"]
+__all__ = ["OPERATIONS", "captured", "fast", "kernel", "plain", "switched_off"]
 
-OPERATIONS = ("conv2d", "enlarge", "max_pool", "norm_act", "set_max", "set_sum", "spectral", "spmm")
+OPERATIONS = ("conv2d", "enlarge", "max_pool", "norm_act", "set_max", "spectral", "spmm")
 HALVES_AND_FLOAT = (torch.float16, torch.bfloat16, torch.float32)  # types that kernels know
 
 _plain: ContextVar[frozenset[str]] = ContextVar("plain", default=frozenset())
@@ -73,12 +73,8 @@ def fast(name: str, x: Tensor) -> bool:
     return x.is_cuda and not torch.compiler.is_compiling() and name not in _plain.get()
 
 
-def captures(name: str, x: Tensor) -> bool:
-    """Whether a form for captured steps may run on ``x``: inside :func:`captured`."""
-    known = x.is_cuda and x.dtype in HALVES_AND_FLOAT
-    return known and _captured.get() and fast(name, x)
-
-
 def kernel(name: str, x: Tensor) -> bool:
     """Whether the kernels of an operation may run on ``x``: inside :func:`captured`."""
-    return captures(name, x) and kernels(name) is not None
+    if not (fast(name, x) and _captured.get() and x.dtype in HALVES_AND_FLOAT):
+        return False
+    return kernels(name) is not None

@@ -15,16 +15,17 @@ __all__ = ["enlarge"]
 def enlarge(x: Tensor, scale: int, *, align_corners: bool = False) -> Tensor:
     """Enlarge images ``x (T, C, H, W)`` bilinearly, as :class:`torch.nn.Upsample` does.
 
-    The fast form, for training on a GPU, multiplies rows and columns by one matrix each, in the
-    memory order of the images. So the gradient is a product, too: it needs no atomic additions, and
-    it may run in half precision, where autocast forces the library's into float32.
+    The fast form multiplies rows and columns by one matrix each, in the memory order of the images.
+    So the gradient is a product, too: it needs no atomic additions, and it may run in half
+    precision, where autocast forces the library's into float32. Predictions on a GPU take the plain
+    form, which is one call.
 
     Args:
         x: The images.
         scale: How many times higher and wider the images become.
         align_corners: Whether the outermost pixels keep their places.
     """
-    if not (x.is_cuda and torch.is_grad_enabled()) or switched_off("enlarge"):
+    if (x.is_cuda and not torch.is_grad_enabled()) or switched_off("enlarge"):
         return F.interpolate(x, scale_factor=scale, mode="bilinear", align_corners=align_corners)
     return by_products(x, scale, align_corners)
 

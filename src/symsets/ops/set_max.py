@@ -9,7 +9,7 @@ from torch import Tensor
 
 from symsets.ops._dispatch import kernel
 from symsets.ops._register import operator, plain_gradients
-from symsets.ops.set_sum import reduce_sets
+from symsets.ops.reduce import reduce_sets
 from symsets.ops.triton import kernels
 
 __all__ = ["set_max"]

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 from torch.autograd.forward_ad import unpack_dual
 
-from symsets.ops import set_max, set_sum
+from symsets.ops import reduce_sets, set_max
 from symsets.sets.folding import Sets, check_sets, spread
 from symsets.sets.partition import Partition
 from symsets.sets.ragged import RaggedSets, common_rows, expand_as
@@ -172,9 +172,13 @@ def _as_dense(x: Sets) -> Tensor | None:
 
 def _sum(x: Sets, size: float = 1.0) -> Tensor:
     dense = _as_dense(x)
-    if dense is not None:
-        return set_sum(dense, size)
-    return _rounded(_sum_ragged(x) / size, x) if size != 1 else _rounded(_sum_ragged(x), x)
+    if dense is None:
+        total = _sum_ragged(x)
+    elif dense.shape[1] == size and not torch.is_grad_enabled() and dense.is_floating_point():
+        return reduce_sets(dense, Tensor.mean)  # one operation for two
+    else:
+        total = reduce_sets(dense, _add_up)
+    return _rounded(total if size == 1 else total / size, x)
 
 
 def _mean(x: Sets, size: float = 1.0) -> Tensor:
@@ -182,14 +186,22 @@ def _mean(x: Sets, size: float = 1.0) -> Tensor:
     if dense is None:
         assert isinstance(x, RaggedSets)
         return _rounded(_sum_ragged(x) / expand_as(x.sizes.clamp(min=1), common_rows(x)), x)
-    if _is_integer(dense.dtype):
-        return dense.sum(1) / max(dense.shape[1], 1)
-    return set_sum(dense, max(dense.shape[1], 1))
+    if not torch.is_grad_enabled() and dense.shape[1] and dense.is_floating_point():
+        return reduce_sets(dense, Tensor.mean)
+    # Divided when it is small: the gradient of a mean is divided when it is as large as the sets.
+    return _rounded(reduce_sets(dense, _add_up) / max(dense.shape[1], 1), x)
+
+
+def _add_up(x: Tensor, axis: int) -> Tensor:
+    # A sum may be too large for float16 where what it is divided into is not.
+    return x.sum(axis, dtype=torch.float32) if x.dtype == torch.float16 else x.sum(axis)
 
 
 def _rounded(summary: Tensor, x: Sets) -> Tensor:
     """Return a summary in the type of ``x``; those of integers stay what they are."""
-    return summary.to(x.dtype) if x.dtype.is_floating_point else summary
+    if summary.dtype == x.dtype or not x.dtype.is_floating_point:
+        return summary
+    return summary.to(x.dtype)
 
 
 def _sum_ragged(x: Sets) -> Tensor:

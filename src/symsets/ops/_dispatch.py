@@ -8,6 +8,8 @@ from contextvars import ContextVar
 
 import torch
 from torch import Tensor
+from torch._C._functorch import TransformType, get_interpreter_stack
+from torch.autograd import forward_ad
 
 from symsets._checks import check_choice
 from symsets.ops.triton import kernels
@@ -24,8 +26,8 @@ _plain: ContextVar[frozenset[str]] = ContextVar("plain", default=frozenset())
 def plain(*names: str) -> Iterator[None]:
     """Run the plain form of every operation, or of those named, inside the context.
 
-    The plain form is the formula in torch: use it to compare numbers, to measure what a fast form
-    saves, and for what the kernels cannot do (forward-mode derivatives on a GPU).
+    The plain form is the formula in torch: use it to compare numbers, and to measure what a fast
+    form saves.
 
     Args:
         names: Operations (see ``symsets/ops/README.md``); all of them if left out.
@@ -54,7 +56,20 @@ def fast(name: str, x: Tensor) -> bool:
 
     Fast forms are for GPUs. A compiler gets the plain form, which it fuses by itself.
     """
-    return x.is_cuda and not torch.compiler.is_compiling() and name not in _plain.get()
+    if not x.is_cuda or torch.compiler.is_compiling():
+        return False
+    return name not in _plain.get() and not _is_differentiated_otherwise()
+
+
+def _is_differentiated_otherwise() -> bool:
+    """Whether derivatives are taken that torch does not find in registered operators.
+
+    It drops tangents there without a word, and in ``torch.func.grad`` it raises
+    (github.com/pytorch/pytorch/issues/170834).
+    """
+    if forward_ad._current_level >= 0:
+        return True
+    return any(level.key() != TransformType.Vmap for level in get_interpreter_stack() or ())
 
 
 def kernel(name: str, x: Tensor) -> bool:

@@ -17,7 +17,7 @@ from symsets.ops.triton import kernels
 
 __all__ = ["norm_act"]
 
-NORMS = (nn.BatchNorm1d, nn.BatchNorm2d, nn.BatchNorm3d)
+NORMS = {nn.BatchNorm1d: (3, 4), nn.BatchNorm2d: (5,), nn.BatchNorm3d: (6,)}  # axes of the sets
 ACTIVATIONS = {nn.Identity: "none", nn.ReLU: "relu", nn.ELU: "elu"}
 MOST_CHANNELS = 4096  # a program holds whole rows
 MOST_ROWS = 2**31 - 2**23  # counted in 32 bits, up to one step beyond the last
@@ -38,7 +38,7 @@ def norm_act(y: Tensor, context: Tensor | None, norm: Any, act: nn.Module) -> Te
         norm: The normalisation of rows ``(T, C, *E)``.
         act: The activation.
     """
-    if type(norm) in NORMS and norm.training and kernel("norm_act", y):
+    if y.ndim in NORMS.get(type(norm), ()) and norm.training and kernel("norm_act", y):
         order = _channels_last(y)
         if order is not None and _suits(y, context, norm) and type(act) in ACTIVATIONS:
             return _by_kernels(y, context, norm, act, order)
@@ -88,7 +88,7 @@ def _by_kernels(
     shape = [y.shape[1], lying.shape[place + 1 : -1].numel()]  # N, inner
     if context is not None:
         inside = [k - (k > 1) for k in order if k != 1]  # the same order, without the set axis
-        context = context.permute(inside).reshape(-1, norm.num_features)
+        context = context.permute(inside).reshape(-1, norm.num_features).contiguous()
     rows = lying.reshape(-1, norm.num_features)
     if norm.track_running_stats and norm.num_batches_tracked is not None:
         norm.num_batches_tracked.add_(1)

@@ -50,7 +50,10 @@ def explained(forward: Forward) -> Forward:
 
 
 def explain(check: Callable[[Any], None], x: Any, error: Exception) -> None:
-    """Raise what ``check`` says of ``x``, if it finds anything wrong, in place of torch's error."""
+    """Raise what ``check`` says of ``x``, if it finds anything wrong, in place of torch's error.
+
+    The outermost layer that finds something speaks: its input is what the user gave.
+    """
     if _is_ours(error):
         return
     try:
@@ -60,12 +63,13 @@ def explain(check: Callable[[Any], None], x: Any, error: Exception) -> None:
 
 
 def _is_ours(error: Exception) -> bool:
-    """Whether an error was raised by this package, and so says what is wrong already."""
+    """Whether this package raised an error of its own, which explains none of torch's."""
     trace = error.__traceback__
     while trace is not None and trace.tb_next is not None:
         trace = trace.tb_next
     raised_in = "" if trace is None else str(trace.tb_frame.f_globals.get("__name__"))
-    return isinstance(error, ValueError | TypeError) and raised_in.startswith("symsets.")
+    own = isinstance(error, ValueError | TypeError) and error.__cause__ is None
+    return own and raised_in.startswith("symsets.")
 
 
 def check_channels(features: Tensor, expected: int) -> None:

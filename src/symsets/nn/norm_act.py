@@ -10,7 +10,8 @@ from symsets import ops
 from symsets.nn._explain import explained
 from symsets.nn.base import SetModule
 from symsets.nn.dss import DSS
-from symsets.sets import RaggedSets, Sets, map_elements
+from symsets.ops._dispatch import kernel
+from symsets.sets import RaggedSets, Sets, add_to_elements, map_elements
 
 __all__ = ["NormAct"]
 
@@ -22,7 +23,9 @@ class NormAct(SetModule):
 
     The numbers are those of ``Sequential(layer, norm, act)``. On a GPU, training with batch
     normalisation passes through memory less than half as often (see :func:`symsets.ops.norm_act`):
-    the sum of a :class:`DSS` layer is never written there.
+    the sum of a :class:`DSS` layer is never written there. That is so in captured steps
+    (``symsets.train.capture``, ``symsets.train.fit``), where layer, norm and activation are one
+    operation and are not called as modules; elsewhere they are.
 
     Args:
         layer: A set layer.
@@ -58,24 +61,27 @@ class NormAct(SetModule):
 
     def forward(self, x: Sets, *args: Any) -> Any:
         """Apply all three."""
-        if isinstance(x, Tensor) and type(self.layer) is DSS and not self.layer._forward_hooks:
+        if isinstance(x, Tensor) and type(self.layer) is DSS and kernel("norm_act", x):
             return self._of_sum(x, *args)
         y = self.layer(x, *args)
         if isinstance(y, Tensor):
             return ops.norm_act(y, None, self.norm, self.act)
-        inner = y.elements  # rows, or clouds of different sizes
-        return y.with_elements(
-            inner.map(self._rows) if isinstance(inner, RaggedSets) else self._rows(inner)
-        )
+        return map_elements(y, self._rows)
 
-    def _rows(self, rows: Tensor) -> Tensor:
+    def _rows(self, rows: Tensor | RaggedSets) -> Any:
+        if isinstance(rows, RaggedSets):  # clouds of different sizes
+            return rows.map(self._rows)
         return self.act(self.norm(rows))
 
     @explained
     def _of_sum(self, x: Tensor, *args: Any) -> Tensor:
         layer: Any = self.layer
         context = layer.summary(x, *args)
-        return ops.norm_act(map_elements(x, layer.element, *args), context, self.norm, self.act)
+        y = map_elements(x, layer.element, *args)
+        if context.shape[1:] != y.shape[2:]:
+            # The same for all entries, or for all channels, which is refused.
+            y, context = add_to_elements(y, context.unsqueeze(1)), None
+        return ops.norm_act(y, context, self.norm, self.act)
 
     def extra_repr(self) -> str:
         """Show the formula."""

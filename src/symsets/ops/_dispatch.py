@@ -25,8 +25,8 @@ _captured: ContextVar[bool] = ContextVar("captured", default=False)
 def plain(*names: str) -> Iterator[None]:
     """Run the plain form of every operation, or of those named, inside the context.
 
-    The plain form is the formula in torch: use it to compare numbers, to measure what a fast form
-    saves, and for what the kernels cannot do (forward-mode derivatives on a GPU).
+    The plain form is the formula in torch: use it to compare numbers, and to measure what a fast
+    form saves.
 
     Args:
         names: Operations (see ``symsets/ops/README.md``); all of them if left out.
@@ -51,6 +51,7 @@ def captured() -> Iterator[None]:
 
     A replayed kernel costs what it takes on the device. Called one by one from Python, its launch
     takes longer than it saves, so elsewhere the plain form runs. Warm-up steps belong inside, too.
+    Kernels have gradients, second ones included, but no derivatives in forward mode.
     ``symsets.train.capture`` and ``symsets.train.fit`` use it.
     """
     token = _captured.set(True)

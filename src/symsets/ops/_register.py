@@ -20,8 +20,9 @@ def operator(
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Register a function as the operator ``symsets::NAME``, by the name of the function.
 
-    So autograd, ``torch.func``, compilers and dispatch modes see one operator. ``torch.vmap``
-    applies it to one entry of the batch after the other.
+    So autograd, compilers and dispatch modes see one operator. ``torch.vmap`` applies it to one
+    entry of the batch after the other. The derivatives of ``torch.func`` and of forward mode need
+    the plain form.
 
     Args:
         fake: Returns an empty result of the right shape, layout and type.

@@ -17,7 +17,7 @@ from symsets.ops.triton import kernels
 
 __all__ = ["norm_act"]
 
-NORMS = (nn.BatchNorm1d, nn.BatchNorm2d, nn.BatchNorm3d)
+NORMS = {nn.BatchNorm1d: (3, 4), nn.BatchNorm2d: (5,), nn.BatchNorm3d: (6,)}  # axes of the sets
 ROW_NORMS = (nn.BatchNorm1d, nn.SyncBatchNorm)
 ACTIVATIONS = {nn.Identity: "none", nn.ReLU: "relu", nn.ELU: "elu"}
 MOST_CHANNELS = 4096  # a program holds whole rows
@@ -39,13 +39,12 @@ def norm_act(y: Tensor, context: Tensor | None, norm: Any, act: nn.Module) -> Te
         norm: The normalisation of rows ``(T, C, *E)``.
         act: The activation.
     """
-    if norm.training and kernel("norm_act", y) and type(norm) in NORMS:
+    if norm.training and kernel("norm_act", y) and y.ndim in NORMS.get(type(norm), ()):
         order = _channels_last(y)
-        if order is not None and _suits(y, context, norm) and type(act) in ACTIVATIONS:
+        if order is not None and type(act) in ACTIVATIONS and _suits(y, context, norm):
             return _by_kernels(y, context, norm, act, order)
     total = y if context is None else y + context.unsqueeze(1)
-    rows = _norm(total.flatten(0, 1), norm)
-    return (rows.relu() if type(act) is nn.ReLU else act(rows)).unflatten(0, y.shape[:2])
+    return act(_norm(total.flatten(0, 1), norm)).unflatten(0, y.shape[:2])
 
 
 def _norm(rows: Tensor, norm: Any) -> Tensor:
@@ -53,9 +52,6 @@ def _norm(rows: Tensor, norm: Any) -> Tensor:
 
     Torch is fast for rows of channels, and slow for strides it does not know.
     """
-    if not norm.training and type(norm) in NORMS and norm.running_mean is not None:
-        given = norm.running_mean, norm.running_var, norm.weight, norm.bias
-        return F.batch_norm(rows, *given, eps=norm.eps)  # without the questions of the module
     suits = rows.ndim == 3 and not rows.is_contiguous() and isinstance(norm, ROW_NORMS)
     if not suits or not rows.movedim(-1, 0).is_contiguous():
         return norm(rows)
@@ -92,7 +88,7 @@ def _by_kernels(
     shape = [y.shape[1], lying.shape[place + 1 : -1].numel()]  # N, inner
     if context is not None:
         inside = [k - (k > 1) for k in order if k != 1]  # the same order, without the set axis
-        context = context.permute(inside).reshape(-1, norm.num_features)
+        context = context.permute(inside).reshape(-1, norm.num_features).contiguous()
     rows = lying.reshape(-1, norm.num_features)
     if norm.track_running_stats and norm.num_batches_tracked is not None:
         norm.num_batches_tracked.add_(1)

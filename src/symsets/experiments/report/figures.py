@@ -12,7 +12,7 @@ from symsets.experiments.report._drawing import INK, Picture, canvas, far_apart,
 from symsets.experiments.report.load_records import Comparison
 from symsets.experiments.report.metrics import Metric, metric
 from symsets.experiments.report.models import BASELINES, style_of
-from symsets.experiments.report.published import chance, training_times
+from symsets.experiments.report.published import published
 from symsets.experiments.report.runs import Run
 from symsets.experiments.report.tables import duration
 
@@ -124,7 +124,7 @@ def _times(comparison: Comparison) -> Picture | None:
     if not epochs:
         return None
     condition = comparison.condition
-    sentence, theirs = training_times(condition.experiment, condition.setting)
+    theirs = published(condition.experiment).training_time(condition.setting)
     models = list(epochs)
     figure, (left, right) = canvas(WIDTH, 1.1 + 0.24 * len(models), columns=2)
     rows = range(len(models))
@@ -144,9 +144,9 @@ def _times(comparison: Comparison) -> Picture | None:
     left.locator_params(axis="x", nbins=4)
     left.invert_yaxis()
     left.grid(visible=False)  # bars say how long they are
-    _draw_whole_runs(right, comparison, models, {t.model: 3600 * t.hours for t in theirs})
-    devices = ", ".join(dict.fromkeys(t.device for t in theirs))
-    said = f" Published ({devices}): “{sentence}”" if sentence else ""
+    hours = theirs.hours if theirs else {}
+    _draw_whole_runs(right, comparison, models, {m: 3600 * hours[m] for m in hours})
+    said = f" Published ({theirs.device}): “{theirs.sentence}”" if theirs else ""
     return Picture(
         name=f"{comparison.condition.slug}-time",
         caption="Time per epoch, and of a whole run, at the largest training size; longer where "
@@ -242,7 +242,8 @@ def _draw_chance(axis: Any, comparison: Comparison, m: Metric) -> tuple[list[End
 
     Far below all others it would press them together: then words for the caption come back.
     """
-    found = chance(comparison.condition.experiment, comparison.condition.setting)
+    condition = comparison.condition
+    found = published(condition.experiment).chance_at(condition.setting)
     if found is None or m.name != "accuracy" or "random" in comparison.models:
         return [], ""
     level, (low, high) = found * m.scale, axis.dataLim.intervaly

@@ -14,7 +14,7 @@ from typing import Any
 
 from symsets.experiments.report.metrics import Metric, metric
 from symsets.experiments.report.models import rank
-from symsets.experiments.report.published import METRICS
+from symsets.experiments.report.published import published
 from symsets.experiments.report.runs import Run, read_runs
 from symsets.experiments.study.experiment import find_experiment
 from symsets.experiments.study.records import Record, read_records
@@ -122,7 +122,7 @@ class Comparison:
     @property
     def metrics(self) -> list[Metric]:
         """All metrics, the one that the paper reports first; without those of a series."""
-        first = METRICS.get(self.condition.experiment)
+        first = published(self.condition.experiment).metric
         names = dict.fromkeys(
             name for _, name, _ in self.scores if name not in self._series and "/" not in name
         )
@@ -131,7 +131,7 @@ class Comparison:
     @property
     def _series(self) -> dict[str, int]:
         """Metrics such as ``chamfer@5``: the first one at other numbers of elements."""
-        first = METRICS.get(self.condition.experiment, "")
+        first = published(self.condition.experiment).metric
         parts = {name: name.partition("@") for _, name, _ in self.scores}
         return {
             name: int(num)

@@ -16,7 +16,7 @@ from symsets.experiments.report.figures import pictures
 from symsets.experiments.report.headline import headline
 from symsets.experiments.report.load_records import Comparison, Condition, Study, load_records
 from symsets.experiments.report.models import rank, style_of
-from symsets.experiments.report.published import METRICS, TASKS, Claim, published_models
+from symsets.experiments.report.published import Claim, published
 from symsets.experiments.report.render import to_markdown
 from symsets.experiments.report.tables import (
     Table,
@@ -85,7 +85,7 @@ def write(
     chapters = _chapters(study, examples=examples)
 
     def searched(path: Path) -> str:
-        return METRICS.get(study.experiments.get(path.parent, ""), "accuracy")
+        return published(study.experiments.get(path.parent, "")).metric or "accuracy"
 
     sections = [section for chapter in chapters for section in chapter.sections]
     more = (
@@ -116,7 +116,7 @@ def _chapters(study: Study, *, examples: bool) -> list[Chapter]:
         grouped[comparison.condition.experiment].append(comparison)
     folders = study.directories if examples else ()
     return [
-        Chapter(name, TASKS.get(name, ""), tuple(_section(c, found, folders) for c in found))
+        Chapter(name, published(name).task, tuple(_section(c, found, folders) for c in found))
         for name, found in grouped.items()
     ]
 
@@ -124,7 +124,7 @@ def _chapters(study: Study, *, examples: bool) -> list[Chapter]:
 def _is_extra(comparison: Comparison) -> bool:
     """Whether the paper has no numbers for a setting, though it has for others."""
     experiment, setting = comparison.condition.experiment, comparison.condition.setting
-    return bool(setting) and not published_models(experiment, setting)
+    return bool(setting) and not published(experiment).models(setting)
 
 
 def _section(
@@ -203,9 +203,7 @@ def _content(study: Study, chapters: list[Chapter], more: tuple[Table, ...]) -> 
         "judged": any(s.verdicts for chapter in chapters for s in chapter.sections),
         "rule": RULE,
         "colours": {colour_name(m): (style_of(m).colour, style_of(m).dark) for m in models},
-        "css": resources.files("symsets.experiments.report")
-        .joinpath("page.css")
-        .read_text("utf-8"),
+        "css": _template("page.css"),
         "to_markdown": to_markdown,
         "by_reason": _by_reason,
     }
@@ -239,11 +237,7 @@ def _template(name: str) -> str:
 def _rendered(template: str, content: dict[str, Any], *, escape: bool) -> str:
     jinja2 = require("jinja2", "experiments")
     environment = jinja2.Environment(
-        loader=jinja2.FunctionLoader(
-            lambda name: (
-                resources.files("symsets.experiments.report").joinpath(name).read_text("utf-8")
-            )
-        ),
+        loader=jinja2.FunctionLoader(_template),
         autoescape=escape,
         trim_blocks=True,
         lstrip_blocks=True,

@@ -8,16 +8,7 @@ from dataclasses import dataclass
 from symsets.experiments.report.load_records import Comparison, Condition, Numbers, Score
 from symsets.experiments.report.metrics import Metric, metric
 from symsets.experiments.report.models import BASELINES, rank, style_of
-from symsets.experiments.report.published import (
-    MEAN_SHAPE_BY_SKIP,
-    METRICS,
-    PUBLISHED_DATA,
-    chance,
-    claims,
-    published,
-    published_models,
-    published_settings,
-)
+from symsets.experiments.report.published import Published, published
 
 __all__ = [
     "Cell",
@@ -60,16 +51,17 @@ class Table:
 def results_table(comparison: Comparison) -> Table:
     """Return every model's mean ± std over initialisations beside the published number."""
     condition = comparison.condition
-    theirs = published_models(condition.experiment, condition.setting)
+    paper = published(condition.experiment)
+    theirs = paper.models(condition.setting)
     # A published baseline gives our numbers a meaning, even if we did not compute it.
     models = sorted({*comparison.models, *(m for m in theirs if m in BASELINES)}, key=rank)
     columns: list[tuple[str, list[Cell]]] = [("model", [Cell(style_of(m).label) for m in models])]
     for size in comparison.sizes:
         for m in comparison.metrics:
             columns.append((_head(size, m, comparison), _scores(comparison, models, size, m)))
-            if (size, m.name) == (comparison.largest, METRICS.get(condition.experiment)):
+            if (size, m.name) == (comparison.largest, paper.metric):
                 name = "published" if _same_data(condition) else "published, other data"
-                columns.append((name, [_published(condition, model) for model in models]))
+                columns.append((name, [_published(paper, condition.setting, m) for m in models]))
     columns += [
         ("runs", [Cell(_runs(comparison, model)) for model in models]),
         ("parameters", [Cell(_parameters(comparison.score(model))) for model in models]),
@@ -113,7 +105,7 @@ def _count(scores: dict[str, Score]) -> str:
 
 def _same_data(condition: Condition) -> bool:
     """Tell whether we used the data of the paper."""
-    return condition.data.startswith(PUBLISHED_DATA.get(condition.experiment, ()))
+    return condition.data.startswith(published(condition.experiment).data)
 
 
 def search_table(name: str, search: Numbers, by: str = "accuracy") -> Table:
@@ -143,7 +135,7 @@ def search_table(name: str, search: Numbers, by: str = "accuracy") -> Table:
 def skip_table(data: str, found: Numbers) -> Table:
     """Return how often the mean shape is the central one, by the distance between frames."""
     m = metric("accuracy")
-    printed = {str(skip): value for skip, value in MEAN_SHAPE_BY_SKIP.items()}
+    printed = published("shapes").mean_shape_by_skip
     lines = {**found, "published (D-FAUST), validation": printed}
     skips = sorted({skip for line in lines.values() for skip in line}, key=int)
     return Table(
@@ -193,11 +185,11 @@ def _caption(comparison: Comparison) -> str:
     ]
     text = "; ".join(part for part in parts if part)
     text = f"{text[0].upper()}{text[1:]}."
-    if c.experiment in METRICS and not published_models(c.experiment, c.setting):
-        others = published_settings(c.experiment)
-        this = f"this, only for {', '.join(others)}" if others else "this"
+    paper = published(c.experiment)
+    if paper.metric and not paper.models(c.setting):
+        this = f"this, only for {', '.join(paper.settings)}" if paper.settings else "this"
         text += f" The paper prints no numbers for {this}"
-        text += ", but makes claims." if claims(c.experiment) else "."
+        text += ", but makes claims." if paper.claims else "."
     return text
 
 
@@ -211,9 +203,10 @@ def _test_sets(comparison: Comparison) -> str:
 def _chance(comparison: Comparison) -> str:
     """Say what a guess is worth, where no row of the table does."""
     c = comparison.condition
-    level = chance(c.experiment, c.setting)
+    paper = published(c.experiment)
     measured = [m for m in comparison.metrics if m.name == "accuracy"]
-    if level is None or not measured or published(c.experiment, c.setting, "random") is not None:
+    level = paper.chance_at(c.setting)
+    if level is None or not measured or "random" in paper.models(c.setting):
         return ""
     return f"chance: {level * measured[0].scale:.1f} %"
 
@@ -250,9 +243,9 @@ def _score_cell(score: Score | None, m: Metric, best: float | None, *, num_runs:
     return Cell(m.show(score.mean, score.std), is_best, note)
 
 
-def _published(condition: Condition, model: str) -> Cell:
-    number = published(condition.experiment, condition.setting, model)
-    return Cell(metric(number.metric).show(number.mean, number.std) if number else NOTHING)
+def _published(paper: Published, setting: str, model: str) -> Cell:
+    number = paper.numbers.get((setting, model))
+    return Cell(metric(paper.metric).show(number.mean, number.std) if number else NOTHING)
 
 
 def _runs(comparison: Comparison, model: str) -> str:

@@ -246,11 +246,6 @@ def test_mistakes_get_one_line_and_status_2(tmp_path, arguments, message):
     assert not (tmp_path / "study").exists()
 
 
-def test_sizes_take_the_epochs_of_their_nearest_neighbour():
-    paper = signals.PRESETS["paper"]
-    assert [paper.epochs_at(n) for n in (40_000, 9000, 300)] == [30, 40, 200]
-
-
 def test_seeds_can_be_trained_together(tmp_path):
     out = tmp_path / "study"
     assert run(out, "--models", "dss-sum", "--seeds", "2", "--together").exit_code == 0

@@ -20,7 +20,8 @@ from symsets.experiments.quality import experiment as quality
 from symsets.experiments.study import study
 from symsets.experiments.study.catalogue import image_source
 from symsets.experiments.study.describe import make_study
-from symsets.experiments.study.images import pictures, scaled
+from symsets.experiments.study.experiment import scaled
+from symsets.experiments.study.images import pictures
 from symsets.experiments.study.records import read_records
 from symsets.train.metrics import mean_absolute_error, psnr, ssim
 
@@ -341,7 +342,9 @@ def test_the_data_decide_the_setting_of_colours(tmp_path):
         def __init__(self, name):
             self.name = name
 
-    words = [colors.settings_of(Named(name)) for name in ("Places-25", "celeba", "photos")]
+    words = [
+        colors.EXPERIMENT.settings_of(Named(name)) for name in ("Places-25", "celeba", "photos")
+    ]
     assert words == [("places",), ("celeba",), ("",)]
 
 

@@ -278,8 +278,12 @@ def test_points_alone_have_no_faces_to_keep_and_make_no_graphs(tmp_path, data):
 def test_views_have_the_categories_that_are_there(tmp_path):
     for part in ("train", "val"):
         (tmp_path / part / "03001627" / "a-chair").mkdir(parents=True)
-    assert views.settings_of(views.Objects(str(tmp_path), 0)) == ("chairs",)
-    assert views.settings_of(views.Objects("embedded", 0)) == ("cars", "airplanes", "chairs")
+    assert views.EXPERIMENT.settings_of(views.Objects(str(tmp_path), 0)) == ("chairs",)
+    assert views.EXPERIMENT.settings_of(views.Objects("embedded", 0)) == (
+        "cars",
+        "airplanes",
+        "chairs",
+    )
 
 
 def test_views_of_meshes_have_no_categories(tmp_path, data):
@@ -300,8 +304,8 @@ def test_views_of_meshes_have_no_categories(tmp_path, data):
 def test_objects_with_few_views_are_measured_with_those(monkeypatch):
     source = views.Objects("embedded", 0)
     monkeypatch.setattr(GeneratedViews, "most_views", lambda self, split, num=None: 5)
-    network = views.make_network("dss-sum", "ours", 0.05, "cars", source)
-    found = views.by_number_of_views(network, source, "cars", TEST, "cpu")
+    network = views.EXPERIMENT.make_network("dss-sum", "ours", 0.05, "cars", source)
+    found = views.EXPERIMENT.measure_more(network, source, "cars", TEST, "cpu")
     assert list(found) == BY_VIEWS[:4]
 
 

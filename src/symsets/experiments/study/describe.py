@@ -6,13 +6,14 @@ import re
 import zipfile
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from symsets._checks import check_choice
 from symsets.cli import parse as words
 from symsets.data.folders import files_below
 from symsets.data.splits import fraction
 from symsets.experiments.study.catalogue import DATA_SUFFIXES
-from symsets.experiments.study.experiment import RECIPES, Experiment, Settings, Source
+from symsets.experiments.study.experiment import RECIPES, Experiment, Source, StudyConfig
 from symsets.experiments.study.study import Study
 from symsets.nn.registry import is_scheme, schemes
 from symsets.train.step import PRECISIONS
@@ -21,7 +22,7 @@ __all__ = ["announcement", "data_slug", "make_study", "plain"]
 
 
 def make_study(
-    experiment: Experiment,
+    experiment: Experiment[Any],
     out: Path,
     *,
     preset: str = "quick",
@@ -55,10 +56,10 @@ def make_study(
     if seeds is not None:
         chosen = replace(chosen, seeds=seeds)
     if learning_rate is None:
-        rate: float | None = experiment.learning_rates[recipe]
+        rate: float | None = experiment.learning_rate(recipe)
     else:
         rate = words.learning_rate(learning_rate)
-    how = Settings(preset, recipe, rate, epochs, data_seed, precision)
+    config = StudyConfig(preset, recipe, rate, epochs, data_seed, precision)
     check_choice("precision", precision, PRECISIONS)
     data = experiment.default_data if data is None else data
     source = experiment.open_source(data, data_seed)
@@ -72,7 +73,7 @@ def make_study(
     experiment.check_source(source, chosen)
     where = data_slug(data, source) if data else ""
     _refuse_namesakes(out, where, source.name)
-    return Study(experiment, out, chosen, how, source, device, data=where, together=together)
+    return Study(experiment, out, chosen, config, source, device, data=where, together=together)
 
 
 def _refuse_namesakes(out: Path, slug: str, name: str) -> None:

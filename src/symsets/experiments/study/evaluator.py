@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from symsets.data.labelled import SetDataset
 from symsets.experiments.study.examples import keep_inputs, keep_outputs
-from symsets.experiments.study.experiment import Experiment, Preset, Settings, Source
+from symsets.experiments.study.experiment import Experiment, Preset, StudyConfig
 from symsets.experiments.study.records import Record, device_name, write_records
 from symsets.experiments.study.runs import RunDirectory
 from symsets.train.ensemble import Ensemble
@@ -31,7 +31,7 @@ class Evaluator:
         experiment: Which.
         out: The directory.
         preset: The sizes and settings.
-        settings: How.
+        config: How.
         source: The data.
         device: Where to compute.
         data: What tells runs on these data from others, in the names of directories.
@@ -40,11 +40,11 @@ class Evaluator:
 
     def __init__(
         self,
-        experiment: Experiment,
+        experiment: Experiment[Any],
         out: Path,
         preset: Preset,
-        settings: Settings,
-        source: Source,
+        config: StudyConfig,
+        source: Any,
         device: str,
         *,
         data: str = "",
@@ -53,7 +53,7 @@ class Evaluator:
         self.experiment = experiment
         self.out = out
         self.preset = preset
-        self.settings = settings
+        self.config = config
         self.source = source
         self.device = device
         self.data = data
@@ -66,7 +66,7 @@ class Evaluator:
 
     def run(self, setting: str, model: str, train_size: int, seed: int) -> RunDirectory:
         """Return the directory of one run."""
-        recipe = self.settings.recipe
+        recipe = self.config.recipe
         name = self._slug(setting, model, recipe, str(train_size), f"seed{seed}")
         return RunDirectory(self.out / "runs" / name)
 
@@ -74,9 +74,9 @@ class Evaluator:
         """Return the sets of a split, made once, on the device."""
         if (setting, split) not in self._sets:
             size = max(self.preset.train_sizes) if split == "train" else self.preset.test_size
-            seed = 3 * self.settings.data_seed + ("test", "val", "train").index(split)
+            seed = 3 * self.config.data_seed + ("test", "val", "train").index(split)
             sets = self.experiment.make_sets(self.source, setting, split, size, self.device, seed)
-            double = self.settings.precision == "float64"
+            double = self.config.precision == "float64"
             moved = sets.to(self.device, torch.float64 if double else None)
             self._sets[setting, split] = moved
         return self._sets[setting, split]
@@ -98,7 +98,8 @@ class Evaluator:
         ensemble = Ensemble([network])
         found = evaluate(ensemble, test, task, precision=precision, batch_size=batch_size)[0]
         found.values.update(self._by_part(found, test))
-        found.values.update(self._more(network, setting))
+        more = self.experiment.measure_more
+        found.values.update(more(network, self.source, setting, self.preset.test_size, self.device))
         self._keep_outputs(run, setting, ensemble)
         return found
 
@@ -107,13 +108,6 @@ class Evaluator:
         name = self.experiment.task.metric.name
         parts = self.experiment.parts_of(test)
         return {f"{name}/{part}": found.values[name][which] for part, which in parts.items()}
-
-    def _more(self, network: nn.Module, setting: str) -> dict[str, Tensor]:
-        """Measure what only this experiment asks for."""
-        measure = self.experiment.measure_more
-        if measure is None:
-            return {}
-        return measure(network, self.source, setting, self.preset.test_size, self.device)
 
     def run_baselines(self) -> list[Record]:
         """Measure what needs no training, once for each setting."""
@@ -135,10 +129,10 @@ class Evaluator:
 
     def measure_source(self) -> None:
         """Measure what concerns the data alone, once."""
-        for name, measure in self.experiment.measure_source.items():
-            path = self.out / f"{'-'.join(filter(None, (name, self.data)))}.json"
-            if not path.exists() and is_first():
-                write_json(path, measure(self.source))
+        name = self.experiment.source_table
+        path = self.out / f"{'-'.join(filter(None, (name, self.data)))}.json"
+        if name and not path.exists() and is_first():
+            write_json(path, self.experiment.measure_source(self.source))
 
     def keep_inputs(self) -> None:
         """Keep the first test sets of every setting, for a report that shows them."""
@@ -147,7 +141,7 @@ class Evaluator:
         for setting in self.preset.settings:
             path = self.out / "examples" / f"{self._slug(setting) or 'sets'}.npz"
             if not path.exists() and is_first():
-                more = self.experiment.keep_more(self.source)
+                more = self.experiment.example_arrays(self.source)
                 keep_inputs(path, self.sets(setting, "test"), more)
 
     def _keep_outputs(self, run: RunDirectory, setting: str, network: Network) -> None:
@@ -162,10 +156,10 @@ class Evaluator:
             model=model,
             metric="",
             value=math.nan,
-            recipe=self.settings.recipe,
+            recipe=self.config.recipe,
             setting=setting,
             data=self.name,
-            preset=self.settings.preset,
+            preset=self.config.preset,
             device=device_name(self.device),
             **more,
         )

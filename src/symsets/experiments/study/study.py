@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, replace
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ import torch
 from torch import nn
 
 from symsets.experiments.study.evaluator import Evaluator, conditions
-from symsets.experiments.study.experiment import Experiment, Preset, Settings, Source
+from symsets.experiments.study.experiment import Experiment, Preset, StudyConfig
 from symsets.experiments.study.group import Group
 from symsets.experiments.study.records import Record
 from symsets.experiments.study.runs import RunDirectory, claim_directory
@@ -43,7 +44,7 @@ class Study(Evaluator):
         experiment: Which.
         out: The directory.
         preset: What to run.
-        settings: How.
+        config: How.
         source: The data.
         device: Where to train.
         data: What tells runs on these data from others, in the names of directories.
@@ -52,45 +53,33 @@ class Study(Evaluator):
 
     def __init__(
         self,
-        experiment: Experiment,
+        experiment: Experiment[Any],
         out: Path,
         preset: Preset,
-        settings: Settings,
-        source: Source,
+        config: StudyConfig,
+        source: Any,
         device: str,
         *,
         data: str = "",
         together: bool = False,
     ) -> None:
-        super().__init__(experiment, out, preset, settings, source, device, data=data)
+        super().__init__(experiment, out, preset, config, source, device, data=data)
         self.together = together
         if is_first():
-            configuration = {
-                "experiment": experiment.name,
-                **asdict(settings),
-                "width": preset.width,
-            }
-            claim_directory(out, configuration)
+            common = {"experiment": experiment.name, **asdict(config), "width": preset.width}
+            claim_directory(out, common)
         self.groups = self._open_groups()
 
     def _open_groups(self) -> list[Group]:
         """Return the groups that still have to run, the largest training sets first."""
-        groups = []
-        preset, costs = self.preset, self.experiment.relative_cost
-        for size, epochs in zip(preset.train_sizes, preset.epochs, strict=True):
-            for setting in preset.settings:
-                for model in preset.models:
-                    open_ = [
-                        seed
-                        for seed in range(preset.seeds)
-                        if not self.run(setting, model, size, seed).finished
-                    ]
-                    parts = [tuple(open_)] if self.together else [(seed,) for seed in open_]
-                    groups += [
-                        Group(setting, model, size, epochs, part, costs.get(model, 1.0))
-                        for part in parts
-                        if part
-                    ]
+        preset, groups = self.preset, []
+        sizes = zip(preset.train_sizes, preset.epochs, strict=True)
+        for (size, epochs), setting, model in product(sizes, preset.settings, preset.models):
+            runs = {seed: self.run(setting, model, size, seed) for seed in range(preset.seeds)}
+            left = tuple(seed for seed, run in runs.items() if not run.finished)
+            cost = self.experiment.relative_cost(model)
+            parts = [left] if self.together else [(seed,) for seed in left]
+            groups += [Group(setting, model, size, epochs, part, cost) for part in parts if part]
         return groups
 
     def take_groups(self) -> Iterator[Group]:
@@ -117,22 +106,22 @@ class Study(Evaluator):
         with torch.random.fork_rng():
             torch.manual_seed(seed)
             return self.experiment.make_network(
-                model, self.settings.recipe, self.preset.width, setting, self.source
+                model, self.config.recipe, self.preset.width, setting, self.source
             )
 
     def plan(self, setting: str, epochs: int, learning_rate: float) -> Plan:
         """Return how to train."""
         plan = replace(
-            self.experiment.make_plan(self.settings.recipe, epochs, setting),
+            self.experiment.make_plan(self.config.recipe, epochs, setting),
             learning_rate=learning_rate,
-            precision=self.settings.precision,
+            precision=self.config.precision,
         )
         return replace(plan, batch_size=self.preset.batch_size or plan.batch_size)
 
     def learning_rate(self, setting: str, model: str) -> float:
         """Return the learning rate of a model; search for it once if none is set."""
-        if self.settings.learning_rate is not None:
-            return self.settings.learning_rate
+        if self.config.learning_rate is not None:
+            return self.config.learning_rate
         larger = self.experiment.task.metric.larger_is_better
         path = self.out / f"{'-'.join(filter(None, ('search', self._slug(setting))))}.json"
 
@@ -145,7 +134,7 @@ class Study(Evaluator):
 
         return search_learning_rate(path, model, measure, larger_is_better=larger)
 
-    def run_group(self, group: Group, watch: Watch) -> list[Record]:
+    def run_group(self, group: Group, watch: Watch = lambda epoch, value: None) -> list[Record]:
         """Train a group, test it and write its runs."""
         with warnings.catch_warnings():
             # Stride 2 meets the odd length 25: the published signals network is only nearly
@@ -226,8 +215,8 @@ class Study(Evaluator):
             dtype = torch.float64 if plan.precision == "float64" else torch.float32
             network.to(self.device, dtype).load_state_dict(fitted.best)  # no digit is lost
             found = self.measure(run, group.setting, network, plan.precision, plan.evaluation_batch)
-            arguments: dict[str, Any] = network.arguments  # type: ignore[assignment]
-            save(run.path, self.experiment.network, arguments, network.state_dict())
+            if name := self.experiment.network:
+                save(run.path, name, network.arguments, network.state_dict())  # type: ignore[arg-type]
         record = self.record(
             group.setting,
             group.model,
@@ -241,7 +230,7 @@ class Study(Evaluator):
         configuration = {
             **conditions(record),
             **asdict(plan),
-            "data_seed": self.settings.data_seed,
+            "data_seed": self.config.data_seed,
             "seeds_together": list(group.seeds),
         }
         return self.write(run, record, configuration, fitted.curves, found)

@@ -15,7 +15,7 @@ from symsets.data.folders import STUDY
 from symsets.data.splits import SPLITS
 from symsets.experiments.study.describe import data_slug, plain
 from symsets.experiments.study.evaluator import Evaluator, conditions
-from symsets.experiments.study.experiment import Settings, find_experiment
+from symsets.experiments.study.experiment import StudyConfig, find_experiment
 from symsets.experiments.study.records import reading
 from symsets.experiments.study.runs import RunDirectory, claim_directory
 from symsets.saving import WEIGHTS, load
@@ -91,7 +91,7 @@ class Transfer:
         network = load(trained.path).to(bench.device)
         bench.experiment.prepare(network, bench.source)
         batch_size = int(config.get("evaluation_batch", 64))
-        found = bench.measure(run, setting, network, bench.settings.precision, batch_size)
+        found = bench.measure(run, setting, network, bench.config.precision, batch_size)
         same = {name: config[name] for name in ("scheme", "train_size", "epochs", "seed")}
         size = sum(p.numel() for p in network.parameters())
         record = bench.record(setting, config["model"], parameters=size, **same)
@@ -153,13 +153,13 @@ def make_transfers(
     test_size = num_sets or preset.test_size
     preset = replace(preset, settings=used, test_size=test_size, train_sizes=(1,), epochs=(1,))
     experiment.check_source(source, preset)
-    slug, settings = data_slug(data, source), Settings(told["preset"], told["recipe"])
+    slug, config = data_slug(data, source), StudyConfig(told["preset"], told["recipe"])
     tested_on = source.name
     if everything:
         _take_everything(source, [t for t in networks if _trained_on(t, source.name, slug)])
         slug, tested_on = f"{slug}_all", f"{source.name} (all)"
     out = out or Path("runs") / f"{study.resolve().name}-on-{plain(source.name)}"
-    same = {"preset": settings.preset, "recipe": settings.recipe, "test_size": preset.test_size}
+    same = {"preset": config.preset, "recipe": config.recipe, "test_size": preset.test_size}
     claim_directory(out, {"experiment": experiment.name, "evaluated_on": slug, **same})
     transfers = []
     for before in dict.fromkeys(str(trained.config["data"]) for trained in networks):
@@ -167,7 +167,7 @@ def make_transfers(
             experiment,
             out,
             preset,
-            settings,
+            config,
             source,
             device,
             data=f"{slug}_after_{plain(before)}",

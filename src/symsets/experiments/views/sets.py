@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol
+from typing import Any, NamedTuple, Protocol
 
 import torch
 from torch import Tensor
 
 from symsets.experiments.views.cameras import Cameras
 
-__all__ = ["ViewSource", "Views", "checked_views"]
+__all__ = ["Truth", "ViewSets", "ViewSource", "Views", "checked_views"]
 
 
 @dataclass(frozen=True)
@@ -96,6 +96,51 @@ class Views:
         )
 
 
+class Truth(NamedTuple):
+    """What a reconstruction is measured against: maps ``(B, N, 7, S, S)``, points ``(B, P, 3)``."""
+
+    maps: Tensor
+    points: Tensor
+
+
+@dataclass(frozen=True)
+class ViewSets:
+    """Views in memory as a dataset of sets; only evaluation needs the points of true shapes."""
+
+    views: Views
+
+    @property
+    def num_sets(self) -> int:
+        """How many objects there are."""
+        return len(self.views)
+
+    @property
+    def device(self) -> torch.device:
+        """Where the views are."""
+        return self.views.image.device
+
+    def batch(self, which: Tensor) -> tuple[Tensor, Tensor]:
+        """Return some images and their maps."""
+        maps = [self.views.mask, self.views.front, self.views.back]
+        return self.views.image[which], torch.cat([m[which] for m in maps], dim=which.ndim + 1)
+
+    def part(self, start: int, stop: int) -> tuple[Tensor, Any]:
+        """Return the images from ``start`` to ``stop``, and the truth about them."""
+        some = self.views[start:stop]
+        assert some.points is not None
+        return some.image, Truth(some.targets, some.points)
+
+    def first(self, num: int) -> ViewSets:
+        """Return the first ``num`` objects."""
+        if not 0 < num <= self.num_sets:
+            raise ValueError(f"num must be in 1..{self.num_sets}, got {num}")
+        return ViewSets(self.views[:num])
+
+    def to(self, device: torch.device | str, dtype: torch.dtype | None = None) -> ViewSets:
+        """Move the views, and cast their entries if a type is given."""
+        return ViewSets(self.views.to(device, dtype))
+
+
 class ViewSource(Protocol):
     """Objects in three splits, seen from several sides."""
 
@@ -135,7 +180,7 @@ class ViewSource(Protocol):
 
 
 def checked_views(size: int, num_views: int, num_points: int) -> None:
-    """Raise one sentence unless the numbers make sense."""
+    """Raise ValueError naming the first number that makes no sense."""
     if size < 8 or size % 8:
         raise ValueError(f"size must be a multiple of 8, got {size}")
     if num_views < 1:

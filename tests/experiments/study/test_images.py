@@ -13,6 +13,7 @@ from typer.testing import CliRunner
 import symsets
 from symsets.cli import app
 from symsets.cli import run as command
+from symsets.cli.options import RunOptions
 from symsets.experiments.bursts import experiment as bursts
 from symsets.experiments.colors import experiment as colors
 from symsets.experiments.frames import experiment as frames
@@ -169,7 +170,7 @@ def test_frames_are_also_told_apart_by_source(tmp_path):
 def assert_the_network_comes_back(name, out, path, source, last):
     """The kept network makes of the kept sets what was kept of its outputs."""
     experiment = EXPERIMENTS[name].EXPERIMENT
-    made = make_study(experiment, out, preset="smoke", data=str(source))
+    made = make_study(experiment, RunOptions(out=out, preset="smoke", data=str(source)))
     setting = "gaussian-30" if name == "quality" else ""
     test, val = made.sets(setting, "test"), made.sets(setting, "val")
     x, y = test.part(0, TEST)

@@ -12,6 +12,7 @@ from typer.testing import CliRunner
 import symsets
 from symsets.cli import app
 from symsets.cli import run as command
+from symsets.cli.options import RunOptions
 from symsets.experiments.shapes import experiment as shapes
 from symsets.experiments.shapes.sets import skip_study
 from symsets.experiments.study import study
@@ -161,7 +162,8 @@ def test_a_study_ends_with_records_a_network_and_a_page_with_examples(name, tmp_
 def assert_the_network_comes_back(name, out, source):
     """The kept network makes of the kept sets what was kept of its outputs."""
     experiment = EXPERIMENTS[name].EXPERIMENT
-    made = make_study(experiment, out, preset="smoke", data=str(source), settings=SETTING[name])
+    options = RunOptions(out=out, preset="smoke", data=str(source), settings=SETTING[name])
+    made = make_study(experiment, options)
     x, y = made.sets(SETTING[name], "test").part(0, TEST)
     kept = examples_of(out)
     assert kept["x"] == pytest.approx(x.numpy(), abs=2e-3)  # in half precision

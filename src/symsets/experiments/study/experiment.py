@@ -126,6 +126,7 @@ class Experiment(Generic[SourceT]):
         >>> import tempfile
         >>> from pathlib import Path
         >>> import torch
+        >>> from symsets.cli.options import RunOptions
         >>> from symsets.data import LabelledSets
         >>> from symsets.experiments.study.describe import make_study
         >>> from symsets.nn import Classify, Sequential, set_layer
@@ -144,8 +145,8 @@ class Experiment(Generic[SourceT]):
         ...     def make_network(self, model, recipe, width, setting, source):
         ...         layer = set_layer(model, torch.nn.Linear, 1, 32)
         ...         return Sequential(layer, torch.nn.ReLU(), Classify(32, 2))
-        >>> out = Path(tempfile.mkdtemp())
-        >>> study = make_study(SpreadExperiment(), out, preset="smoke", learning_rate="0.01")
+        >>> options = RunOptions(preset="smoke", lr="0.01", out=Path(tempfile.mkdtemp()))
+        >>> study = make_study(SpreadExperiment(), options)
         >>> records = [r for group in study.take_groups() for r in study.run_group(group)]
         >>> [(record.model, record.metric, record.value > 0.9) for record in records]
         [('siamese', 'accuracy', True), ('dss-sum', 'accuracy', True)]

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from symsets._checks import check_choice
-from symsets.cli import parse as words
+from symsets.cli import parse
 from symsets.data.folders import STUDY
 from symsets.data.splits import SPLITS
 from symsets.experiments.study.describe import data_slug, plain
@@ -63,7 +63,7 @@ def trained_networks(study: Path, models: str | None = None) -> list[Trained]:
             f"{study} must be a study with trained networks (runs/*/{WEIGHTS}), but has none"
         )
     if models is not None:
-        wanted = words.names("models", models, sorted({t.config["model"] for t in found}))
+        wanted = parse.names("models", models, sorted({t.config["model"] for t in found}))
         found = [trained for trained in found if trained.config["model"] in wanted]
     return found
 

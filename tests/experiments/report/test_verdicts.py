@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from symsets.experiments.report.headline import headline
-from symsets.experiments.report.load_records import Comparison, Condition, Score, load_records
+from symsets.experiments.report.load_records import Comparison, Score, load_records
 from symsets.experiments.report.published import Beats, Below, Claim
 from symsets.experiments.report.verdicts import judge, verdicts
 from symsets.experiments.study.records import read_records, write_records
@@ -15,7 +15,7 @@ def compare(experiment="signals", metric="accuracy", setting="", **values):
     scores = {
         (100, metric, model.replace("_", "-")): Score(tuple(v)) for model, v in values.items()
     }
-    return Comparison(Condition(experiment, setting, "", "ours", "", "test"), scores)
+    return Comparison(experiment, setting, "", "ours", "", "test", scores)
 
 
 def beats(a, b, margin=0.0):
@@ -68,7 +68,7 @@ def test_the_accuracy_of_a_single_run_is_a_share_of_its_test_sets():
     def single(a, b, sets):
         scores = {"dss-sum": Score((a,), share_of=sets), "siamese-ds": Score((b,), share_of=sets)}
         found = {(100, "accuracy", model): score for model, score in scores.items()}
-        return Comparison(Condition("quality", "", "", "ours", "", "test"), found)
+        return Comparison("quality", "", "", "ours", "", "test", found)
 
     close = judge(claim, single(0.601, 0.5925, 2000))  # two errors are three points
     assert close.state == "cannot be judged yet"
@@ -207,8 +207,8 @@ def test_the_headline_tells_if_nothing_was_learnt():
 
 def test_small_presets_say_nothing_about_the_paper():
     scores = {(100, "accuracy", m): Score((v,)) for m, v in (("dss-sum", 0.9), ("siamese", 0.5))}
-    condition = Condition("signals", "", "", "ours", "smoke", "test")
-    found = judge(beats("dss-sum", "siamese"), Comparison(condition, scores))
+    smoke = Comparison("signals", "", "", "ours", "smoke", "test", scores)
+    found = judge(beats("dss-sum", "siamese"), smoke)
     assert (found.state, found.reason) == (
         "cannot be judged yet",
         "preset smoke is too small for that",

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from symsets._extras import require
-from symsets.experiments.report.models import LOOKS, style_of
+from symsets.experiments.report.models import MODEL_STYLES, style_of
 
 __all__ = [
     "DPI",
@@ -96,7 +96,8 @@ def colour_name(model: str) -> str:
     """Return the name of a model's colour in the page's style sheet."""
     # Baselines share one colour, and so must share its name.
     known = next(
-        (word for word, seen in LOOKS.items() if seen.colour == style_of(model).colour), model
+        (word for word, seen in MODEL_STYLES.items() if seen.colour == style_of(model).colour),
+        model,
     )
     return f"--{re.sub(r'[^a-z0-9-]', '-', known.lower())}"
 

@@ -91,11 +91,11 @@ def examples(comparison: Comparison, directories: Iterable[Path]) -> Picture | N
     if sets is None:
         return None
     with style():
-        drawn = KINDS[comparison.condition.experiment].draw(sets)
+        drawn = KINDS[comparison.experiment].draw(sets)
     size, caption = comparison.largest, f"The first {len(sets.x)} test sets. {drawn.caption}"
     if size:
         caption += f" Answers are those of each model's first run with {size:,} training sets."
-    return replace(drawn, name=f"{comparison.condition.slug}-examples", caption=caption)
+    return replace(drawn, name=f"{comparison.slug}-examples", caption=caption)
 
 
 def read_examples(comparison: Comparison, directories: Iterable[Path]) -> Sets | None:
@@ -104,8 +104,8 @@ def read_examples(comparison: Comparison, directories: Iterable[Path]) -> Sets |
     Of each model the first initialisation at the largest training size counts. Answers to other
     sets than the first folder's are left out.
     """
-    kind = KINDS.get(comparison.condition.experiment)
-    if kind is None or comparison.condition.split != "test":
+    kind = KINDS.get(comparison.experiment)
+    if kind is None or comparison.split != "test":
         return None
     x = target = None
     more: dict[str, Tensor] = {}
@@ -160,7 +160,7 @@ def _runs(comparison: Comparison, directories: Iterable[Path]) -> Iterator[_Run]
                 continue
             size = 0 if config["model"] in BASELINES else comparison.largest
             wanted = config.get("train_size") == size and isinstance(config.get("seed"), int)
-            if wanted and belongs(config, comparison.condition):
+            if wanted and belongs(config, comparison):
                 yield _Run(path.parent, config)
 
 

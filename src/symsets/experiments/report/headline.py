@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 
 from symsets.experiments.report.load_records import Comparison, Score
-from symsets.experiments.report.metrics import Metric
+from symsets.experiments.report.metrics import MetricDisplay
 from symsets.experiments.report.models import BASELINES, SIAMESE, style_of
 
 __all__ = ["headline"]
@@ -34,11 +34,11 @@ def headline(comparison: Comparison) -> str:
         value += _once(first, ranking, " (one run)")
     name = style_of(ranking[0][0]).label if alone else _who(leaders, everyone=not rest)
     who = f"{name}: {m.title} {value}{_where(comparison)}"
-    caution = SMOKE if comparison.condition.preset == "smoke" else ""
+    caution = SMOKE if comparison.preset == "smoke" else ""
     return f"{who}{_lead(leaders, rest, m)}.{_beaten(comparison, first, m)}{caution}"
 
 
-def _ranking(comparison: Comparison, m: Metric) -> list[tuple[str, Score]]:
+def _ranking(comparison: Comparison, m: MetricDisplay) -> list[tuple[str, Score]]:
     scores = ((model, comparison.score(model, metric=m.name)) for model in comparison.models)
     known = [(model, s) for model, s in scores if s and s.values and model not in BASELINES]
     return sorted(known, key=lambda pair: pair[1].mean, reverse=m.better != "lower")
@@ -51,7 +51,7 @@ def _who(leaders: Ranking, *, everyone: bool) -> str:
     return f"{', '.join(names[:-1])} and {names[-1]} are {'equal' if everyone else 'best'}"
 
 
-def _lead(leaders: Ranking, rest: Ranking, m: Metric) -> str:
+def _lead(leaders: Ranking, rest: Ranking, m: MetricDisplay) -> str:
     """Compare with the best of the other kind; with the next best if the leaders are of both."""
     siamese = {model in SIAMESE for model, _ in leaders}
     late = next((pair for pair in rest if pair[0] in SIAMESE), None)
@@ -68,7 +68,7 @@ def _once(score: Score, others: Ranking, words: str) -> str:
     return words if score.count == 1 and any(s.count > 1 for _, s in others) else ""
 
 
-def _gap(leaders: Ranking, other: tuple[str, Score] | None, m: Metric, role: str) -> str:
+def _gap(leaders: Ranking, other: tuple[str, Score] | None, m: MetricDisplay, role: str) -> str:
     if other is None:
         return ""
     (model, theirs), score = other, leaders[0][1]
@@ -80,7 +80,7 @@ def _gap(leaders: Ranking, other: tuple[str, Score] | None, m: Metric, role: str
     return f", {m.show_gap(gain)} better than {against}{doubt}"
 
 
-def _beaten(comparison: Comparison, best: Score, m: Metric) -> str:
+def _beaten(comparison: Comparison, best: Score, m: MetricDisplay) -> str:
     """Say so if something that learns nothing is better than all networks."""
     found = ((model, comparison.score(model, metric=m.name)) for model in BASELINES)
     known = [(model, s) for model, s in found if s and s.values]

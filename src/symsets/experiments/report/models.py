@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from zlib import crc32
 
-__all__ = ["BASELINES", "LOOKS", "SIAMESE", "Look", "style_of", "rank"]
+__all__ = ["BASELINES", "MODEL_STYLES", "SIAMESE", "ModelStyle", "style_of", "rank"]
 
 
 @dataclass(frozen=True)
-class Look:
+class ModelStyle:
     """A model's label, its colours on light and dark ground, its marker, its line; what it does."""
 
     label: str
@@ -22,48 +22,50 @@ class Look:
 
 # After Okabe & Ito and Tol: told apart with any colour vision, and by marker and line as well.
 # Solid lines aggregate early; dashed ones late; dotted ones ignore the symmetry of elements.
-LOOKS = {
-    "dss-sum": Look("DSS(sum)", "#0072b2", "#4db2f0", meaning="L₁(xᵢ) + L₂(Σⱼ xⱼ) in every layer"),
-    "dss-mean": Look(
+MODEL_STYLES = {
+    "dss-sum": ModelStyle(
+        "DSS(sum)", "#0072b2", "#4db2f0", meaning="L₁(xᵢ) + L₂(Σⱼ xⱼ) in every layer"
+    ),
+    "dss-mean": ModelStyle(
         "DSS(mean)", "#3a9bd6", "#8fd0fa", "s", meaning="L₁(xᵢ) + L₂(meanⱼ xⱼ) in every layer"
     ),
-    "dss-max": Look(
+    "dss-max": ModelStyle(
         "DSS(max)", "#5b3fa8", "#a58cf0", "^", meaning="L₁(xᵢ) + L₂(maxⱼ xⱼ) in every layer"
     ),
-    "dss-median": Look(
+    "dss-median": ModelStyle(
         "DSS(median)", "#2a9d8f", "#62d0c2", "D", meaning="L₁(xᵢ) + L₂(medianⱼ xⱼ) in every layer"
     ),
-    "aittala": Look(
+    "aittala": ModelStyle(
         "DSS(Aittala)",
         "#0b7a4b",
         "#3fc48d",
         "v",
         meaning="[L(xᵢ), maxⱼ L(xⱼ)] in every layer (Aittala and Durand, 2018)",
     ),
-    "sridhar": Look(
+    "sridhar": ModelStyle(
         "DSS(Sridhar)",
         "#c0588f",
         "#e591bd",
         "X",
         meaning="L(xᵢ) − meanⱼ L(xⱼ) in every layer (Sridhar et al., 2019)",
     ),
-    "dss-power2": Look(
+    "dss-power2": ModelStyle(
         "DSS(powers)", "#46707f", "#8fb9c8", "h", meaning="L₁(xᵢ) + L₂(Σⱼ xⱼ, Σⱼ xⱼ²)"
     ),
-    "dss-sum-twice": Look(
+    "dss-sum-twice": ModelStyle(
         "DSS(sum), two layers", "#1f4e8c", "#7fa8e0", "p", meaning="DSS(sum) with a second layer"
     ),
-    "attention": Look(
+    "attention": ModelStyle(
         "attention",
         "#8a7a12",
         "#d6c64a",
         "P",
         meaning="every element attends to its set, in every layer",
     ),
-    "siamese": Look(
+    "siamese": ModelStyle(
         "Siamese", "#d98c00", "#f5b335", "o", "--", meaning="each element by itself up to the end"
     ),
-    "siamese-ds": Look(
+    "siamese-ds": ModelStyle(
         "Siamese+DS",
         "#d55e00",
         "#ff8a3d",
@@ -71,7 +73,7 @@ LOOKS = {
         "--",
         meaning="each element by itself first, then a DeepSets over what became of them",
     ),
-    "wreath": Look(
+    "wreath": ModelStyle(
         "wreath",
         "#a8462f",
         "#e08a72",
@@ -79,7 +81,7 @@ LOOKS = {
         "--",
         meaning="elements may move independently: only means of their entries meet",
     ),
-    "deepsets": Look(
+    "deepsets": ModelStyle(
         "DeepSets",
         "#882255",
         "#d2709f",
@@ -87,10 +89,10 @@ LOOKS = {
         ":",
         meaning="DSS(sum) on elements as plain vectors, without the symmetry of their own",
     ),
-    "deepsets-max": Look(
+    "deepsets-max": ModelStyle(
         "DeepSets(max)", "#aa4499", "#dd88cf", "^", ":", meaning="the same with maxima"
     ),
-    "mlp": Look(
+    "mlp": ModelStyle(
         "MLP",
         "#6b7280",
         "#a7afba",
@@ -98,8 +100,8 @@ LOOKS = {
         ":",
         meaning="the whole set as one vector, without any symmetry",
     ),
-    "random": Look("random choice", "#8b929b", "#98a1ac", "", ":", meaning="a guess"),
-    "grey": Look(
+    "random": ModelStyle("random choice", "#8b929b", "#98a1ac", "", ":", meaning="a guess"),
+    "grey": ModelStyle(
         "grey image",
         "#8b929b",
         "#98a1ac",
@@ -107,7 +109,7 @@ LOOKS = {
         ":",
         meaning="the one channel of a picture for all three colours",
     ),
-    "median": Look(
+    "median": ModelStyle(
         "median of the set",
         "#8b929b",
         "#98a1ac",
@@ -115,7 +117,7 @@ LOOKS = {
         ":",
         meaning="the median of the set, pixel by pixel",
     ),
-    "mean-shape": Look(
+    "mean-shape": ModelStyle(
         "mean shape",
         "#8b929b",
         "#98a1ac",
@@ -131,7 +133,7 @@ SIAMESE = ("siamese", "siamese-ds")
 _SPARE = (("#4c566a", "#a9b4c8"), ("#7a5c3e", "#cfa67c"), ("#3f6b6b", "#86bdbd"))
 
 
-def style_of(model: str) -> Look:
+def style_of(model: str) -> ModelStyle:
     """Return how a model is shown; an unknown word is its own label, always in the same colour.
 
     Example:
@@ -139,12 +141,12 @@ def style_of(model: str) -> Look:
         ('DSS(sum)', 'my-own')
     """
     spare = _SPARE[crc32(model.encode()) % len(_SPARE)]
-    return LOOKS.get(model) or Look(model, *spare, marker="d", line="-.")
+    return MODEL_STYLES.get(model) or ModelStyle(model, *spare, marker="d", line="-.")
 
 
 def rank(model: str) -> tuple[int, str]:
     """Return where a model stands in a list: early aggregation, late, unknown words, baselines."""
-    order = list(LOOKS)
+    order = list(MODEL_STYLES)
     if model in BASELINES:
         return len(order) + 1 + BASELINES.index(model), model
     return order.index(model) if model in order else len(order), model

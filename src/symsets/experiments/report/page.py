@@ -14,7 +14,7 @@ from symsets.experiments.report._drawing import Picture, colour_name
 from symsets.experiments.report.examples import examples as draw_examples
 from symsets.experiments.report.figures import pictures
 from symsets.experiments.report.headline import headline
-from symsets.experiments.report.load_records import Comparison, Condition, Study, load_records
+from symsets.experiments.report.load_records import Comparison, Results, load_records
 from symsets.experiments.report.models import rank, style_of
 from symsets.experiments.report.published import Claim, published
 from symsets.experiments.report.render import to_markdown
@@ -78,25 +78,25 @@ def write(
     Raises:
         ValueError: If a folder holds no results, or what it holds cannot be read.
     """
-    study = load_records(directories)
-    html = study.directories[0] / "report.html" if out is None else Path(out)
+    results = load_records(directories)
+    html = results.directories[0] / "report.html" if out is None else Path(out)
     if html.suffix not in (".html", ".htm"):
         raise ValueError(f"out must end in .html, got {str(html)!r}")
-    chapters = _chapters(study, examples=examples)
+    chapters = _chapters(results, examples=examples)
 
     def searched(path: Path) -> str:
-        return published(study.experiments.get(path.parent, "")).metric or "accuracy"
+        return published(results.experiments.get(path.parent, "")).metric or "accuracy"
 
     sections = [section for chapter in chapters for section in chapter.sections]
     more = (
         *(table for section in sections if (table := _parts(section))),
-        *(skip_table(_after_dash(path), found) for path, found in study.skips.items()),
-        *(search_table(_about(p), found, searched(p)) for p, found in study.searches.items()),
+        *(skip_table(_after_dash(path), found) for path, found in results.skips.items()),
+        *(search_table(_about(p), found, searched(p)) for p, found in results.searches.items()),
     )
     html.parent.mkdir(parents=True, exist_ok=True)
     figures = tuple(p.save_png(html.parent / "figures") for s in sections for p in s.pictures)
     markdown = html.with_suffix(".md")
-    content = _content(study, chapters, more)
+    content = _content(results, chapters, more)
     for path, page in ((html, "page.html"), (markdown, "page.md")):
         text = _rendered(page, content, escape=path is html)
         path.write_text(text, encoding="utf-8", errors="replace")  # paths may hold stray bytes
@@ -110,11 +110,11 @@ def write(
     )
 
 
-def _chapters(study: Study, *, examples: bool) -> list[Chapter]:
+def _chapters(results: Results, *, examples: bool) -> list[Chapter]:
     grouped: dict[str, list[Comparison]] = defaultdict(list)
-    for comparison in sorted(study.comparisons, key=_is_extra):
-        grouped[comparison.condition.experiment].append(comparison)
-    folders = study.directories if examples else ()
+    for comparison in sorted(results.comparisons, key=_is_extra):
+        grouped[comparison.experiment].append(comparison)
+    folders = results.directories if examples else ()
     return [
         Chapter(name, published(name).task, tuple(_section(c, found, folders) for c in found))
         for name, found in grouped.items()
@@ -123,8 +123,8 @@ def _chapters(study: Study, *, examples: bool) -> list[Chapter]:
 
 def _is_extra(comparison: Comparison) -> bool:
     """Whether the paper has no numbers for a setting, though it has for others."""
-    experiment, setting = comparison.condition.experiment, comparison.condition.setting
-    return bool(setting) and not published(experiment).models(setting)
+    setting = comparison.setting
+    return bool(setting) and not comparison.paper.models(setting)
 
 
 def _section(
@@ -137,7 +137,7 @@ def _section(
         comparison=comparison,
         headline=headline(comparison),
         table=replace(results_table(comparison), title=name),
-        pictures=tuple(_told_apart(picture, comparison.condition, chapter) for picture in drawn),
+        pictures=tuple(_told_apart(picture, comparison, chapter) for picture in drawn),
         verdicts=tuple(verdicts(comparison, chapter)),
     )
 
@@ -148,30 +148,29 @@ def _parts(section: Section) -> Table | None:
     return table and replace(table, title=f"{section.name} by source")
 
 
-def _told_apart(picture: Picture, mine: Condition, chapter: Sequence[Comparison]) -> Picture:
+def _told_apart(picture: Picture, mine: Comparison, chapter: Sequence[Comparison]) -> Picture:
     """Number a picture whose name an earlier comparison has, too."""
-    namesakes = [other.condition for other in chapter if other.condition.slug == mine.slug]
-    number = namesakes.index(mine) + 1
+    namesakes = [other.key for other in chapter if other.slug == mine.slug]
+    number = namesakes.index(mine.key) + 1
     return replace(picture, name=f"{picture.name}-{number}") if number > 1 else picture
 
 
 def _by_elements(comparison: Comparison) -> list[Picture]:
     """Draw what more elements are worth, where that was measured."""
-    found, condition = comparison.by_elements, comparison.condition
+    found = comparison.by_elements
     if not found:
         return []
-    return [errors_figure(found, name=f"{condition.slug}-elements", title=condition.name)]
+    return [errors_figure(found, name=f"{comparison.slug}-elements", title=comparison.name)]
 
 
 def _name(comparison: Comparison, chapter: Sequence[Comparison]) -> str:
     """Name a comparison by its setting and by what else tells it from others of its chapter."""
-    condition = comparison.condition
     telling = [
-        getattr(condition, word)
+        getattr(comparison, word)
         for word in ("data", "recipe", "preset", "split")
-        if len({getattr(other.condition, word) for other in chapter}) > 1
+        if len({getattr(other, word) for other in chapter}) > 1
     ]
-    return " · ".join([condition.name, *filter(None, telling)])
+    return " · ".join([comparison.name, *filter(None, telling)])
 
 
 def _with_name(section: Section, sections: Sequence[Section]) -> str:
@@ -187,19 +186,19 @@ def _about(path: Path) -> str:
     return "-".join(filter(None, [path.parent.name, _after_dash(path)]))
 
 
-def _content(study: Study, chapters: list[Chapter], more: tuple[Table, ...]) -> dict[str, Any]:
+def _content(results: Results, chapters: list[Chapter], more: tuple[Table, ...]) -> dict[str, Any]:
     """Return all that the templates may speak of."""
-    models = sorted({record.model for record in study.records}, key=rank)
+    models = sorted({record.model for record in results.records}, key=rank)
     return {
         "title": ", ".join(chapter.experiment for chapter in chapters),
         "chapters": chapters,
         "num_sections": sum(len(chapter.sections) for chapter in chapters),
         "more": more,
-        "num_runs": study.num_runs,
-        "num_failed": study.num_failed,
+        "num_runs": results.num_runs,
+        "num_failed": results.num_failed,
         "num_models": len(models),
         "meanings": {style_of(m).label: style_of(m).meaning for m in models if style_of(m).meaning},
-        "origin": _origin(study),
+        "origin": _origin(results),
         "judged": any(s.verdicts for chapter in chapters for s in chapter.sections),
         "rule": RULE,
         "colours": {colour_name(m): (style_of(m).colour, style_of(m).dark) for m in models},
@@ -217,14 +216,14 @@ def _by_reason(verdicts: Iterable[Verdict]) -> dict[tuple[str, str], list[Claim]
     return found
 
 
-def _origin(study: Study) -> dict[str, list[str]]:
+def _origin(results: Results) -> dict[str, list[str]]:
     """Return what one needs to make the results again."""
     facts = {
-        "commands": [record.command for record in study.records],
-        "devices": [record.device for record in study.records],
-        "torch": [record.torch for record in study.records],
-        "symsets": [record.symsets for record in study.records],
-        "commits": [record.commit for record in study.records],
+        "commands": [record.command for record in results.records],
+        "devices": [record.device for record in results.records],
+        "torch": [record.torch for record in results.records],
+        "symsets": [record.symsets for record in results.records],
+        "commits": [record.commit for record in results.records],
     }
     return {name: [v for v in dict.fromkeys(values) if v] for name, values in facts.items()}
 

@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from symsets.experiments.report.load_records import Comparison, Score
-from symsets.experiments.report.metrics import Metric, metric
+from symsets.experiments.report.metrics import MetricDisplay, display_of
 from symsets.experiments.report.models import style_of
-from symsets.experiments.report.published import Beats, Below, Claim, Improves, published
+from symsets.experiments.report.published import Beats, Below, Claim, Improves
 
 __all__ = ["RULE", "State", "Verdict", "judge", "verdicts"]
 
@@ -27,7 +27,7 @@ RULE = (
 
 @dataclass(frozen=True)
 class Verdict:
-    """Whether a claim holds under one condition, and why one may say so.
+    """Whether a claim holds in one comparison, and why one may say so.
 
     ``missing`` names models that it speaks of and that have no result.
     """
@@ -62,18 +62,17 @@ def verdicts(comparison: Comparison, others: Sequence[Comparison] = ()) -> list[
         comparison: What to judge.
         others: Comparisons at other settings, which some claims are about.
     """
-    condition = comparison.condition
     return [
         judge(claim, comparison, others)
-        for claim in published(condition.experiment).claims
-        if not claim.settings or condition.setting in claim.settings
+        for claim in comparison.paper.claims
+        if not claim.settings or comparison.setting in claim.settings
     ]
 
 
 def judge(claim: Claim, comparison: Comparison, others: Sequence[Comparison] = ()) -> Verdict:
     """Judge one claim: all that its rule asks for must be seen; one exception refutes it."""
-    m = metric(published(comparison.condition.experiment).metric)
-    preset = comparison.condition.preset
+    m = display_of(comparison.paper.metric)
+    preset = comparison.preset
     if preset in TOO_SMALL:
         reason = f"preset {preset} is too small for that"
         return Verdict(claim, comparison, "cannot be judged yet", reason)
@@ -108,7 +107,10 @@ def _why_open(open_: list[_Finding], findings: list[_Finding], missing: Sequence
 
 
 def _findings(
-    rule: Beats | Below | Improves, comparison: Comparison, others: Sequence[Comparison], m: Metric
+    rule: Beats | Below | Improves,
+    comparison: Comparison,
+    others: Sequence[Comparison],
+    m: MetricDisplay,
 ) -> list[_Finding]:
     def score(model: str, where: Comparison = comparison) -> Score | None:
         found = where.score(model, metric=m.name)
@@ -117,8 +119,8 @@ def _findings(
     if isinstance(rule, Below):
         return [_below(rule, score(rule.model), m)]
     if isinstance(rule, Improves):
-        wanted = replace(comparison.condition, setting=rule.over)
-        other = next((c for c in others if c.condition == wanted), None)
+        wanted = replace(comparison, setting=rule.over).key
+        other = next((c for c in others if c.key == wanted), None)
         both = {x: (score(x), score(x, other)) if other else (None, None) for x in rule.models}
         return [_improves(rule, both, m)]
     pairs = [(a, b) for a in rule.models for b in rule.others]
@@ -126,7 +128,7 @@ def _findings(
 
 
 def _improves(
-    rule: Improves, both: dict[str, tuple[Score | None, Score | None]], m: Metric
+    rule: Improves, both: dict[str, tuple[Score | None, Score | None]], m: MetricDisplay
 ) -> _Finding:
     """Count models: ``gain`` and ``noise`` are numbers of them, the noise those left open."""
     found = [_beats(model, here, model, there, 0.0, m) for model, (here, there) in both.items()]
@@ -140,7 +142,7 @@ def _improves(
     return _Finding(text, gain, open_ / 2, missing[0] if missing and undecided else "")
 
 
-def _below(rule: Below, score: Score | None, m: Metric) -> _Finding:
+def _below(rule: Below, score: Score | None, m: MetricDisplay) -> _Finding:
     if score is None:
         return _Finding("", missing=rule.model)
     text = f"{style_of(rule.model).label} reaches {m.with_unit(score.mean, score.std)}"
@@ -148,7 +150,7 @@ def _below(rule: Below, score: Score | None, m: Metric) -> _Finding:
 
 
 def _beats(
-    model: str, a: Score | None, other: str, b: Score | None, margin: float, m: Metric
+    model: str, a: Score | None, other: str, b: Score | None, margin: float, m: MetricDisplay
 ) -> _Finding:
     if a is None:
         return _Finding("", missing=model)

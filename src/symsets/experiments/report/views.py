@@ -11,7 +11,7 @@ from torch import Tensor
 from symsets.experiments.report._drawing import INK, Picture, canvas, far_apart, label_ends, style
 from symsets.experiments.report._sheets import GAP, LINE, Sets, Sheet, named, side_of
 from symsets.experiments.report.load_records import Score
-from symsets.experiments.report.metrics import metric
+from symsets.experiments.report.metrics import display_of
 from symsets.experiments.report.models import style_of
 from symsets.experiments.views.clouds import union_of_views
 from symsets.experiments.views.distances import agreement
@@ -22,7 +22,7 @@ SIDES = ((35.0, 25.0), (-140.0, 25.0))  # azimuth and elevation, degrees
 MAX_POINTS = 4000
 LEFT, AIR, LARGEST = 1.0, 0.14, 1.1  # for names; between fronts, backs and clouds; of a map
 
-_CHAMFER = metric("chamfer")
+_CHAMFER = display_of("chamfer")
 
 
 def draw_views(sets: Sets) -> Picture:

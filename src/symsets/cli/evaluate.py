@@ -50,14 +50,15 @@ def evaluate(
             study, data, out, models=models, num_sets=sets, everything=everything, device=device
         )
         for transfer in transfers:
-            bench, networks = transfer.bench, transfer.open()
+            evaluator, networks = transfer.evaluator, transfer.open()
+            size = evaluator.preset.test_size
             console.print(
-                f"{bench.experiment.name} on {bench.name}: {bench.preset.test_size:,} test sets, "
+                f"{evaluator.experiment.name} on {evaluator.name}: {size:,} test sets, "
                 f"{len(networks)} of {len(transfer.networks)} networks to go, on {device}",
                 soft_wrap=True,
             )
-            bench.keep_inputs()
-            bench.run_baselines()
+            evaluator.keep_inputs()
+            evaluator.run_baselines()
             with Progress(console=console) as progress:
                 task = progress.add_task("", total=len(networks))
                 for trained in networks:
@@ -65,7 +66,7 @@ def evaluate(
                     transfer.test(trained)
                     progress.advance(task)
         console.print()
-        bench = transfers[0].bench
-        bench.write_results()
-        show_left_out(bench)
-        show_report(report.write([bench.out]))
+        evaluator = transfers[0].evaluator
+        evaluator.write_results()
+        show_left_out(evaluator)
+        show_report(report.write([evaluator.out]))

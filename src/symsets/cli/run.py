@@ -22,7 +22,7 @@ from symsets.cli.options import Device, Out, RunOptions, add_command
 from symsets.train.processes import is_first
 
 if TYPE_CHECKING:
-    from symsets.experiments.study.group import Group
+    from symsets.experiments.study.runs import RunGroup
     from symsets.experiments.study.study import Study
 
 __all__ = ["app"]
@@ -125,7 +125,9 @@ def _run_with_progress(study: Study) -> None:
         for group in study.take_groups():
             progress.update(task, total=done + _cost(study))  # others may have made some
 
-            def watch(epoch: int, value: float, group: Group = group, done: float = done) -> None:
+            def watch(
+                epoch: int, value: float, group: RunGroup = group, done: float = done
+            ) -> None:
                 share = group.cost * epoch / group.epochs
                 name = group.name
                 shown = f"val {value:.3f}"

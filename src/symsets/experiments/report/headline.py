@@ -1,4 +1,4 @@
-"""The result of a comparison in one sentence."""
+"""What a comparison found, in a line."""
 
 from __future__ import annotations
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -12,22 +12,24 @@ import torch
 from torch import Tensor, nn
 
 from symsets.data.labelled import SetDataset
-from symsets.experiments.study.examples import keep_inputs, keep_outputs
 from symsets.experiments.study.experiment import Experiment, Preset, StudyConfig
 from symsets.experiments.study.records import Record, device_name, write_records
-from symsets.experiments.study.runs import RunDirectory
+from symsets.experiments.study.runs import RunDirectory, write_arrays
 from symsets.train.ensemble import Ensemble
-from symsets.train.evaluation import Evaluation, Network, evaluate
+from symsets.train.evaluation import Evaluation, Network, evaluate, outputs_of
 from symsets.train.files import file_lock, write_json
 from symsets.train.processes import is_first
 
-__all__ = ["Evaluator", "all_records", "conditions"]
+__all__ = ["Evaluator", "all_records", "run_config"]
+
+NUM_EXAMPLES = 4  # test sets that a report shows
 
 
+@dataclass
 class Evaluator:
     """The sets of one source, what is measured on them, and where that is written.
 
-    Args:
+    Attributes:
         experiment: Which.
         out: The directory.
         preset: The sizes and settings.
@@ -38,27 +40,18 @@ class Evaluator:
         name: What tables call the data; the name of the source if left out.
     """
 
-    def __init__(
-        self,
-        experiment: Experiment[Any],
-        out: Path,
-        preset: Preset,
-        config: StudyConfig,
-        source: Any,
-        device: str,
-        *,
-        data: str = "",
-        name: str | None = None,
-    ) -> None:
-        self.experiment = experiment
-        self.out = out
-        self.preset = preset
-        self.config = config
-        self.source = source
-        self.device = device
-        self.data = data
-        self.name = source.name if name is None else name
-        self._sets: dict[tuple[str, str], SetDataset] = {}
+    experiment: Experiment[Any]
+    out: Path
+    preset: Preset
+    config: StudyConfig
+    source: Any
+    device: str
+    data: str = ""
+    name: str = ""
+    _sets: dict[tuple[str, str], SetDataset] = field(default_factory=dict, repr=False)
+
+    def __post_init__(self) -> None:
+        self.name = self.name or self.source.name
 
     def _slug(self, *words: str) -> str:
         """Return the name of a directory."""
@@ -121,8 +114,7 @@ class Evaluator:
                 found = evaluate(baseline, test, self.experiment.task, batch_size=64)[0]
                 self._keep_outputs(run, setting, baseline)
                 record = self.record(setting, name)
-                configuration = conditions(record)
-                records += self.write(run, record, configuration, [], found)
+                records += self.write(run, record, run_config(record), [], found)
         if records:
             self.write_results()
         return records
@@ -135,19 +127,22 @@ class Evaluator:
             write_json(path, self.experiment.measure_source(self.source))
 
     def keep_inputs(self) -> None:
-        """Keep the first test sets of every setting, for a report that shows them."""
+        """Keep the first test sets of every setting with their targets, for a report."""
         if not self.data:  # signals: nothing that one could look at
             return
         for setting in self.preset.settings:
             path = self.out / "examples" / f"{self._slug(setting) or 'sets'}.npz"
             if not path.exists() and is_first():
-                more = self.experiment.example_arrays(self.source)
-                keep_inputs(path, self.sets(setting, "test"), more)
+                x, y = self.sets(setting, "test").part(0, NUM_EXAMPLES)
+                targets = y._asdict() if hasattr(y, "_asdict") else {"target": y}
+                _write_half(path, x=x, **targets, **self.experiment.example_arrays(self.source))
 
+    @torch.no_grad()
     def _keep_outputs(self, run: RunDirectory, setting: str, network: Network) -> None:
         """Keep what a network makes of these sets, if not all outputs are kept anyway."""
         if not self.experiment.task.keep_outputs:
-            keep_outputs(run.path / "examples.npz", self.sets(setting, "test"), network)
+            x, _ = self.sets(setting, "test").part(0, NUM_EXAMPLES)
+            _write_half(run.path / "examples.npz", output=outputs_of(network)(x)[0])
 
     def record(self, setting: str, model: str, **more: Any) -> Record:
         """Return what all records of a run have in common; metric and value are still to come."""
@@ -168,7 +163,7 @@ class Evaluator:
         self,
         run: RunDirectory,
         record: Record,
-        configuration: Mapping[str, Any],
+        config: Mapping[str, Any],
         curves: Sequence[Mapping[str, float]],
         found: Evaluation | None,
     ) -> list[Record]:
@@ -184,7 +179,7 @@ class Evaluator:
             ]
             if isinstance(found.outputs, Tensor) and isinstance(found.targets, Tensor):
                 arrays |= {"output": found.outputs, "target": found.targets}
-        run.write(configuration, curves, arrays, records)
+        run.write(config, curves, arrays, records)
         return records
 
     def write_results(self) -> list[Record]:
@@ -195,7 +190,13 @@ class Evaluator:
         return records
 
 
-def conditions(record: Record) -> dict[str, Any]:
+def _write_half(path: Path, **arrays: Any) -> None:
+    """Write arrays, numbers in half precision."""
+    halved = {name: x.half() if x.is_floating_point() else x for name, x in arrays.items()}
+    write_arrays(path, halved)
+
+
+def run_config(record: Record) -> dict[str, Any]:
     """Return what a record says of its run, without what was measured."""
     measured = ("metric", "value", "split", "test_size")
     return {name: value for name, value in asdict(record).items() if name not in measured}

@@ -14,7 +14,7 @@ from symsets.cli import parse
 from symsets.data.folders import STUDY
 from symsets.data.splits import SPLITS
 from symsets.experiments.study.describe import data_slug, plain
-from symsets.experiments.study.evaluator import Evaluator, conditions
+from symsets.experiments.study.evaluator import Evaluator, run_config
 from symsets.experiments.study.experiment import StudyConfig, find_experiment
 from symsets.experiments.study.records import reading
 from symsets.experiments.study.runs import RunDirectory, claim_directory
@@ -73,11 +73,11 @@ class Transfer:
     """Networks that were trained on the same data, tested on others.
 
     Attributes:
-        bench: What they are tested on.
+        evaluator: What they are tested on.
         networks: The networks.
     """
 
-    bench: Evaluator
+    evaluator: Evaluator
     networks: tuple[Trained, ...]
 
     def open(self) -> list[Trained]:
@@ -86,22 +86,22 @@ class Transfer:
 
     def test(self, trained: Trained) -> None:
         """Test a network and write what was found."""
-        bench, config, run = self.bench, trained.config, self._run_of(trained)
-        setting = setting_on(bench.preset.settings, trained)
-        network = load(trained.path).to(bench.device)
-        bench.experiment.prepare(network, bench.source)
+        evaluator, config, run = self.evaluator, trained.config, self._run_of(trained)
+        setting = setting_on(evaluator.preset.settings, trained)
+        network = load(trained.path).to(evaluator.device)
+        evaluator.experiment.prepare(network, evaluator.source)
         batch_size = int(config.get("evaluation_batch", 64))
-        found = bench.measure(run, setting, network, bench.config.precision, batch_size)
+        found = evaluator.measure(run, setting, network, evaluator.config.precision, batch_size)
         same = {name: config[name] for name in ("scheme", "train_size", "epochs", "seed")}
         size = sum(p.numel() for p in network.parameters())
-        record = bench.record(setting, config["model"], parameters=size, **same)
+        record = evaluator.record(setting, config["model"], parameters=size, **same)
         told = {"trained_on": config["data"], "weights": trained.digest}
-        bench.write(run, record, {**conditions(record), **told}, [], found)
-        bench.write_results()
+        evaluator.write(run, record, {**run_config(record), **told}, [], found)
+        evaluator.write_results()
 
     def _run_of(self, trained: Trained) -> RunDirectory:
-        config, setting = trained.config, setting_on(self.bench.preset.settings, trained)
-        return self.bench.run(setting, config["model"], config["train_size"], config["seed"])
+        config, setting = trained.config, setting_on(self.evaluator.preset.settings, trained)
+        return self.evaluator.run(setting, config["model"], config["train_size"], config["seed"])
 
     def _is_tested(self, trained: Trained) -> bool:
         run = self._run_of(trained)
@@ -163,7 +163,7 @@ def make_transfers(
     claim_directory(out, {"experiment": experiment.name, "evaluated_on": slug, **same})
     transfers = []
     for before in dict.fromkeys(str(trained.config["data"]) for trained in networks):
-        bench = Evaluator(
+        evaluator = Evaluator(
             experiment,
             out,
             preset,
@@ -174,7 +174,7 @@ def make_transfers(
             name=f"{tested_on}, trained on {before}",
         )
         chosen = tuple(trained for trained in networks if str(trained.config["data"]) == before)
-        transfers.append(Transfer(bench, chosen))
+        transfers.append(Transfer(evaluator, chosen))
     return transfers
 
 
@@ -197,7 +197,7 @@ def _take_everything(source: Any, trained_on_it: Sequence[Trained]) -> None:
 
 
 def _read(path: Path, *needed: str) -> dict[str, Any]:
-    """Return what a file maps names to; one sentence if some are missing."""
+    """Read a JSON object; raise ValueError naming the file if one of the needed keys is missing."""
     with reading(path, "a file of a study"):
         found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
         for name in needed:

@@ -19,7 +19,7 @@ from symsets.experiments.report.runs import Run, read_runs
 from symsets.experiments.study.experiment import find_experiment
 from symsets.experiments.study.records import Record, read_records
 
-__all__ = ["Comparison", "Numbers", "Results", "Score", "belongs", "load_records"]
+__all__ = ["Comparison", "Numbers", "Results", "Score", "load_records"]
 
 
 Numbers = dict[str, dict[str, float]]
@@ -177,10 +177,13 @@ class Comparison:
         return self.scores.get((size, name, model)) or self.scores.get((0, name, model))
 
     def runs_of(self, model: str) -> list[Run]:
-        """Return the runs of a model at the largest size."""
-        wanted = (model, self.largest)
+        """Return the runs of a model at the largest size that have a learning curve."""
         return [
-            r for r in self.runs if (r.config.get("model"), r.config.get("train_size")) == wanted
+            run
+            for run in self.runs
+            if run.metric
+            and run.config.get("model") == model
+            and run.config.get("train_size") == self.largest
         ]
 
 
@@ -290,11 +293,11 @@ def _compare(records: Sequence[Record], runs: Sequence[Run]) -> list[Comparison]
         for key, cell in cells.items()
     ]
     for comparison in comparisons:
-        comparison.runs = [run for run in runs if belongs(run.config, comparison)]
+        comparison.runs = [run for run in runs if _belongs(run.config, comparison)]
     return comparisons
 
 
-def belongs(config: Mapping[str, Any], comparison: Comparison) -> bool:
+def _belongs(config: Mapping[str, Any], comparison: Comparison) -> bool:
     """Return whether a run is part of a comparison, as far as its configuration says."""
     words = ("experiment", "setting", "data", "recipe", "preset")
     said = {word: config[word] for word in words if isinstance(config.get(word), str)}

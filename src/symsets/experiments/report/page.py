@@ -114,9 +114,8 @@ def _chapters(results: Results, *, examples: bool) -> list[Chapter]:
     grouped: dict[str, list[Comparison]] = defaultdict(list)
     for comparison in sorted(results.comparisons, key=_is_extra):
         grouped[comparison.experiment].append(comparison)
-    folders = results.directories if examples else ()
     return [
-        Chapter(name, published(name).task, tuple(_section(c, found, folders) for c in found))
+        Chapter(name, published(name).task, tuple(_section(c, found, examples) for c in found))
         for name, found in grouped.items()
     ]
 
@@ -127,10 +126,8 @@ def _is_extra(comparison: Comparison) -> bool:
     return bool(setting) and not comparison.paper.models(setting)
 
 
-def _section(
-    comparison: Comparison, chapter: Sequence[Comparison], folders: Sequence[Path]
-) -> Section:
-    shown, name = draw_examples(comparison, folders), _name(comparison, chapter)
+def _section(comparison: Comparison, chapter: Sequence[Comparison], examples: bool) -> Section:
+    shown, name = draw_examples(comparison) if examples else None, _name(comparison, chapter)
     drawn = (*pictures(comparison), *_by_elements(comparison), *([shown] if shown else []))
     return Section(
         name=name,

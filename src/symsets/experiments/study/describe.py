@@ -31,14 +31,8 @@ def make_study(experiment: Experiment[Any], options: RunOptions) -> Study:
     preset = _chosen_preset(experiment, options)
     lr, recipe = options.lr, options.recipe
     rate = experiment.learning_rate(recipe) if lr is None else parse.learning_rate(lr)
-    config = StudyConfig(
-        options.preset,
-        recipe,
-        rate,
-        options.epochs,
-        options.data_seed,
-        options.precision,
-    )
+    how = options.epochs, options.data_seed, options.precision
+    config = StudyConfig(options.preset, recipe, rate, *how)
     data = experiment.default_data if options.data is None else options.data
     source = experiment.open_source(data, options.data_seed)
     settings = _chosen_settings(experiment, source, options.settings, preset.settings)
@@ -139,6 +133,6 @@ def announcement(study: Study) -> str:
         lines.insert(1, f"  setting {', '.join(preset.settings)}")
     if study.experiment.default_data:
         lines.insert(1, f"  data    {study.source.name}")
-    if runs:
+    if runs and preset.duration:
         lines.append(f"          the whole preset takes {preset.duration}")
     return study.experiment.story + "\n\n" + "\n".join(lines) + "\n"

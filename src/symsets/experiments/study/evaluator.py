@@ -25,7 +25,7 @@ __all__ = ["Evaluator", "all_records", "run_config"]
 NUM_EXAMPLES = 4  # test sets that a report shows
 
 
-@dataclass
+@dataclass(eq=False)
 class Evaluator:
     """The sets of one source, what is measured on them, and where that is written.
 

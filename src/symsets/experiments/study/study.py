@@ -31,7 +31,7 @@ Watch = Callable[[int, float], None]
 """Called with the number of finished epochs and the mean validation metric."""
 
 
-@dataclass
+@dataclass(eq=False)
 class Study(Evaluator):
     """All runs of an experiment in one directory, and what it takes to make them.
 
@@ -66,7 +66,7 @@ class Study(Evaluator):
         return groups
 
     def take_groups(self) -> Iterator[RunGroup]:
-        """Give group after group that no other process is at, until none is left for us."""
+        """Yield the groups one by one, without those that another process is training."""
         return shared(self.groups, self._locks, self._unfinished)
 
     def left(self) -> list[RunGroup]:

@@ -50,7 +50,7 @@ def evaluate(
             study, data, out, models=models, num_sets=sets, everything=everything, device=device
         )
         for transfer in transfers:
-            evaluator, networks = transfer.evaluator, transfer.open()
+            evaluator, networks = transfer.evaluator, transfer.left()
             size = evaluator.preset.test_size
             console.print(
                 f"{evaluator.experiment.name} on {evaluator.name}: {size:,} test sets, "

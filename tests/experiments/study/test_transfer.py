@@ -75,7 +75,7 @@ def evaluate(*arguments):
 
 def test_on_the_same_data_networks_get_the_same_numbers(study, tmp_path):
     for transfer in make_transfers(study, "leaves", tmp_path / "out"):
-        for network in transfer.open():
+        for network in transfer.left():
             transfer.test(network)
     before = {r.model: r.value for r in read_records(study / "results.json")}
     after = {r.model: r.value for r in read_records(tmp_path / "out" / "results.json")}
@@ -107,11 +107,11 @@ def test_other_photographs_from_the_command_line(study, photos, tmp_path):
 
 def test_only_what_is_new_is_tested(study, tmp_path):
     def open_():
-        return [t.name for t in make_transfers(study, "leaves", tmp_path / "out")[0].open()]
+        return [t.name for t in make_transfers(study, "leaves", tmp_path / "out")[0].left()]
 
     assert open_() == ["dss-sum, seed 0", "siamese-ds, seed 0"]
     (transfer,) = make_transfers(study, "leaves", tmp_path / "out")
-    for network in transfer.open():
+    for network in transfer.left():
         transfer.test(network)
     assert open_() == []
     weights = study / RUN / "model.safetensors"
@@ -120,7 +120,7 @@ def test_only_what_is_new_is_tested(study, tmp_path):
     assert open_() == ["dss-sum, seed 0"]
     (transfer,) = make_transfers(study, "leaves", tmp_path / "out")
     before = all_records(tmp_path / "out")
-    transfer.test(transfer.open()[0])
+    transfer.test(transfer.left()[0])
     after = all_records(tmp_path / "out")
     assert [a.value == b.value for a, b in zip(after, before, strict=True)] == [False, True]
 
@@ -213,7 +213,7 @@ def test_a_file_is_no_place_for_results(study, tmp_path):
 def test_the_networks_in_the_repository_know_colours(tmp_path):
     study = Path(__file__).parents[3] / "results" / "colors"
     (transfer,) = make_transfers(study, "embedded", tmp_path / "out", num_sets=4)
-    for network in transfer.open():
+    for network in transfer.left():
         transfer.test(network)
     found = {r.model: r.value for r in all_records(tmp_path / "out")}
     assert found["dss-sum"] < 6 < 8 < found["siamese-ds"] < 25

@@ -1,4 +1,4 @@
-"""Examples that a person can judge: the first test sets, and what every model made of them."""
+"""Example sets: the first test sets, and what every model made of them."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ def read_examples(comparison: Comparison) -> Sets | None:
 
 
 def _first_sets(path: Path, kind: _Kind) -> tuple[Tensor, Tensor, dict[str, Tensor]] | None:
-    """Return the sets of a file, their targets and what else belongs to them, if all is there."""
+    """Return sets, targets and further arrays of a file; None if one is missing."""
     found = _arrays(path, *kind.kept)
     if found is None or found[0].ndim != kind.num_axes:
         return None
@@ -135,7 +135,7 @@ def _runs(comparison: Comparison) -> Iterator[Run]:
 
 
 def _output(folder: Path, x: Tensor, target: Tensor) -> Tensor | None:
-    """Return what a run made of the sets; nothing if that was not kept, or is of other sets."""
+    """Return a run's outputs for the sets; None if they were not kept or are of other sets."""
     if target.is_floating_point():
         found = _arrays(folder / "examples.npz", "output")
         output = found[0][: len(x)] if found else None

@@ -30,7 +30,7 @@ TIMES = {
 
 Points = Sequence[tuple[float, float, float]]
 End = tuple[float, str, str]
-"""Of a line: its height there, its label and its colour."""
+"""The end of a line: its height, label and colour."""
 
 
 def pictures(comparison: Comparison) -> list[Picture]:
@@ -201,7 +201,7 @@ def _time_axis(axis: Any, low: float, high: float) -> None:
 
 
 def _seconds_per_epoch(comparison: Comparison, model: str) -> float | None:
-    """Return what the runs say or, without them, what the records say."""
+    """Return the mean over runs or, without their folders, what the records say."""
     measured = [s for run in comparison.runs_of(model) if (s := run.seconds_per_epoch)]
     if measured:
         return statistics.fmean(measured)
@@ -236,7 +236,7 @@ def _ends(lines: dict[str, Points], m: MetricDisplay) -> list[End]:
 
 
 def _draw_chance(axis: Any, comparison: Comparison, m: MetricDisplay) -> tuple[list[End], str]:
-    """Draw the line of those who guess, if it is known, and return its end.
+    """Draw the accuracy of a random choice, if it is known, and return the end of the line.
 
     Far below all others it would press them together: then words for the caption come back.
     """

@@ -1,4 +1,4 @@
-"""What a comparison found, in a line."""
+"""The main result of a comparison, in one line of text."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Ranking = Sequence[tuple[str, Score]]
 def headline(comparison: Comparison) -> str:
     """Say which model is best at the largest size, and by how much over the best Siamese one.
 
-    Nothing is said about a metric of which nobody knows which way is better.
+    The text is empty if it is unknown which direction of the metric is better.
     """
     m = comparison.metrics[0]
     ranking = _ranking(comparison, m)
@@ -64,7 +64,7 @@ def _lead(leaders: Ranking, rest: Ranking, m: MetricDisplay) -> str:
 
 
 def _once(score: Score, others: Ranking, words: str) -> str:
-    """Return the words for a single run beside others that are means of several."""
+    """Return the words if a score is of a single run and others are means of several."""
     return words if score.count == 1 and any(s.count > 1 for _, s in others) else ""
 
 
@@ -81,7 +81,7 @@ def _gap(leaders: Ranking, other: tuple[str, Score] | None, m: MetricDisplay, ro
 
 
 def _beaten(comparison: Comparison, best: Score, m: MetricDisplay) -> str:
-    """Say so if something that learns nothing is better than all networks."""
+    """Name a baseline that is better than all networks, if there is one."""
     found = ((model, comparison.score(model, metric=m.name)) for model in BASELINES)
     known = [(model, s) for model, s in found if s and s.values]
     better = [(model, s) for model, s in known if m.gain(s.mean, best.mean) > 0]

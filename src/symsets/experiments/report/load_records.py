@@ -1,4 +1,4 @@
-"""Read studies and put together what may be compared."""
+"""Read studies and group the results that may be compared."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ class Comparison:
 
     @property
     def slug(self) -> str:
-        """A name for files; comparisons may share it whose names differ in signs alone."""
+        """A name for files; names that differ only in punctuation give the same."""
         words = [*self.key[:-1], self.split if self.split != "test" else ""]
         return re.sub(r"[^a-z0-9]+", "-", "-".join(filter(None, words)).lower()).strip("-")
 
@@ -260,7 +260,7 @@ def _records(folder: Path) -> list[Record]:
 
 
 def _finite(record: Record) -> Record:
-    """Return the record of a run that failed with one value for that: not-a-number."""
+    """Return the record with NaN as the value of a run that failed."""
     return replace(record, value=float(record.value) if math.isfinite(record.value) else math.nan)
 
 
@@ -298,7 +298,7 @@ def _compare(records: Sequence[Record], runs: Sequence[Run]) -> list[Comparison]
 
 
 def _belongs(config: Mapping[str, Any], comparison: Comparison) -> bool:
-    """Return whether a run is part of a comparison, as far as its configuration says."""
+    """Return whether nothing in a run's configuration contradicts a comparison."""
     words = ("experiment", "setting", "data", "recipe", "preset")
     said = {word: config[word] for word in words if isinstance(config.get(word), str)}
     return all(getattr(comparison, word) == value for word, value in said.items())

@@ -1,4 +1,4 @@
-"""How a metric is read: which way is better, and in which unit people say it."""
+"""How a metric is shown: its name, its unit, and which way is better."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class MetricDisplay:
         return other - value if self.better == "lower" else value - other
 
     def same(self, value: float, other: float) -> bool:
-        """Return whether two values are shown alike."""
+        """Return whether two values look the same when shown."""
         return self.show(value) == self.show(other)
 
     @property
@@ -87,7 +87,7 @@ KNOWN = {
 
 
 def display_of(name: str) -> MetricDisplay:
-    """Return how to read a metric; of unknown ones, only losses and errors are known to be bad."""
+    """Return how to show a metric; an unknown one has a direction only if it is a loss or error."""
     if name in KNOWN:
         return KNOWN[name]
     bad = any(word in name for word in ("loss", "error", "mse", "l1"))

@@ -1,4 +1,4 @@
-"""How a model is called and drawn: the same everywhere, whatever else is in the study."""
+"""Labels, colours and markers of models, the same in all tables and figures."""
 
 from __future__ import annotations
 

@@ -121,7 +121,7 @@ def _chapters(results: Results, *, examples: bool) -> list[Chapter]:
 
 
 def _is_extra(comparison: Comparison) -> bool:
-    """Whether the paper has no numbers for a setting, though it has for others."""
+    """Whether the paper has numbers for other settings of the experiment only."""
     setting = comparison.setting
     return bool(setting) and not comparison.paper.models(setting)
 
@@ -140,20 +140,20 @@ def _section(comparison: Comparison, chapter: Sequence[Comparison], examples: bo
 
 
 def _parts(section: Section) -> Table | None:
-    """Return the table by source, told apart from that of other comparisons."""
+    """Return the table by source, with the name of the section in its title."""
     table = parts_table(section.comparison)
     return table and replace(table, title=f"{section.name} by source")
 
 
 def _told_apart(picture: Picture, mine: Comparison, chapter: Sequence[Comparison]) -> Picture:
-    """Number a picture whose name an earlier comparison has, too."""
+    """Append a number to a picture's name if an earlier comparison uses the same name."""
     namesakes = [other.key for other in chapter if other.slug == mine.slug]
     number = namesakes.index(mine.key) + 1
     return replace(picture, name=f"{picture.name}-{number}") if number > 1 else picture
 
 
 def _by_elements(comparison: Comparison) -> list[Picture]:
-    """Draw what more elements are worth, where that was measured."""
+    """Draw the error against the number of elements, where that was measured."""
     found = comparison.by_elements
     if not found:
         return []
@@ -161,7 +161,7 @@ def _by_elements(comparison: Comparison) -> list[Picture]:
 
 
 def _name(comparison: Comparison, chapter: Sequence[Comparison]) -> str:
-    """Name a comparison by its setting and by what else tells it from others of its chapter."""
+    """Name a comparison by its setting and all else in which the chapter's comparisons differ."""
     telling = [
         getattr(comparison, word)
         for word in ("data", "recipe", "preset", "split")
@@ -171,7 +171,7 @@ def _name(comparison: Comparison, chapter: Sequence[Comparison]) -> str:
 
 
 def _with_name(section: Section, sections: Sequence[Section]) -> str:
-    """Return the headline, and what it is about if there are several."""
+    """Return the headline, after the name of its section if there are several."""
     return section.headline if len(sections) == 1 else f"{section.name}: {section.headline}"
 
 
@@ -184,7 +184,7 @@ def _about(path: Path) -> str:
 
 
 def _content(results: Results, chapters: list[Chapter], more: tuple[Table, ...]) -> dict[str, Any]:
-    """Return all that the templates may speak of."""
+    """Return the variables of the templates."""
     models = sorted({record.model for record in results.records}, key=rank)
     return {
         "title": ", ".join(chapter.experiment for chapter in chapters),
@@ -206,7 +206,7 @@ def _content(results: Results, chapters: list[Chapter], more: tuple[Table, ...])
 
 
 def _by_reason(verdicts: Iterable[Verdict]) -> dict[tuple[str, str], list[Claim]]:
-    """Put claims together of which the same is said, such as that nothing can be said yet."""
+    """Group claims by their verdict and its reason."""
     found: dict[tuple[str, str], list[Claim]] = {}
     for verdict in verdicts:
         found.setdefault((verdict.state, verdict.reason), []).append(verdict.claim)
@@ -214,7 +214,7 @@ def _by_reason(verdicts: Iterable[Verdict]) -> dict[tuple[str, str], list[Claim]
 
 
 def _origin(results: Results) -> dict[str, list[str]]:
-    """Return what one needs to make the results again."""
+    """Return what is needed to reproduce the results."""
     facts = {
         "commands": [record.command for record in results.records],
         "devices": [record.device for record in results.records],
@@ -226,7 +226,7 @@ def _origin(results: Results) -> dict[str, list[str]]:
 
 
 def _template(name: str) -> str:
-    """Return a file that lies beside this one."""
+    """Return the text of a file in this package."""
     return resources.files("symsets.experiments.report").joinpath(name).read_text("utf-8")
 
 

@@ -162,7 +162,7 @@ def duration(seconds: float) -> str:
 
 
 def _head(size: int, m: MetricDisplay, comparison: Comparison) -> str:
-    """Name a column by what is not the same for all of them."""
+    """Name a column by what differs between columns: the size, the metric or both."""
     if len(comparison.sizes) == 1:
         return m.header
     sets = f"{size:,} sets"
@@ -200,7 +200,7 @@ def _test_sets(comparison: Comparison) -> str:
 
 
 def _chance(comparison: Comparison) -> str:
-    """Say what a guess is worth, where no row of the table does."""
+    """Return the accuracy of a random choice in words, unless it has a row in the table."""
     paper, setting = comparison.paper, comparison.setting
     measured = [m for m in comparison.metrics if m.name == "accuracy"]
     level = paper.chance_at(setting)
@@ -220,7 +220,7 @@ def _scores(comparison: Comparison, models: list[str], size: int, m: MetricDispl
 
 
 def _best(means: list[float], m: MetricDisplay) -> float | None:
-    """Return the best of some means; None where nobody knows, or where all are equal."""
+    """Return the best of some means; None if the direction is unknown or all are equal."""
     if not means or m.better is None:
         return None
     low, high = min(means), max(means)

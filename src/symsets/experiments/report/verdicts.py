@@ -1,4 +1,4 @@
-"""Does what the paper claims hold in our numbers?"""
+"""Judge by our numbers whether the paper's claims hold."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def verdicts(comparison: Comparison, others: Sequence[Comparison] = ()) -> list[
 
 
 def judge(claim: Claim, comparison: Comparison, others: Sequence[Comparison] = ()) -> Verdict:
-    """Judge one claim: all that its rule asks for must be seen; one exception refutes it."""
+    """Judge one claim: it holds if all its comparisons do, and fails if one of them does."""
     m = display_of(comparison.paper.metric)
     preset = comparison.preset
     if preset in TOO_SMALL:
@@ -130,7 +130,7 @@ def _findings(
 def _improves(
     rule: Improves, both: dict[str, tuple[Score | None, Score | None]], m: MetricDisplay
 ) -> _Finding:
-    """Count models: ``gain`` and ``noise`` are numbers of them, the noise those left open."""
+    """Count models; ``gain`` and ``noise`` are numbers of models, the noise from undecided ones."""
     found = [_beats(model, here, model, there, 0.0, m) for model, (here, there) in both.items()]
     missing = [f.missing for f in found if f.missing]
     states = [f.state for f in found]

@@ -93,7 +93,7 @@ class _Objects:
         self.draw_maps(target, target[:, :1] > 0.5, points)
 
     def name(self, label: str, colour: str, error: float) -> None:
-        """Write the name of a model and its error before the row that comes."""
+        """Write the name of a model and its error to the left of the next row."""
         sheet, y = self.sheet, self.sheet.y + self.side / 2
         room = LEFT - 2 * GAP
         sheet.words(label, GAP, y - LINE / 2, room, ha="left", color=colour, weight="bold")

@@ -1,4 +1,4 @@
-"""From what users type to a study, and what a study says before it starts."""
+"""From the options of the command line to a study, and what it prints before it starts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is measured on the sets of one source, and kept: the part of a study beside training."""
+"""Measure networks and baselines on the sets of one source, and write what was measured."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ class Evaluator:
         return self._sets[setting, split]
 
     def left_out(self) -> list[str]:
-        """Say in a line each which files, and which parts of a split, could not be used so far."""
+        """Return a line for each kind of files or parts of a split that could not be used."""
         name, skipped = self.source.name, getattr(self.source, "skipped", None)
         lines = [f"of the files of {name}: {skipped}"] if skipped else []
         for (_, split), sets in self._sets.items():
@@ -97,7 +97,7 @@ class Evaluator:
         return found
 
     def _by_part(self, found: Evaluation, test: SetDataset) -> dict[str, Tensor]:
-        """Take the first metric apart: ``accuracy/<part>``."""
+        """Return the first metric on each part of the data: ``accuracy/<part>``."""
         name = self.experiment.task.metric.name
         parts = self.experiment.parts_of(test)
         return {f"{name}/{part}": found.values[name][which] for part, which in parts.items()}
@@ -197,7 +197,7 @@ def _write_half(path: Path, **arrays: Any) -> None:
 
 
 def run_config(record: Record) -> dict[str, Any]:
-    """Return what a record says of its run, without what was measured."""
+    """Return the fields of a record that describe its run, for ``config.json``."""
     measured = ("metric", "value", "split", "test_size")
     return {name: value for name, value in asdict(record).items() if name not in measured}
 

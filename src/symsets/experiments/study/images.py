@@ -109,7 +109,7 @@ class UNetExperiment(Experiment[ImageSource]):
 
 @lru_cache(maxsize=3)
 def pictures(source: ImageSource, split: str, num: int, device: str, *, least: int = 1) -> Tensor:
-    """Return up to ``num`` pictures of a split, read once, and ``least`` of them in any case."""
+    """Return up to ``num`` pictures of a split, at least ``least``; they are read only once."""
     if isinstance(source, ImageFiles):
         return source.images(split, max(num, least), device, least=least)
     return source.images(split, max(num, least), device)

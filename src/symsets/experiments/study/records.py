@@ -64,7 +64,7 @@ def source_commit() -> str:
 
 
 def command_line() -> str:
-    """Return the command that runs, as a person would type it."""
+    """Return the command line of this process, as a person would type it."""
     name = Path(sys.argv[0]).name
     return shlex.join(["symsets" if name == "__main__.py" else name, *sys.argv[1:]])
 

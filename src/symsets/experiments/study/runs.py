@@ -1,4 +1,4 @@
-"""Runs: the directory of one, those that are trained together, the directory of all."""
+"""The directory of a study, the directory of a run, and runs that are trained together."""
 
 from __future__ import annotations
 

@@ -80,7 +80,7 @@ class Transfer:
     evaluator: Evaluator
     networks: tuple[Trained, ...]
 
-    def open(self) -> list[Trained]:
+    def left(self) -> list[Trained]:
         """Return the networks that are still to be tested."""
         return [trained for trained in self.networks if not self._is_tested(trained)]
 
@@ -109,7 +109,7 @@ class Transfer:
 
 
 def setting_on(allowed: Sequence[str], trained: Trained) -> str:
-    """Return the setting at which other data test a network: its own, or their only one."""
+    """Return the setting to test a network at: its own, or the only one that the data have."""
     setting = str(trained.config.get("setting", ""))
     if setting not in allowed and len(allowed) > 1:
         raise ValueError(
@@ -179,7 +179,7 @@ def make_transfers(
 
 
 def _trained_on(trained: Trained, name: str, slug: str) -> bool:
-    """Whether a network knows data: by their name, for a folder may have grown since."""
+    """Whether a network was trained on data of this name; a folder may have grown since."""
     return trained.config["data"] == name or trained.path.name.startswith(f"{slug}-")
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from symsets.experiments.report.load_records import Comparison, Numbers, Score
 from symsets.experiments.report.metrics import MetricDisplay, display_of
 from symsets.experiments.report.models import BASELINES, rank, style_of
-from symsets.experiments.report.published import Published, published
+from symsets.experiments.report.published import published
 
 __all__ = [
     "Cell",
@@ -59,8 +59,9 @@ def results_table(comparison: Comparison) -> Table:
         for m in comparison.metrics:
             columns.append((_head(size, m, comparison), _scores(comparison, models, size, m)))
             if (size, m.name) == (comparison.largest, paper.metric):
-                name = "published" if _same_data(comparison) else "published, other data"
-                columns.append((name, [_published(paper, comparison.setting, m) for m in models]))
+                same_data = comparison.data.startswith(paper.data)
+                name = "published" if same_data else "published, other data"
+                columns.append((name, [_published(comparison, model) for model in models]))
     columns += [
         ("runs", [Cell(_runs(comparison, model)) for model in models]),
         ("parameters", [Cell(_parameters(comparison.score(model))) for model in models]),
@@ -100,11 +101,6 @@ def _count(scores: dict[str, Score]) -> str:
     """Return the number of test sets in brackets, where the records that have one agree."""
     counts = {score.test_sets for score in scores.values() if score.test_sets}
     return f" ({counts.pop():,})" if len(counts) == 1 else ""
-
-
-def _same_data(comparison: Comparison) -> bool:
-    """Tell whether we used the data of the paper."""
-    return comparison.data.startswith(comparison.paper.data)
 
 
 def search_table(name: str, search: Numbers, by: str = "accuracy") -> Table:
@@ -243,8 +239,9 @@ def _score_cell(
     return Cell(m.show(score.mean, score.std), is_best, note)
 
 
-def _published(paper: Published, setting: str, model: str) -> Cell:
-    number = paper.numbers.get((setting, model))
+def _published(comparison: Comparison, model: str) -> Cell:
+    paper = comparison.paper
+    number = paper.numbers.get((comparison.setting, model))
     return Cell(display_of(paper.metric).show(number.mean, number.std) if number else NOTHING)
 
 

@@ -36,10 +36,9 @@ def every() -> Iterator[tuple[str, str, Verdict]]:
     for folder, page in STUDIES.items():
         comparisons = load_records([ROOT / "results" / folder]).comparisons
         for comparison in comparisons:
-            condition = comparison.condition
-            recipe = "" if condition.recipe == "ours" else f", recipe {condition.recipe}"
+            recipe = "" if comparison.recipe == "ours" else f", recipe {comparison.recipe}"
             for verdict in verdicts(comparison, comparisons):
-                yield f"{condition.name}{recipe}", page, verdict
+                yield f"{comparison.name}{recipe}", page, verdict
 
 
 def summary() -> str:

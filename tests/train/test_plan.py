@@ -14,7 +14,7 @@ def table(plan, steps=3):
 
 
 def test_the_published_colours_schedule_is_a_staircase():
-    plan = colors.make_plan("published", 50, "")
+    plan = colors.EXPERIMENT.make_plan("published", 50, "")
     rates = table(plan)
     expected = [[1e-3 * 0.4 ** (epoch // 10)] * 3 for epoch in range(50)]
     torch.testing.assert_close(rates, torch.tensor(expected))
@@ -22,14 +22,14 @@ def test_the_published_colours_schedule_is_a_staircase():
 
 
 def test_stairs_shrink_with_the_epochs():
-    rates = table(colors.make_plan("published", 10, ""))[:, 0]
+    rates = table(colors.EXPERIMENT.make_plan("published", 10, ""))[:, 0]
     torch.testing.assert_close(rates, torch.tensor([1e-3 * 0.4 ** (e // 2) for e in range(10)]))
-    short = table(colors.make_plan("published", 2, ""))[:, 0]
+    short = table(colors.EXPERIMENT.make_plan("published", 2, ""))[:, 0]
     torch.testing.assert_close(short, torch.tensor([1e-3, 4e-4]))
 
 
 def test_the_published_bursts_schedule_decays_every_epoch():
-    rates = table(bursts.make_plan("published", 6, ""))[:, 0]
+    rates = table(bursts.EXPERIMENT.make_plan("published", 6, ""))[:, 0]
     torch.testing.assert_close(rates, torch.tensor([1e-3 * 0.95**e for e in range(6)]))
 
 

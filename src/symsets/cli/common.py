@@ -34,20 +34,20 @@ def user_errors(*, interrupted: str = "interrupted") -> Iterator[None]:
         raise typer.Exit(130) from error
     except (ValueError, OSError, MissingExtraError) as error:
         console = Console(stderr=True, highlight=False, markup=False)
-        console.print(f"symsets: {_sentence(error)}", soft_wrap=True)
+        console.print(f"symsets: {_message(error)}", soft_wrap=True)
         raise typer.Exit(2) from error
 
 
-def _sentence(error: Exception) -> str:
+def _message(error: Exception) -> str:
     """Return what went wrong, without the number that the system has for it."""
     if isinstance(error, OSError) and error.strerror:
         return f"{error.filename}: {error.strerror}" if error.filename else error.strerror
     return str(error)
 
 
-def show_left_out(bench: Evaluator) -> None:
+def show_left_out(evaluator: Evaluator) -> None:
     """Print what of the data could not be used, if anything."""
-    if lines := bench.left_out():
+    if lines := evaluator.left_out():
         console.print(*lines, "", sep="\n", soft_wrap=True)
 
 

@@ -11,6 +11,7 @@ from rich.progress import Progress
 from symsets._checks import checked_device
 from symsets._extras import check_experiments
 from symsets.cli.common import console, show_left_out, show_report, user_errors
+from symsets.cli.options import DATA, Device, ImportFile, ModelNames, Out
 
 __all__ = ["evaluate"]
 
@@ -19,24 +20,17 @@ def evaluate(
     study: Annotated[
         Path, typer.Argument(metavar="STUDY", help="The directory of a study, with its networks.")
     ],
-    data: Annotated[
-        str, typer.Option(help="A folder, a packed .npz, or a name that `symsets data` lists.")
-    ],
-    models: Annotated[
-        str | None, typer.Option(help="Models to test, joined by commas; all if left out.")
-    ] = None,
+    data: Annotated[str, DATA],
+    models: ModelNames = None,
     sets: Annotated[
         int | None, typer.Option(min=1, help="Number of test sets; as in the study if left out.")
     ] = None,
     everything: Annotated[
         bool, typer.Option("--all", help="Test on all of the data, not on their test split alone.")
     ] = False,
-    out: Annotated[Path | None, typer.Option(help="Where to write, a folder of its own.")] = None,
-    device: Annotated[str, typer.Option(help="Where to compute, such as cpu or cuda.")] = "cpu",
-    import_: Annotated[
-        Path | None,
-        typer.Option("--import", help="A Python file to run first; it may register a scheme."),
-    ] = None,
+    out: Out = None,
+    device: Device = "cpu",
+    import_: ImportFile = None,
 ) -> None:
     """Test the trained networks of a study on other data, and show what they make of them.
 
@@ -56,14 +50,15 @@ def evaluate(
             study, data, out, models=models, num_sets=sets, everything=everything, device=device
         )
         for transfer in transfers:
-            bench, networks = transfer.bench, transfer.open()
+            evaluator, networks = transfer.evaluator, transfer.left()
+            size = evaluator.preset.test_size
             console.print(
-                f"{bench.experiment.name} on {bench.name}: {bench.preset.test_size:,} test sets, "
+                f"{evaluator.experiment.name} on {evaluator.name}: {size:,} test sets, "
                 f"{len(networks)} of {len(transfer.networks)} networks to go, on {device}",
                 soft_wrap=True,
             )
-            bench.keep_inputs()
-            bench.run_baselines()
+            evaluator.keep_inputs()
+            evaluator.run_baselines()
             with Progress(console=console) as progress:
                 task = progress.add_task("", total=len(networks))
                 for trained in networks:
@@ -71,7 +66,7 @@ def evaluate(
                     transfer.test(trained)
                     progress.advance(task)
         console.print()
-        bench = transfers[0].bench
-        bench.write_results()
-        show_left_out(bench)
-        show_report(report.write([bench.out]))
+        evaluator = transfers[0].evaluator
+        evaluator.write_results()
+        show_left_out(evaluator)
+        show_report(report.write([evaluator.out]))

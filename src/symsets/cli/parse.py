@@ -1,4 +1,4 @@
-"""Read what users type on the command line; one sentence for each mistake."""
+"""Read what users type on the command line; raise ValueError naming the option that is wrong."""
 
 from __future__ import annotations
 

@@ -114,7 +114,7 @@ def comparison_of(folder):
 
 
 def drawn(folder):
-    return examples(comparison_of(folder), [folder])
+    return examples(comparison_of(folder))
 
 
 def texts(picture):
@@ -135,7 +135,7 @@ def shown(picture):
 @pytest.mark.parametrize("experiment", IMAGES)
 def test_pixels_are_those_that_the_set_was_made_of(experiment, tmp_path):
     x, target = write_study(tmp_path, experiment)
-    sets = read_examples(comparison_of(tmp_path), [tmp_path])
+    sets = read_examples(comparison_of(tmp_path))
     assert sets.x.numpy() == pytest.approx(x, abs=2e-3)  # kept in half precision
     assert sets.target.numpy() == pytest.approx(target, abs=2e-3)
     assert list(sets.answers)[:2] == ["dss-sum", "siamese-ds"]
@@ -210,7 +210,7 @@ def test_bursts_come_with_the_errors_of_the_tables(tmp_path):
 
 def test_shapes_have_their_faces_and_the_picks_of_all_models(tmp_path):
     x, target = write_study(tmp_path, "shapes", setting="points")
-    sets = read_examples(comparison_of(tmp_path), [tmp_path])
+    sets = read_examples(comparison_of(tmp_path))
     assert sets.x.numpy() == pytest.approx(x, abs=2e-3)
     assert sets.target.tolist() == target.tolist()
     assert sets.more["faces"].tolist() == TETRAHEDRON.tolist()
@@ -293,7 +293,7 @@ def test_the_first_seed_at_the_largest_size_answers(tmp_path):
     wrong = np.ones_like(target)
     for seed, size in ((1, 10), (0, 5), (0, 3)):
         write_run(tmp_path, "bursts", "dss-sum", wrong, seed=seed, size=size)
-    sets = read_examples(comparison_of(tmp_path), [tmp_path])
+    sets = read_examples(comparison_of(tmp_path))
     assert sets.answers["dss-sum"].seed == 0
     assert sets.answers["dss-sum"].output.numpy() == pytest.approx(target, abs=2e-3)
 
@@ -313,10 +313,10 @@ def test_answers_of_two_folders_stand_together_if_the_sets_are_the_same(tmp_path
         shutil.rmtree(tmp_path / folder / "runs" / f"some_data-{model}-ours-10-seed0")
     folders = [tmp_path / "a", tmp_path / "b"]
     (comparison,) = report.load_records(folders).comparisons
-    assert list(read_examples(comparison, folders).answers) == ["dss-sum", "siamese-ds", "median"]
+    assert list(read_examples(comparison).answers) == ["dss-sum", "siamese-ds", "median"]
     x, target = (SEEN["bursts"](part) for part in sets_of("bursts", seed=1))
     np.savez(tmp_path / "b" / "examples" / "some_data.npz", x=x, target=target)
-    assert list(read_examples(comparison, folders).answers) == ["dss-sum", "median"]
+    assert list(read_examples(comparison).answers) == ["dss-sum", "median"]
 
 
 def test_a_study_without_examples_has_a_page_without_them(tmp_path):
@@ -330,7 +330,7 @@ def test_a_study_without_examples_has_a_page_without_them(tmp_path):
 def test_broken_files_are_as_good_as_none(content, tmp_path):
     write_study(tmp_path, "colors")
     (tmp_path / "runs" / "some_data-dss-sum-ours-10-seed0" / "examples.npz").write_bytes(content)
-    assert list(read_examples(comparison_of(tmp_path), [tmp_path]).answers) == [
+    assert list(read_examples(comparison_of(tmp_path)).answers) == [
         "siamese-ds",
         "grey",
     ]
@@ -349,7 +349,7 @@ def test_broken_files_are_as_good_as_none(content, tmp_path):
 def test_scores_of_other_sets_are_left_out(other, tmp_path):
     write_study(tmp_path, "frames")
     change(tmp_path / "runs" / "some_data-dss-sum-ours-10-seed0" / "predictions.npz", **other)
-    assert list(read_examples(comparison_of(tmp_path), [tmp_path]).answers) == ["siamese-ds"]
+    assert list(read_examples(comparison_of(tmp_path)).answers) == ["siamese-ds"]
 
 
 def test_sets_that_are_not_pictures_are_left_out(tmp_path):

@@ -2,14 +2,8 @@
 
 import pytest
 
-from symsets.experiments.report.published import (
-    NUMBERS,
-    chance,
-    claims,
-    published,
-    published_models,
-    training_times,
-)
+from symsets.experiments.report.published import published
+from symsets.experiments.study.experiment import EXPERIMENTS
 
 # As printed in the paper, per cent for accuracies.
 PRINTED = """
@@ -42,17 +36,21 @@ views|average|dss-sum|0.1593|
 @pytest.mark.parametrize("line", PRINTED.split())
 def test_numbers_are_those_of_the_paper_in_our_units(line):
     experiment, setting, model, mean, std = line.split("|")
-    number = published(experiment, setting, model)
-    scale = 100 if number.metric == "accuracy" else 1
+    paper = published(experiment)
+    number = paper.numbers[setting, model]
+    scale = 100 if paper.metric == "accuracy" else 1
     assert number.mean == pytest.approx(float(mean) / scale)
     assert number.std == (pytest.approx(float(std) / scale) if std else None)
-    assert number.unit == {"accuracy": "0-1", "mae": "0-255", "chamfer": "x100"}[number.metric]
 
 
 def test_every_table_is_complete():
     rows = {"frames": 1, "shapes": 2, "quality": 6, "colors": 2, "bursts": 1, "views": 4}
-    assert {e: len({s for x, s, _ in NUMBERS if x == e}) for e in rows} == rows
-    assert len(NUMBERS) == 6 + 2 * 7 + 6 * 6 + 3 * 6 + 4 * 2
+    counts = {e: len({setting for setting, _ in published(e).numbers}) for e in rows}
+    assert counts == rows
+    numbers = sum(len(published(e).numbers) for e in EXPERIMENTS)
+    assert numbers == 6 + 2 * 7 + 6 * 6 + 3 * 6 + 4 * 2
+    assert sum(len(published(e).claims) for e in EXPERIMENTS) == 4 + 1 + 3 + 1 + 1 + 2 + 2
+    assert all(published(e).task and published(e).data for e in EXPERIMENTS)
 
 
 @pytest.mark.parametrize(
@@ -77,24 +75,30 @@ def test_every_table_is_complete():
     ],
 )
 def test_the_best_of_each_row_is_what_the_paper_prints_bold(experiment, setting, best):
-    means = {
-        m: published(experiment, setting, m).mean for m in published_models(experiment, setting)
-    }
-    choose = max if published(experiment, setting, best).metric == "accuracy" else min
+    paper = published(experiment)
+    means = {model: paper.numbers[setting, model].mean for model in paper.models(setting)}
+    choose = max if paper.metric == "accuracy" else min
     assert choose(means, key=means.get) == best
 
 
 def test_signals_have_claims_and_times_but_no_numbers():
-    assert published("signals", "", "dss-sum") is None
-    assert len(claims("signals")) == 4
-    sentence, times = training_times("signals")
-    assert "15 minutes for MLP to 5 hours" in sentence
-    assert {time.model: time.hours for time in times} == {"mlp": 0.25, "aittala": 5}
-    assert chance("signals") == pytest.approx(1 / 3)
+    paper = published("signals")
+    assert not paper.numbers
+    time = paper.training_time("")
+    assert "15 minutes for MLP to 5 hours" in time.sentence
+    assert time.hours == {"mlp": 0.25, "aittala": 5}
+    assert paper.chance_at("") == pytest.approx(1 / 3)
+
+
+def test_a_setting_has_the_training_time_of_its_own_or_that_of_all():
+    assert published("shapes").training_time("graphs").hours["aittala"] == 20
+    assert published("shapes").training_time("full-points") is None
+    assert published("quality").training_time("gaussian-30").hours["dss-sum"] == 4.5
 
 
 def test_nothing_is_invented():
-    assert published("frames", "", "mlp") is None
-    assert claims("mine") == ()
-    assert training_times("mine") == ("", ())
-    assert chance("colors", "places") is None
+    assert ("", "mlp") not in published("frames").numbers
+    assert published("../signals") == published("mine")  # a name is no path
+    assert published("mine").claims == ()
+    assert published("mine").training_time("") is None
+    assert published("colors").chance_at("places") is None

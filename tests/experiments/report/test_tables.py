@@ -8,8 +8,8 @@ from rich.console import Console
 
 from symsets.experiments.report import to_markdown, to_rich
 from symsets.experiments.report.load_records import load_records
-from symsets.experiments.report.metrics import metric
-from symsets.experiments.report.models import LOOKS, rank, style_of
+from symsets.experiments.report.metrics import display_of
+from symsets.experiments.report.models import MODEL_STYLES, rank, style_of
 from symsets.experiments.report.tables import (
     Cell,
     Table,
@@ -210,7 +210,7 @@ def test_a_table_that_fits_with_shorter_heads_keeps_its_columns():
 
 
 def test_metrics_have_the_names_that_people_write(colors, tmp_path):
-    headers = [metric(name).header for name in ("mae", "psnr", "ssim", "accuracy", "sparkle")]
+    headers = [display_of(name).header for name in ("mae", "psnr", "ssim", "accuracy", "sparkle")]
     assert headers == ["MAE ↓", "PSNR, dB ↑", "SSIM ↑", "accuracy, % ↑", "sparkle"]
     record = Record(experiment="bursts", model="dss-sum", metric="psnr", value=30.0)
     write_records(tmp_path / "results.json", [record])
@@ -282,7 +282,7 @@ def test_skips_stand_beside_the_published_ones():
 
 
 def test_models_have_one_look_each():
-    trained = [seen for word, seen in LOOKS.items() if seen.marker]
+    trained = [seen for word, seen in MODEL_STYLES.items() if seen.marker]
     assert len({seen.colour for seen in trained}) == len(trained)
     assert len({seen.dark for seen in trained}) == len(trained)
     assert style_of("my-model") == style_of("my-model")
@@ -292,8 +292,8 @@ def test_models_have_one_look_each():
 
 
 def test_an_error_is_better_when_lower():
-    assert metric("val_loss").better == metric("mae").better == "lower"
-    assert metric("mae").gain(1.0, 3.0) == metric("psnr").gain(3.0, 1.0) == 2.0
+    assert display_of("val_loss").better == display_of("mae").better == "lower"
+    assert display_of("mae").gain(1.0, 3.0) == display_of("psnr").gain(3.0, 1.0) == 2.0
 
 
 def test_durations_read_well():

@@ -2,7 +2,8 @@ import numpy as np
 import pytest
 import torch
 
-from symsets.experiments.report.views import _seen_from, errors_figure, views_figure
+from symsets.experiments.report._sheets import Answer, Sets
+from symsets.experiments.report.views import _seen_from, draw_views, errors_figure
 from symsets.experiments.views.rendering import make_views
 
 pytest.importorskip("matplotlib", reason="needs matplotlib")
@@ -17,12 +18,17 @@ def one_object(size=16):
     return views.image[0], views.targets[0], views.points[0], outputs
 
 
+def draw(image, target, points, outputs):
+    answers = {model: Answer(output[None]) for model, output in outputs.items()}
+    return draw_views(Sets(image[None], target[None], answers, {"points": points[None]}))
+
+
 def texts(picture):
     return [text.get_text() for text in picture.figure.axes[0].texts]
 
 
 def test_an_object_is_drawn_with_all_models(tmp_path):
-    picture = views_figure(*one_object())
+    picture = draw(*one_object())
     shown = texts(picture)
     assert {"set 1", "view 3", "truth", "DSS(sum)", "DSS(Sridhar)"} <= set(shown)
     values = [float(t.removeprefix("Chamfer ")) for t in shown if t.startswith("Chamfer")]
@@ -38,7 +44,7 @@ def test_an_object_is_drawn_with_all_models(tmp_path):
 
 def test_maps_are_covered_where_there_is_no_object():
     _, target, *_ = found = one_object()
-    images = [np.asarray(i.get_array()) for i in views_figure(*found).figure.axes[0].images]
+    images = [np.asarray(i.get_array()) for i in draw(*found).figure.axes[0].images]
     mask = target[:, 0].numpy() > 0.5
     for maps in (images[3:9], images[9:15]):  # of the truth, and of a model that is right
         for k in range(3):
@@ -53,7 +59,7 @@ def test_points_that_are_far_off_stay_out_of_other_cells():
     image, target, points, outputs = one_object()
     wild = {"dss-sum": outputs["dss-sum"].clone()}
     wild["dss-sum"][:, 1:] *= 50
-    axis = views_figure(image, target, points, wild).figure.axes[0]
+    axis = draw(image, target, points, wild).figure.axes[0]
     for truth, cloud in zip(axis.collections[:2], axis.collections[2:], strict=True):
         right = truth.get_offsets()[:, 0].mean() + 0.6
         assert all(right - 1.2 < x < right for x in cloud.get_offsets()[:, 0])

@@ -16,6 +16,7 @@ from typer.testing import CliRunner
 
 import symsets
 from symsets.cli import app
+from symsets.cli.options import RunOptions
 from symsets.experiments.signals import experiment as signals
 from symsets.experiments.study import search, study
 from symsets.experiments.study.describe import make_study
@@ -257,11 +258,6 @@ def test_mistakes_get_one_line_and_status_2(tmp_path, arguments, message):
     assert not (tmp_path / "study").exists()
 
 
-def test_sizes_take_the_epochs_of_their_nearest_neighbour():
-    paper = signals.PRESETS["paper"]
-    assert [paper.epochs_at(n) for n in (40_000, 9000, 300)] == [30, 40, 200]
-
-
 def test_seeds_can_be_trained_together(tmp_path):
     out = tmp_path / "study"
     assert run(out, "--models", "dss-sum", "--seeds", "2", "--together").exit_code == 0
@@ -270,9 +266,8 @@ def test_seeds_can_be_trained_together(tmp_path):
 
 
 def together(out):
-    return make_study(
-        signals.EXPERIMENT, out, preset="smoke", models="dss-sum", seeds=3, together=True
-    )
+    options = RunOptions(out=out, preset="smoke", models="dss-sum", seeds=3, together=True)
+    return make_study(signals.EXPERIMENT, options)
 
 
 class StoppedError(Exception):
@@ -289,7 +284,7 @@ def test_seeds_that_began_together_end_so_after_an_interrupt(tmp_path, monkeypat
 
     monkeypatch.setattr(Study, "_finish", interrupted)
     with pytest.raises(StoppedError):
-        begun.run_group(begun.groups[0], lambda epoch, value: None)
+        begun.run_group(begun.groups[0])
     monkeypatch.setattr(Study, "_finish", finish)
     again, epochs = together(tmp_path), []
     (group,) = again.groups
@@ -308,11 +303,12 @@ def test_seeds_that_began_together_go_on_without_one_that_is_finished(tmp_path):
     begun = together(tmp_path)
     with pytest.raises(StoppedError):
         begun.run_group(begun.groups[0], stop)
-    alone = make_study(signals.EXPERIMENT, tmp_path, preset="smoke", models="dss-sum", seeds=3)
-    alone.run_group(alone.groups[1], lambda epoch, value: None)
+    options = RunOptions(out=tmp_path, preset="smoke", models="dss-sum", seeds=3)
+    alone = make_study(signals.EXPERIMENT, options)
+    alone.run_group(alone.groups[1])
     again = together(tmp_path)
     assert again.groups[0].seeds == (0, 2)
-    again.run_group(again.groups[0], lambda epoch, value: None)
+    again.run_group(again.groups[0])
     assert not together(tmp_path).groups
     assert not list((tmp_path / "unfinished").glob("*.ckpt"))
 

@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from symsets.cli.options import RunOptions
 from symsets.experiments.bursts import experiment as bursts
 from symsets.experiments.colors import experiment as colors
 from symsets.experiments.signals import experiment as signals
@@ -71,7 +72,8 @@ def test_other_data_of_the_same_name_need_a_study_of_their_own(tmp_path):
 
     def study(place, name="mine"):
         data = str(tmp_path / place / f"{name}.npz")
-        return make_study(colors.EXPERIMENT, tmp_path / "out", preset="smoke", data=data)
+        options = RunOptions(out=tmp_path / "out", preset="smoke", data=data)
+        return make_study(colors.EXPERIMENT, options)
 
     first = study("a")
     run = first.run(first.preset.settings[0], "dss-sum", first.preset.train_sizes[0], 0)
@@ -98,9 +100,8 @@ def test_recipe_published_takes_as_many_epochs_as_the_paper(tmp_path):
         (colors.EXPERIMENT, 50),
         (bursts.EXPERIMENT, 35),
     ):
-        study = make_study(
-            experiment, tmp_path / experiment.name, preset="paper", recipe="published"
-        )
+        out = tmp_path / experiment.name
+        study = make_study(experiment, RunOptions(out=out, preset="paper", recipe="published"))
         assert set(study.preset.epochs) == {epochs}
         plan = study.plan("", epochs, 1e-3)
         assert plan.patience < epochs

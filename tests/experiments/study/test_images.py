@@ -13,6 +13,7 @@ from typer.testing import CliRunner
 import symsets
 from symsets.cli import app
 from symsets.cli import run as command
+from symsets.cli.options import RunOptions
 from symsets.experiments.bursts import experiment as bursts
 from symsets.experiments.colors import experiment as colors
 from symsets.experiments.frames import experiment as frames
@@ -20,7 +21,8 @@ from symsets.experiments.quality import experiment as quality
 from symsets.experiments.study import study
 from symsets.experiments.study.catalogue import image_source
 from symsets.experiments.study.describe import make_study
-from symsets.experiments.study.images import pictures, scaled
+from symsets.experiments.study.experiment import scaled
+from symsets.experiments.study.images import pictures
 from symsets.experiments.study.records import read_records
 from symsets.train.metrics import mean_absolute_error, psnr, ssim
 
@@ -168,7 +170,7 @@ def test_frames_are_also_told_apart_by_source(tmp_path):
 def assert_the_network_comes_back(name, out, path, source, last):
     """The kept network makes of the kept sets what was kept of its outputs."""
     experiment = EXPERIMENTS[name].EXPERIMENT
-    made = make_study(experiment, out, preset="smoke", data=str(source))
+    made = make_study(experiment, RunOptions(out=out, preset="smoke", data=str(source)))
     setting = "gaussian-30" if name == "quality" else ""
     test, val = made.sets(setting, "test"), made.sets(setting, "val")
     x, y = test.part(0, TEST)
@@ -341,7 +343,9 @@ def test_the_data_decide_the_setting_of_colours(tmp_path):
         def __init__(self, name):
             self.name = name
 
-    words = [colors.settings_of(Named(name)) for name in ("Places-25", "celeba", "photos")]
+    words = [
+        colors.EXPERIMENT.settings_of(Named(name)) for name in ("Places-25", "celeba", "photos")
+    ]
     assert words == [("places",), ("celeba",), ("",)]
 
 

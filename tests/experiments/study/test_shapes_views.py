@@ -12,6 +12,7 @@ from typer.testing import CliRunner
 import symsets
 from symsets.cli import app
 from symsets.cli import run as command
+from symsets.cli.options import RunOptions
 from symsets.experiments.shapes import experiment as shapes
 from symsets.experiments.shapes.sets import skip_study
 from symsets.experiments.study import study
@@ -161,7 +162,8 @@ def test_a_study_ends_with_records_a_network_and_a_page_with_examples(name, tmp_
 def assert_the_network_comes_back(name, out, source):
     """The kept network makes of the kept sets what was kept of its outputs."""
     experiment = EXPERIMENTS[name].EXPERIMENT
-    made = make_study(experiment, out, preset="smoke", data=str(source), settings=SETTING[name])
+    options = RunOptions(out=out, preset="smoke", data=str(source), settings=SETTING[name])
+    made = make_study(experiment, options)
     x, y = made.sets(SETTING[name], "test").part(0, TEST)
     kept = examples_of(out)
     assert kept["x"] == pytest.approx(x.numpy(), abs=2e-3)  # in half precision
@@ -278,8 +280,12 @@ def test_points_alone_have_no_faces_to_keep_and_make_no_graphs(tmp_path, data):
 def test_views_have_the_categories_that_are_there(tmp_path):
     for part in ("train", "val"):
         (tmp_path / part / "03001627" / "a-chair").mkdir(parents=True)
-    assert views.settings_of(views.Objects(str(tmp_path), 0)) == ("chairs",)
-    assert views.settings_of(views.Objects("embedded", 0)) == ("cars", "airplanes", "chairs")
+    assert views.EXPERIMENT.settings_of(views.Objects(str(tmp_path), 0)) == ("chairs",)
+    assert views.EXPERIMENT.settings_of(views.Objects("embedded", 0)) == (
+        "cars",
+        "airplanes",
+        "chairs",
+    )
 
 
 def test_views_of_meshes_have_no_categories(tmp_path, data):
@@ -300,8 +306,8 @@ def test_views_of_meshes_have_no_categories(tmp_path, data):
 def test_objects_with_few_views_are_measured_with_those(monkeypatch):
     source = views.Objects("embedded", 0)
     monkeypatch.setattr(GeneratedViews, "most_views", lambda self, split, num=None: 5)
-    network = views.make_network("dss-sum", "ours", 0.05, "cars", source)
-    found = views.by_number_of_views(network, source, "cars", TEST, "cpu")
+    network = views.EXPERIMENT.make_network("dss-sum", "ours", 0.05, "cars", source)
+    found = views.EXPERIMENT.measure_more(network, source, "cars", TEST, "cpu")
     assert list(found) == BY_VIEWS[:4]
 
 

@@ -10,6 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 from symsets.cli import app
+from symsets.cli.options import RunOptions
 from symsets.experiments.signals import experiment as signals
 from symsets.experiments.study.describe import make_study
 from symsets.experiments.study.records import read_records
@@ -33,7 +34,7 @@ def _tiny_preset(monkeypatch):
 
 def study(out, **described):
     described = {"models": "dss-sum,siamese", "seeds": 2} | described
-    return make_study(signals.EXPERIMENT, out, preset="smoke", device="cpu", **described)
+    return make_study(signals.EXPERIMENT, RunOptions(out=out, preset="smoke", **described))
 
 
 def names(groups):

@@ -13,6 +13,7 @@ from typer.testing import CliRunner
 
 import symsets
 from symsets.cli import app
+from symsets.cli.options import RunOptions
 from symsets.experiments.colors import experiment as colors
 from symsets.experiments.colors.sets import ColorSets
 from symsets.experiments.shapes import experiment as shapes
@@ -50,7 +51,7 @@ def trained(tmp_path_factory):
 def study(trained, tmp_path):
     """A study on dead leaves, made once and copied."""
     if not trained.exists():
-        made = make_study(colors.EXPERIMENT, trained, preset="smoke", data="leaves")
+        made = make_study(colors.EXPERIMENT, RunOptions(out=trained, preset="smoke", data="leaves"))
         for group in made.take_groups():
             made.run_group(group, lambda epoch, value: None)
     shutil.copytree(trained, tmp_path / "study")
@@ -74,7 +75,7 @@ def evaluate(*arguments):
 
 def test_on_the_same_data_networks_get_the_same_numbers(study, tmp_path):
     for transfer in make_transfers(study, "leaves", tmp_path / "out"):
-        for network in transfer.open():
+        for network in transfer.left():
             transfer.test(network)
     before = {r.model: r.value for r in read_records(study / "results.json")}
     after = {r.model: r.value for r in read_records(tmp_path / "out" / "results.json")}
@@ -106,11 +107,11 @@ def test_other_photographs_from_the_command_line(study, photos, tmp_path):
 
 def test_only_what_is_new_is_tested(study, tmp_path):
     def open_():
-        return [t.name for t in make_transfers(study, "leaves", tmp_path / "out")[0].open()]
+        return [t.name for t in make_transfers(study, "leaves", tmp_path / "out")[0].left()]
 
     assert open_() == ["dss-sum, seed 0", "siamese-ds, seed 0"]
     (transfer,) = make_transfers(study, "leaves", tmp_path / "out")
-    for network in transfer.open():
+    for network in transfer.left():
         transfer.test(network)
     assert open_() == []
     weights = study / RUN / "model.safetensors"
@@ -119,7 +120,7 @@ def test_only_what_is_new_is_tested(study, tmp_path):
     assert open_() == ["dss-sum, seed 0"]
     (transfer,) = make_transfers(study, "leaves", tmp_path / "out")
     before = all_records(tmp_path / "out")
-    transfer.test(transfer.open()[0])
+    transfer.test(transfer.left()[0])
     after = all_records(tmp_path / "out")
     assert [a.value == b.value for a, b in zip(after, before, strict=True)] == [False, True]
 
@@ -137,7 +138,7 @@ def test_networks_of_other_data_are_told_apart(study, tmp_path):
     config = json.loads((other / "config.json").read_text())
     (other / "config.json").write_text(json.dumps({**config, "data": "faces"}))
     transfers = make_transfers(study, "leaves", tmp_path / "out")
-    names = {t.bench.name: [n.config["model"] for n in t.networks] for t in transfers}
+    names = {t.evaluator.name: [n.config["model"] for n in t.networks] for t in transfers}
     assert names == {
         "dead leaves, trained on dead leaves": ["dss-sum", "siamese-ds"],
         "dead leaves, trained on faces": ["dss-sum"],
@@ -194,7 +195,7 @@ def test_networks_for_graphs_get_the_graph_of_the_other_data(tmp_path, monkeypat
     preset = shapes.PRESETS["smoke"]
     tiny = replace(preset, models=("dss-sum",), settings=("graphs",), train_sizes=(2,), epochs=(1,))
     monkeypatch.setitem(shapes.PRESETS, "smoke", replace(tiny, test_size=2, width=0.05))
-    made = make_study(shapes.EXPERIMENT, tmp_path / "study", preset="smoke")
+    made = make_study(shapes.EXPERIMENT, RunOptions(out=tmp_path / "study", preset="smoke"))
     for group in made.take_groups():
         made.run_group(group, lambda epoch, value: None)
     (transfer,) = make_transfers(tmp_path / "study", made.experiment.default_data, tmp_path / "out")
@@ -212,7 +213,7 @@ def test_a_file_is_no_place_for_results(study, tmp_path):
 def test_the_networks_in_the_repository_know_colours(tmp_path):
     study = Path(__file__).parents[3] / "results" / "colors"
     (transfer,) = make_transfers(study, "embedded", tmp_path / "out", num_sets=4)
-    for network in transfer.open():
+    for network in transfer.left():
         transfer.test(network)
     found = {r.model: r.value for r in all_records(tmp_path / "out")}
     assert found["dss-sum"] < 6 < 8 < found["siamese-ds"] < 25

@@ -2,28 +2,24 @@
 
 from __future__ import annotations
 
-from functools import partial
-from typing import cast
+from dataclasses import replace
+from typing import ClassVar
 
 from torch.nn.functional import l1_loss
 
 from symsets.data.images import ImageSource
 from symsets.experiments.colors.sets import ColorSets, grey
-from symsets.experiments.study.catalogue import image_source
-from symsets.experiments.study.experiment import Experiment, Preset, Source
-from symsets.experiments.study.images import PATIENCE, PUBLISHED_MODELS, pictures, unet
-from symsets.models._blocks import MODELS
+from symsets.experiments.study.experiment import PATIENCE, PUBLISHED_MODELS, Preset
+from symsets.experiments.study.images import UNetExperiment, pictures
 from symsets.train.metrics import Metric, Task, mean_absolute_error
 from symsets.train.plan import Plan
 
-__all__ = ["EXPERIMENT"]
+__all__ = ["EXPERIMENT", "ColorsExperiment"]
 
-SIZE = 64
 PRESETS = {
     "smoke": Preset(
         models=("dss-sum", "siamese-ds"),
         train_sizes=(32,),
-        seeds=1,
         epochs=(2,),
         width=0.125,
         test_size=16,
@@ -33,7 +29,6 @@ PRESETS = {
     "quick": Preset(
         models=("dss-sum", "siamese-ds"),
         train_sizes=(1000,),
-        seeds=1,
         epochs=(6,),
         width=0.125,
         test_size=64,
@@ -51,56 +46,46 @@ PRESETS = {
 }
 
 
-def make_plan(recipe: str, epochs: int, setting: str) -> Plan:
-    """Return how a recipe trains."""
-    if recipe == "ours":
-        return Plan(epochs, batch_size=32, schedule="cosine", evaluation_batch=128)
-    return Plan(
-        epochs,
-        batch_size=32,
-        schedule="staircase",
-        decay=0.4,
-        decay_every=max(1, epochs // 5),  # five stairs, as in the published 50 epochs
-        patience=PATIENCE,
-        evaluation_batch=128,
-    )
+class ColorsExperiment(UNetExperiment):
+    """Give six grey pictures their colours back."""
 
-
-def make_sets(
-    source: ImageSource, setting: str, split: str, num: int, device: str, seed: int
-) -> ColorSets:
-    """Make the sets of a split, of two photographs each."""
-    images = pictures(source, split, num, device, least=2)
-    return ColorSets(images, num, size=SIZE, seed=seed)
-
-
-def settings_of(source: Source) -> tuple[str, ...]:
-    """Tell from its name which published dataset a source is made of."""
-    known = (word for word in ("places", "celeba") if source.name.lower().startswith(word))
-    return (next(known, ""),)
-
-
-EXPERIMENT = Experiment(
-    name="colors",
-    network="unet",
-    story=(
+    name = "colors"
+    story = (
         "Each set holds six pictures: the red, green and blue channels\n"
         "of two photographs, shuffled. Give every one its colours\n"
         "back. A network that looks at one channel at a time can only\n"
         "guess; one whose elements meet early finds the two partners."
-    ),
-    models=MODELS,
-    presets=PRESETS,
-    task=Task(
+    )
+    presets = PRESETS
+    num_elements = 6
+    size, source_size = 64, 80
+    output = "transform"
+    task = Task(
         l1_loss,
         (Metric("mae", mean_absolute_error(255), larger_is_better=False),),
         keep_outputs=False,
-    ),
-    make_network=partial(unet, SIZE, "transform", 6),
-    make_plan=make_plan,
-    open_source=lambda data, seed: cast(Source, image_source(data, size=80, seed=seed)),
-    make_sets=make_sets,
-    settings_of=settings_of,
-    baselines={"grey": grey},
-    default_data="embedded",
-)
+    )
+    baselines: ClassVar = {"grey": grey}
+
+    def make_sets(
+        self, source: ImageSource, setting: str, split: str, num: int, device: str, seed: int
+    ) -> ColorSets:
+        """Make sets of two photographs each."""
+        images = pictures(source, split, num, device, least=2)
+        return ColorSets(images, num, size=self.size, seed=seed)
+
+    def make_plan(self, recipe: str, epochs: int, setting: str) -> Plan:
+        """Say how a recipe trains."""
+        plan = Plan(epochs, batch_size=32, schedule="cosine", evaluation_batch=128)
+        if recipe == "ours":
+            return plan
+        stairs = max(1, epochs // 5)  # five stairs, as in the published 50 epochs
+        return replace(plan, schedule="staircase", decay=0.4, decay_every=stairs, patience=PATIENCE)
+
+    def settings_of(self, source: ImageSource) -> tuple[str, ...]:
+        """Tell from its name which published dataset a source is made of."""
+        known = (word for word in ("places", "celeba") if source.name.lower().startswith(word))
+        return (next(known, ""),)
+
+
+EXPERIMENT = ColorsExperiment()

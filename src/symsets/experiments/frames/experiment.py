@@ -2,34 +2,22 @@
 
 from __future__ import annotations
 
-from functools import partial
-from typing import cast
-
 import torch
 from torch import Tensor
 
 from symsets.data.clips import VideoSource
 from symsets.experiments.frames.sets import FrameSets
 from symsets.experiments.study.catalogue import video_source
-from symsets.experiments.study.experiment import Experiment, Preset, Source
-from symsets.experiments.study.images import (
-    PUBLISHED_MODELS,
-    SELECT,
-    SELECTION_RATES,
-    selection_network,
-    selection_plan,
-)
-from symsets.models._blocks import MODELS
+from symsets.experiments.study.experiment import PUBLISHED_MODELS, Preset
+from symsets.experiments.study.images import SelectionExperiment
 
-__all__ = ["EXPERIMENT"]
+__all__ = ["EXPERIMENT", "FramesExperiment"]
 
-NUM_ELEMENTS = 8
 MOST_SOURCES = 12  # that are reported one by one
 PRESETS = {
     "smoke": Preset(
         models=("dss-sum", "siamese-ds"),
         train_sizes=(16,),
-        seeds=1,
         epochs=(2,),
         width=0.25,
         test_size=8,
@@ -39,7 +27,6 @@ PRESETS = {
     "quick": Preset(
         models=("dss-sum", "siamese-ds"),
         train_sizes=(400,),
-        seeds=1,
         epochs=(6,),
         width=0.25,
         test_size=64,
@@ -58,38 +45,35 @@ PRESETS = {
 }
 
 
-def make_sets(
-    source: VideoSource, setting: str, split: str, num: int, device: str, seed: int
-) -> FrameSets:
-    """Make the sets of a split; a clip gives many sets."""
-    return FrameSets(source.clips(split, num, device), num, seed=seed)
+class FramesExperiment(SelectionExperiment[VideoSource]):
+    """Select the first of eight frames."""
 
-
-def by_source(sets: FrameSets) -> dict[str, Tensor]:
-    """Return the sets of every source of clips, if these are few enough for a table."""
-    names = [sets.source_of(which) for which in range(sets.num_sets)]
-    sources = sorted(set(names))
-    if not 1 < len(sources) <= MOST_SOURCES:
-        return {}
-    return {source: torch.tensor([name == source for name in names]) for source in sources}
-
-
-EXPERIMENT = Experiment(
-    name="frames",
-    network="selection",
-    story=(
+    name = "frames"
+    story = (
         "Each set holds eight frames of a video, shuffled. Which came first? No frame\n"
         "knows by itself; differences between frames tell how things moved, and in which\n"
         "direction time runs."
-    ),
-    models=MODELS,
-    presets=PRESETS,
-    task=SELECT,
-    make_network=partial(selection_network, NUM_ELEMENTS),
-    make_plan=selection_plan,
-    open_source=lambda data, seed: cast(Source, video_source(data, size=80, seed=seed)),
-    make_sets=make_sets,
-    learning_rates=SELECTION_RATES,
-    parts_of=by_source,
-    default_data="embedded",
-)
+    )
+    presets = PRESETS
+    num_elements = 8
+
+    def open_source(self, data: str, seed: int) -> VideoSource:
+        """Open clips by name."""
+        return video_source(data, size=80, seed=seed)
+
+    def make_sets(
+        self, source: VideoSource, setting: str, split: str, num: int, device: str, seed: int
+    ) -> FrameSets:
+        """Make sets of frames; a clip gives many sets."""
+        return FrameSets(source.clips(split, num, device), num, seed=seed)
+
+    def parts_of(self, sets: FrameSets) -> dict[str, Tensor]:
+        """Return the sets of every source of clips, if these are few enough for a table."""
+        names = [sets.source_of(which) for which in range(sets.num_sets)]
+        sources = sorted(set(names))
+        if not 1 < len(sources) <= MOST_SOURCES:
+            return {}
+        return {source: torch.tensor([name == source for name in names]) for source in sources}
+
+
+EXPERIMENT = FramesExperiment()

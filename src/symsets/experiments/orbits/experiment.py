@@ -26,8 +26,13 @@ from symsets.experiments.study.runs import claim_directory
 from symsets.nn import CircularConv1d, Classify, Sequential, set_layer
 from symsets.train.files import write_json
 
-__all__ = ["HEIGHTS", "MODELS", "TEST_PAIRS", "Outcome", "make_sets", "network", "run"]
+__all__ = ["HEIGHTS", "MODELS", "STORY", "TEST_PAIRS", "Outcome", "make_sets", "network", "run"]
 
+STORY = (
+    "Each set holds four periodic signals; in half of the sets two of them were\n"
+    "shifted. Which is which? A Siamese network looks at one signal at a time and\n"
+    "adds up: it cannot know. A DSS layer shows every signal the sum of its set."
+)
 LENGTH = 16
 WIDTH = 32
 HEIGHTS = {"any-sum": (1.0, 1.0, 2.0, 2.0), "equal-sums": (1.0, -1.0, 2.0, -2.0)}

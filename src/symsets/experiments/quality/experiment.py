@@ -2,31 +2,18 @@
 
 from __future__ import annotations
 
-from functools import partial
-from typing import cast
-
 from symsets.data.images import ImageSource
 from symsets.experiments.quality.sets import DEGRADATIONS, QualitySets
 from symsets.experiments.study.catalogue import image_source
-from symsets.experiments.study.experiment import Experiment, Preset, Source
-from symsets.experiments.study.images import (
-    PUBLISHED_MODELS,
-    SELECT,
-    SELECTION_RATES,
-    pictures,
-    selection_network,
-    selection_plan,
-)
-from symsets.models._blocks import MODELS
+from symsets.experiments.study.experiment import PUBLISHED_MODELS, Preset
+from symsets.experiments.study.images import SelectionExperiment, pictures
 
-__all__ = ["EXPERIMENT"]
+__all__ = ["EXPERIMENT", "QualityExperiment"]
 
-NUM_ELEMENTS = 20
 PRESETS = {
     "smoke": Preset(
         models=("dss-sum", "siamese-ds"),
         train_sizes=(16,),
-        seeds=1,
         epochs=(2,),
         width=0.25,
         test_size=8,
@@ -37,7 +24,6 @@ PRESETS = {
     "quick": Preset(
         models=("dss-sum", "siamese-ds"),
         train_sizes=(240,),
-        seeds=1,
         epochs=(4,),
         width=0.25,
         test_size=64,
@@ -57,29 +43,31 @@ PRESETS = {
 }
 
 
-def make_sets(
-    source: ImageSource, setting: str, split: str, num: int, device: str, seed: int
-) -> QualitySets:
-    """Make the sets of a split."""
-    return QualitySets(pictures(source, split, num, device), num, setting, seed=seed)
+class QualityExperiment(SelectionExperiment[ImageSource]):
+    """Select the best of twenty degraded copies of a photograph."""
 
-
-EXPERIMENT = Experiment(
-    name="quality",
-    network="selection",
-    story=(
+    name = "quality"
+    story = (
         "Each set holds twenty copies of one photograph, blurred and noisy or with\n"
         "pixels lost. Select the one that is closest to the original. Noise hides how\n"
         "sharp a single copy is; beside nineteen others of the same scene it shows."
-    ),
-    models=MODELS,
-    presets=PRESETS,
-    task=SELECT,
-    make_network=partial(selection_network, NUM_ELEMENTS),
-    make_plan=selection_plan,
-    open_source=lambda data, seed: cast(Source, image_source(data, size=80, seed=seed)),
-    make_sets=make_sets,
-    learning_rates=SELECTION_RATES,
-    settings_of=lambda source: DEGRADATIONS,
-    default_data="embedded",
-)
+    )
+    presets = PRESETS
+    num_elements = 20
+
+    def open_source(self, data: str, seed: int) -> ImageSource:
+        """Open photographs by name."""
+        return image_source(data, size=80, seed=seed)
+
+    def make_sets(
+        self, source: ImageSource, setting: str, split: str, num: int, device: str, seed: int
+    ) -> QualitySets:
+        """Make degraded copies of the photographs of a split."""
+        return QualitySets(pictures(source, split, num, device), num, setting, seed=seed)
+
+    def settings_of(self, source: ImageSource) -> tuple[str, ...]:
+        """Return the ways to degrade a photograph."""
+        return DEGRADATIONS
+
+
+EXPERIMENT = QualityExperiment()

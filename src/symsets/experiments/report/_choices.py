@@ -1,4 +1,4 @@
-"""Sheets of selection: a set, and under every picture what models think of it."""
+"""Sheets of selection: a set, and under every picture the probabilities of each model."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Draw without touching anything global, and put drawings into a page."""
+"""Draw without pyplot's global state, and embed figures as SVG."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from symsets._extras import require
-from symsets.experiments.report.models import LOOKS, style_of
+from symsets.experiments.report.models import MODEL_STYLES, style_of
 
 __all__ = [
     "DPI",
@@ -75,7 +75,7 @@ class Picture:
         return path
 
     def svg(self) -> str:
-        """Return the figure for a page that has a light and a dark side."""
+        """Return the figure as SVG, in colours that follow the light or dark theme of the page."""
         buffer = StringIO()
         nothing = dict.fromkeys(("Date", "Creator", "Format", "Type"))
         with style():
@@ -96,13 +96,14 @@ def colour_name(model: str) -> str:
     """Return the name of a model's colour in the page's style sheet."""
     # Baselines share one colour, and so must share its name.
     known = next(
-        (word for word, seen in LOOKS.items() if seen.colour == style_of(model).colour), model
+        (word for word, seen in MODEL_STYLES.items() if seen.colour == style_of(model).colour),
+        model,
     )
     return f"--{re.sub(r'[^a-z0-9-]', '-', known.lower())}"
 
 
 def _own_ids(drawn: str, name: str) -> str:
-    """Give what an SVG names inside itself a prefix: several of them live in one page."""
+    """Prefix the ids of an SVG, so that several can be embedded in one page."""
     # Equal pictures would have equal names, which nothing refers to.
     drawn = re.sub(r'(<image\b[^>]*?) id="[^"]*"', r"\1", drawn)
     drawn = re.sub(r'\bid="', f'id="{name}-', drawn)
@@ -115,7 +116,7 @@ def style() -> AbstractContextManager[None]:
 
 
 def canvas(width: float, height: float, *, columns: int = 1) -> tuple[Any, list[Any]]:
-    """Return a figure of its own, known to no global list, and its axes."""
+    """Return a figure that pyplot does not know about, and its axes."""
     figure = require("matplotlib.figure", "experiments").Figure(
         figsize=(width, height), layout="constrained"
     )

@@ -53,7 +53,7 @@ class Sheet:
         self.y = GAP
 
     def picture(self, pixels: Tensor, x: float, y: float, side: float) -> None:
-        """Show a picture ``(C, H, W)``, its values clipped to [0, 1]; a fourth channel covers."""
+        """Show a picture ``(C, H, W)``, clipped to [0, 1]; a fourth channel is its opacity."""
         shown = pixels.clamp(0, 1).movedim(0, -1).mul(255).round().byte().numpy()
         self.axis.imshow(shown, extent=(x, x + side, y + side, y), interpolation="none")
         self.width = max(self.width, x + side + GAP)
@@ -72,12 +72,12 @@ class Sheet:
         self.width = max(self.width, right + GAP)
 
     def text(self, text: str, x: float, y: float, **looks: Any) -> None:
-        """Write a line around the height ``y``."""
+        """Write a line of text, vertically centred at ``y``."""
         looks = {"ha": "center", "va": "center_baseline", "fontsize": LETTERS, "color": INK} | looks
         self.axis.text(x, y, text, **looks)
 
     def words(self, text: str, x: float, y: float, width: float, **looks: Any) -> None:
-        """Write a line in letters that are small enough for a width."""
+        """Write a line of text, in smaller letters if it would be wider than ``width``."""
         fitting = 72 * width / (0.6 * max(1, len(text)))
         self.text(text, x, y, **({"fontsize": min(LETTERS, fitting)} | looks))
 
@@ -88,14 +88,14 @@ class Sheet:
         self.axis.add_patch(patches.Rectangle((x, y), width, height, **looks))
 
     def close(self) -> Any:
-        """Return the figure, as large as it became."""
+        """Return the figure, with the size of all that was drawn."""
         self.figure.set_size_inches(self.width, self.y)
         self.axis.set(xlim=(0, self.width), ylim=(self.y, 0), aspect="auto")
         return self.figure
 
 
 def side_of(columns: int, taken: float, largest: float) -> float:
-    """Return the width of a picture, so many of which fill what is left of a full sheet."""
+    """Return the width at which ``columns`` pictures fill the sheet beside what is taken."""
     return min(largest, (WIDTH - taken - GAP) / columns - GAP)
 
 

@@ -1,15 +1,13 @@
-"""Examples that a person can judge: the first test sets, and what every model made of them."""
+"""Example sets: the first test sets, and what every model made of them."""
 
 from __future__ import annotations
 
-import json
 import zipfile
 import zlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import torch
@@ -21,8 +19,9 @@ from symsets.experiments.report._answers import draw_bursts, draw_colors
 from symsets.experiments.report._choices import draw_choices
 from symsets.experiments.report._drawing import Picture, style
 from symsets.experiments.report._sheets import Answer, Sets
-from symsets.experiments.report.load_records import Comparison, belongs
+from symsets.experiments.report.load_records import Comparison
 from symsets.experiments.report.models import BASELINES
+from symsets.experiments.report.runs import Run
 from symsets.experiments.report.shapes import draw_shapes
 from symsets.experiments.report.views import draw_views
 
@@ -63,56 +62,34 @@ KINDS = {
 }
 
 
-@dataclass(frozen=True)
-class _Run:
-    """A run that may have left answers."""
-
-    folder: Path
-    config: dict[str, Any]
-
-    @property
-    def sets(self) -> Path:
-        """Where its study keeps the sets: both are named by the data and the setting."""
-        c = self.config
-        trained = f"{c.get('recipe')}-{c.get('train_size')}-seed{c.get('seed')}"
-        model = str(c.get("model"))
-        name = self.folder.name.removesuffix(f"-{trained}").removesuffix(model).removesuffix("-")
-        return self.folder.parents[1] / "examples" / f"{name or 'sets'}.npz"
-
-
-def examples(comparison: Comparison, directories: Iterable[Path]) -> Picture | None:
-    """Draw the example sets of a comparison; nothing where a study has left none.
-
-    Args:
-        comparison: Of an experiment on sets that can be seen.
-        directories: The folders of the studies.
-    """
-    sets = read_examples(comparison, directories)
+def examples(comparison: Comparison) -> Picture | None:
+    """Draw the example sets of a comparison; nothing where a study has left none."""
+    sets = read_examples(comparison)
     if sets is None:
         return None
     with style():
-        drawn = KINDS[comparison.condition.experiment].draw(sets)
+        drawn = KINDS[comparison.experiment].draw(sets)
     size, caption = comparison.largest, f"The first {len(sets.x)} test sets. {drawn.caption}"
     if size:
         caption += f" Answers are those of each model's first run with {size:,} training sets."
-    return replace(drawn, name=f"{comparison.condition.slug}-examples", caption=caption)
+    return replace(drawn, name=f"{comparison.slug}-examples", caption=caption)
 
 
-def read_examples(comparison: Comparison, directories: Iterable[Path]) -> Sets | None:
+def read_examples(comparison: Comparison) -> Sets | None:
     """Return the first test sets, images in pixel values, and what models answered.
 
     Of each model the first initialisation at the largest training size counts. Answers to other
     sets than the first folder's are left out.
     """
-    kind = KINDS.get(comparison.condition.experiment)
-    if kind is None or comparison.condition.split != "test":
+    kind = KINDS.get(comparison.experiment)
+    if kind is None or comparison.split != "test":
         return None
     x = target = None
     more: dict[str, Tensor] = {}
     answers: dict[str, Answer] = {}
-    for run in sorted(_runs(comparison, directories), key=lambda run: run.config["seed"]):
+    for run in sorted(_runs(comparison), key=lambda run: run.config["seed"]):
         model = run.config["model"]
-        found = None if model in answers else _first_sets(run.sets, kind)
+        found = None if model in answers else _first_sets(run.example_sets, kind)
         if found is None:
             continue
         if x is None or target is None:
@@ -136,7 +113,7 @@ def read_examples(comparison: Comparison, directories: Iterable[Path]) -> Sets |
 
 
 def _first_sets(path: Path, kind: _Kind) -> tuple[Tensor, Tensor, dict[str, Tensor]] | None:
-    """Return the sets of a file, their targets and what else belongs to them, if all is there."""
+    """Return sets, targets and further arrays of a file; None if one is missing."""
     found = _arrays(path, *kind.kept)
     if found is None or found[0].ndim != kind.num_axes:
         return None
@@ -148,24 +125,17 @@ def _first_sets(path: Path, kind: _Kind) -> tuple[Tensor, Tensor, dict[str, Tens
     return x, target, more
 
 
-def _runs(comparison: Comparison, directories: Iterable[Path]) -> Iterator[_Run]:
+def _runs(comparison: Comparison) -> Iterator[Run]:
     """Find the runs of all models at the largest size, and those of baselines."""
-    for directory in directories:
-        for path in sorted((directory / "runs").glob("*/config.json")):
-            try:
-                config = json.loads(path.read_text(encoding="utf-8"))
-            except (OSError, ValueError):
-                continue
-            if not isinstance(config, dict) or config.get("model") not in comparison.models:
-                continue
-            size = 0 if config["model"] in BASELINES else comparison.largest
-            wanted = config.get("train_size") == size and isinstance(config.get("seed"), int)
-            if wanted and belongs(config, comparison.condition):
-                yield _Run(path.parent, config)
+    for run in comparison.runs:
+        model, size, seed = (run.config.get(word) for word in ("model", "train_size", "seed"))
+        wanted = 0 if model in BASELINES else comparison.largest
+        if model in comparison.models and size == wanted and isinstance(seed, int):
+            yield run
 
 
 def _output(folder: Path, x: Tensor, target: Tensor) -> Tensor | None:
-    """Return what a run made of the sets; nothing if that was not kept, or is of other sets."""
+    """Return a run's outputs for the sets; None if they were not kept or are of other sets."""
     if target.is_floating_point():
         found = _arrays(folder / "examples.npz", "output")
         output = found[0][: len(x)] if found else None

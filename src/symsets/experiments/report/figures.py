@@ -10,9 +10,8 @@ from typing import Any
 
 from symsets.experiments.report._drawing import INK, Picture, canvas, far_apart, label_ends, style
 from symsets.experiments.report.load_records import Comparison
-from symsets.experiments.report.metrics import Metric, metric
+from symsets.experiments.report.metrics import MetricDisplay, display_of
 from symsets.experiments.report.models import BASELINES, style_of
-from symsets.experiments.report.published import chance, training_times
 from symsets.experiments.report.runs import Run
 from symsets.experiments.report.tables import duration
 
@@ -31,7 +30,7 @@ TIMES = {
 
 Points = Sequence[tuple[float, float, float]]
 End = tuple[float, str, str]
-"""Of a line: its height there, its label and its colour."""
+"""The end of a line: its height, label and colour."""
 
 
 def pictures(comparison: Comparison) -> list[Picture]:
@@ -45,7 +44,7 @@ def pictures(comparison: Comparison) -> list[Picture]:
     return [picture for picture in drawn if picture is not None]
 
 
-def _sizes(comparison: Comparison, m: Metric) -> Picture | None:
+def _sizes(comparison: Comparison, m: MetricDisplay) -> Picture | None:
     """Draw a metric against the number of training sets."""
     if len(comparison.sizes) < 2:
         return None
@@ -66,7 +65,7 @@ def _sizes(comparison: Comparison, m: Metric) -> Picture | None:
     guess, far = _draw_chance(axis, comparison, m)
     label_ends(axis, [*_ends(lines, m), *guess])
     return Picture(
-        name=f"{comparison.condition.slug}-{m.name}-by-size",
+        name=f"{comparison.slug}-{m.name}-by-size",
         caption=f"{m.title[:1].upper()}{m.title[1:]} against the number of training sets"
         f"{far}{_seeds(comparison)}.",
         description=f"{m.title} of {len(lines)} models at {len(comparison.sizes)} training sizes",
@@ -81,7 +80,7 @@ def _curves(comparison: Comparison) -> Picture | None:
     lines = {model: points for model, runs in by_model.items() if (points := _mean_curve(runs))}
     if not lines:
         return None
-    m = metric(next(runs[0].metric for runs in by_model.values() if runs))
+    m = display_of(next(runs[0].metric for runs in by_model.values() if runs))
     figure, (axis,) = canvas(WIDTH, HEIGHT)
     axis.set(xlabel="epoch", ylabel=f"validation {m.header}")
     axis.xaxis.get_major_locator().set_params(integer=True, min_n_ticks=1)
@@ -96,7 +95,7 @@ def _curves(comparison: Comparison) -> Picture | None:
     stopped = any(len(last) > 1 for last in ends)
     rest = " Where runs stopped early, the mean is over those that went on." if stopped else ""
     return Picture(
-        name=f"{comparison.condition.slug}-curves",
+        name=f"{comparison.slug}-curves",
         caption=f"Validation {m.title} along training"
         f"{f', {size:,} training sets' if size else ''}{far}{_seeds(comparison)}.{rest}",
         description=f"validation {m.title} along training of {len(lines)} models",
@@ -123,8 +122,7 @@ def _times(comparison: Comparison) -> Picture | None:
     epochs = {m: s for m in trained if (s := _seconds_per_epoch(comparison, m))}
     if not epochs:
         return None
-    condition = comparison.condition
-    sentence, theirs = training_times(condition.experiment, condition.setting)
+    theirs = comparison.paper.training_time(comparison.setting)
     models = list(epochs)
     figure, (left, right) = canvas(WIDTH, 1.1 + 0.24 * len(models), columns=2)
     rows = range(len(models))
@@ -144,11 +142,11 @@ def _times(comparison: Comparison) -> Picture | None:
     left.locator_params(axis="x", nbins=4)
     left.invert_yaxis()
     left.grid(visible=False)  # bars say how long they are
-    _draw_whole_runs(right, comparison, models, {t.model: 3600 * t.hours for t in theirs})
-    devices = ", ".join(dict.fromkeys(t.device for t in theirs))
-    said = f" Published ({devices}): “{sentence}”" if sentence else ""
+    hours = theirs.hours if theirs else {}
+    _draw_whole_runs(right, comparison, models, {m: 3600 * hours[m] for m in hours})
+    said = f" Published ({theirs.device}): “{theirs.sentence}”" if theirs else ""
     return Picture(
-        name=f"{comparison.condition.slug}-time",
+        name=f"{comparison.slug}-time",
         caption="Time per epoch, and of a whole run, at the largest training size; longer where "
         f"runs shared a device.{said}",
         description=f"time per epoch and per run of {len(models)} models",
@@ -203,7 +201,7 @@ def _time_axis(axis: Any, low: float, high: float) -> None:
 
 
 def _seconds_per_epoch(comparison: Comparison, model: str) -> float | None:
-    """Return what the runs say or, without them, what the records say."""
+    """Return the mean over runs or, without their folders, what the records say."""
     measured = [s for run in comparison.runs_of(model) if (s := run.seconds_per_epoch)]
     if measured:
         return statistics.fmean(measured)
@@ -211,7 +209,7 @@ def _seconds_per_epoch(comparison: Comparison, model: str) -> float | None:
     return score.seconds / score.epochs if score and score.epochs and score.seconds else None
 
 
-def _draw_lines(axis: Any, lines: dict[str, Points], m: Metric, *, markers: bool) -> None:
+def _draw_lines(axis: Any, lines: dict[str, Points], m: MetricDisplay, *, markers: bool) -> None:
     for model, points in lines.items():
         seen = style_of(model)
         x = [p[0] for p in points]
@@ -230,19 +228,19 @@ def _draw_lines(axis: Any, lines: dict[str, Points], m: Metric, *, markers: bool
     axis.margins(x=0.02)
 
 
-def _ends(lines: dict[str, Points], m: Metric) -> list[End]:
+def _ends(lines: dict[str, Points], m: MetricDisplay) -> list[End]:
     return [
         (points[-1][1] * m.scale, style_of(model).label, style_of(model).colour)
         for model, points in lines.items()
     ]
 
 
-def _draw_chance(axis: Any, comparison: Comparison, m: Metric) -> tuple[list[End], str]:
-    """Draw the line of those who guess, if it is known, and return its end.
+def _draw_chance(axis: Any, comparison: Comparison, m: MetricDisplay) -> tuple[list[End], str]:
+    """Draw the accuracy of a random choice, if it is known, and return the end of the line.
 
     Far below all others it would press them together: then words for the caption come back.
     """
-    found = chance(comparison.condition.experiment, comparison.condition.setting)
+    found = comparison.paper.chance_at(comparison.setting)
     if found is None or m.name != "accuracy" or "random" in comparison.models:
         return [], ""
     level, (low, high) = found * m.scale, axis.dataLim.intervaly

@@ -1,4 +1,4 @@
-"""The result of a comparison in one sentence."""
+"""The main result of a comparison, in one line of text."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 
 from symsets.experiments.report.load_records import Comparison, Score
-from symsets.experiments.report.metrics import Metric
+from symsets.experiments.report.metrics import MetricDisplay
 from symsets.experiments.report.models import BASELINES, SIAMESE, style_of
 
 __all__ = ["headline"]
@@ -19,7 +19,7 @@ Ranking = Sequence[tuple[str, Score]]
 def headline(comparison: Comparison) -> str:
     """Say which model is best at the largest size, and by how much over the best Siamese one.
 
-    Nothing is said about a metric of which nobody knows which way is better.
+    The text is empty if it is unknown which direction of the metric is better.
     """
     m = comparison.metrics[0]
     ranking = _ranking(comparison, m)
@@ -34,11 +34,11 @@ def headline(comparison: Comparison) -> str:
         value += _once(first, ranking, " (one run)")
     name = style_of(ranking[0][0]).label if alone else _who(leaders, everyone=not rest)
     who = f"{name}: {m.title} {value}{_where(comparison)}"
-    caution = SMOKE if comparison.condition.preset == "smoke" else ""
+    caution = SMOKE if comparison.preset == "smoke" else ""
     return f"{who}{_lead(leaders, rest, m)}.{_beaten(comparison, first, m)}{caution}"
 
 
-def _ranking(comparison: Comparison, m: Metric) -> list[tuple[str, Score]]:
+def _ranking(comparison: Comparison, m: MetricDisplay) -> list[tuple[str, Score]]:
     scores = ((model, comparison.score(model, metric=m.name)) for model in comparison.models)
     known = [(model, s) for model, s in scores if s and s.values and model not in BASELINES]
     return sorted(known, key=lambda pair: pair[1].mean, reverse=m.better != "lower")
@@ -51,7 +51,7 @@ def _who(leaders: Ranking, *, everyone: bool) -> str:
     return f"{', '.join(names[:-1])} and {names[-1]} are {'equal' if everyone else 'best'}"
 
 
-def _lead(leaders: Ranking, rest: Ranking, m: Metric) -> str:
+def _lead(leaders: Ranking, rest: Ranking, m: MetricDisplay) -> str:
     """Compare with the best of the other kind; with the next best if the leaders are of both."""
     siamese = {model in SIAMESE for model, _ in leaders}
     late = next((pair for pair in rest if pair[0] in SIAMESE), None)
@@ -64,11 +64,11 @@ def _lead(leaders: Ranking, rest: Ranking, m: Metric) -> str:
 
 
 def _once(score: Score, others: Ranking, words: str) -> str:
-    """Return the words for a single run beside others that are means of several."""
+    """Return the words if a score is of a single run and others are means of several."""
     return words if score.count == 1 and any(s.count > 1 for _, s in others) else ""
 
 
-def _gap(leaders: Ranking, other: tuple[str, Score] | None, m: Metric, role: str) -> str:
+def _gap(leaders: Ranking, other: tuple[str, Score] | None, m: MetricDisplay, role: str) -> str:
     if other is None:
         return ""
     (model, theirs), score = other, leaders[0][1]
@@ -80,8 +80,8 @@ def _gap(leaders: Ranking, other: tuple[str, Score] | None, m: Metric, role: str
     return f", {m.show_gap(gain)} better than {against}{doubt}"
 
 
-def _beaten(comparison: Comparison, best: Score, m: Metric) -> str:
-    """Say so if something that learns nothing is better than all networks."""
+def _beaten(comparison: Comparison, best: Score, m: MetricDisplay) -> str:
+    """Name a baseline that is better than all networks, if there is one."""
     found = ((model, comparison.score(model, metric=m.name)) for model in BASELINES)
     known = [(model, s) for model, s in found if s and s.values]
     better = [(model, s) for model, s in known if m.gain(s.mean, best.mean) > 0]

@@ -1,4 +1,4 @@
-"""Read studies and put together what may be compared."""
+"""Read studies and group the results that may be compared."""
 
 from __future__ import annotations
 
@@ -12,42 +12,21 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from symsets.experiments.report.metrics import Metric, metric
+from symsets.experiments.report.metrics import MetricDisplay, display_of
 from symsets.experiments.report.models import rank
-from symsets.experiments.report.published import METRICS
+from symsets.experiments.report.published import Published, published
 from symsets.experiments.report.runs import Run, read_runs
 from symsets.experiments.study.experiment import find_experiment
 from symsets.experiments.study.records import Record, read_records
 
-__all__ = ["Comparison", "Condition", "Numbers", "Score", "Study", "belongs", "load_records"]
+__all__ = ["Comparison", "Numbers", "Results", "Score", "load_records"]
 
 
 Numbers = dict[str, dict[str, float]]
 """Rows of numbers by name, not-a-number where one is missing."""
 
-
-@dataclass(frozen=True)
-class Condition:
-    """What must agree before two models may be compared."""
-
-    experiment: str
-    setting: str
-    data: str
-    recipe: str
-    preset: str
-    split: str
-
-    @property
-    def name(self) -> str:
-        """Experiment and setting."""
-        return f"{self.experiment}, {self.setting}" if self.setting else self.experiment
-
-    @property
-    def slug(self) -> str:
-        """A name for files; conditions may share it whose names differ in signs alone."""
-        words = [self.experiment, self.setting, self.data, self.recipe, self.preset]
-        words += [self.split] if self.split != "test" else []
-        return re.sub(r"[^a-z0-9]+", "-", "-".join(filter(None, words)).lower()).strip("-")
+Key = tuple[str, str, str, str, str, str]
+"""Experiment, setting, data, recipe, preset and split: what compared runs agree in."""
 
 
 @dataclass(frozen=True)
@@ -97,11 +76,40 @@ class Score:
 
 @dataclass
 class Comparison:
-    """All models under one condition, at all training-set sizes and in all metrics."""
+    """Models that may be compared, at all training-set sizes and in all metrics.
 
-    condition: Condition
+    All their runs agree in experiment, setting, data, recipe, preset and split.
+    """
+
+    experiment: str
+    setting: str
+    data: str
+    recipe: str
+    preset: str
+    split: str
     scores: dict[tuple[int, str, str], Score]
     runs: list[Run] = field(default_factory=list)
+
+    @property
+    def key(self) -> Key:
+        """What tells the comparison from others."""
+        return self.experiment, self.setting, self.data, self.recipe, self.preset, self.split
+
+    @property
+    def name(self) -> str:
+        """Experiment and setting."""
+        return f"{self.experiment}, {self.setting}" if self.setting else self.experiment
+
+    @property
+    def slug(self) -> str:
+        """A name for files; names that differ only in punctuation give the same."""
+        words = [*self.key[:-1], self.split if self.split != "test" else ""]
+        return re.sub(r"[^a-z0-9]+", "-", "-".join(filter(None, words)).lower()).strip("-")
+
+    @property
+    def paper(self) -> Published:
+        """What the paper printed about the experiment."""
+        return published(self.experiment)
 
     @property
     def sizes(self) -> list[int]:
@@ -120,18 +128,18 @@ class Comparison:
         return sorted({model for _, _, model in self.scores}, key=rank)
 
     @property
-    def metrics(self) -> list[Metric]:
+    def metrics(self) -> list[MetricDisplay]:
         """All metrics, the one that the paper reports first; without those of a series."""
-        first = METRICS.get(self.condition.experiment)
+        first = self.paper.metric
         names = dict.fromkeys(
             name for _, name, _ in self.scores if name not in self._series and "/" not in name
         )
-        return [metric(name) for name in sorted(names, key=lambda name: name != first)]
+        return [display_of(name) for name in sorted(names, key=lambda name: name != first)]
 
     @property
     def _series(self) -> dict[str, int]:
         """Metrics such as ``chamfer@5``: the first one at other numbers of elements."""
-        first = METRICS.get(self.condition.experiment, "")
+        first = self.paper.metric
         parts = {name: name.partition("@") for _, name, _ in self.scores}
         return {
             name: int(num)
@@ -169,15 +177,18 @@ class Comparison:
         return self.scores.get((size, name, model)) or self.scores.get((0, name, model))
 
     def runs_of(self, model: str) -> list[Run]:
-        """Return the runs of a model at the largest size."""
-        wanted = (model, self.largest)
+        """Return the runs of a model at the largest size that have a learning curve."""
         return [
-            r for r in self.runs if (r.config.get("model"), r.config.get("train_size")) == wanted
+            run
+            for run in self.runs
+            if run.metric
+            and run.config.get("model") == model
+            and run.config.get("train_size") == self.largest
         ]
 
 
 @dataclass(frozen=True)
-class Study:
+class Results:
     """All that was found in some folders."""
 
     directories: tuple[Path, ...]
@@ -199,11 +210,10 @@ class Study:
 
 
 def _run_id(r: Record) -> tuple[str | int, ...]:
-    condition = (r.experiment, r.setting, r.data, r.recipe, r.preset)
-    return (*condition, r.model, r.train_size, r.seed)
+    return r.experiment, r.setting, r.data, r.recipe, r.preset, r.model, r.train_size, r.seed
 
 
-def load_records(directories: Iterable[Path | str]) -> Study:
+def load_records(directories: Iterable[Path | str]) -> Results:
     """Read the results, runs, learning-rate searches and skip studies of one or more folders.
 
     Raises:
@@ -219,7 +229,7 @@ def load_records(directories: Iterable[Path | str]) -> Study:
     runs = [run for folder in folders for run in read_runs(folder)]
     searches, skips = (_numbers(folders, name) for name in ("search", "skips"))
     first = {folder: found[0].experiment for folder, found in by_folder.items() if found}
-    return Study(folders, records, tuple(_compare(records, runs)), searches, skips, first)
+    return Results(folders, records, tuple(_compare(records, runs)), searches, skips, first)
 
 
 def _each_once(by_folder: Mapping[Path, Sequence[Record]]) -> list[Record]:
@@ -250,7 +260,7 @@ def _records(folder: Path) -> list[Record]:
 
 
 def _finite(record: Record) -> Record:
-    """Return the record of a run that failed with one value for that: not-a-number."""
+    """Return the record with NaN as the value of a run that failed."""
     return replace(record, value=float(record.value) if math.isfinite(record.value) else math.nan)
 
 
@@ -272,27 +282,26 @@ def _read_numbers(path: Path) -> Numbers:
 
 
 def _compare(records: Sequence[Record], runs: Sequence[Run]) -> list[Comparison]:
-    cells: dict[Condition, dict[tuple[int, str, str], list[Record]]] = defaultdict(
+    cells: dict[Key, dict[tuple[int, str, str], list[Record]]] = defaultdict(
         lambda: defaultdict(list)
     )
     for r in records:
-        condition = Condition(r.experiment, r.setting, r.data, r.recipe, r.preset, r.split)
-        cells[condition][r.train_size, r.metric, r.model].append(r)
-    return [
-        Comparison(
-            condition,
-            {key: _score(found) for key, found in cell.items()},
-            [run for run in runs if belongs(run.config, condition)],
-        )
-        for condition, cell in cells.items()
+        key = (r.experiment, r.setting, r.data, r.recipe, r.preset, r.split)
+        cells[key][r.train_size, r.metric, r.model].append(r)
+    comparisons = [
+        Comparison(*key, scores={place: _score(found) for place, found in cell.items()})
+        for key, cell in cells.items()
     ]
+    for comparison in comparisons:
+        comparison.runs = [run for run in runs if _belongs(run.config, comparison)]
+    return comparisons
 
 
-def belongs(config: Mapping[str, Any], condition: Condition) -> bool:
-    """Return whether a run was made under a condition, as far as its configuration says."""
+def _belongs(config: Mapping[str, Any], comparison: Comparison) -> bool:
+    """Return whether nothing in a run's configuration contradicts a comparison."""
     words = ("experiment", "setting", "data", "recipe", "preset")
     said = {word: config[word] for word in words if isinstance(config.get(word), str)}
-    return all(getattr(condition, word) == value for word, value in said.items())
+    return all(getattr(comparison, word) == value for word, value in said.items())
 
 
 def _score(records: Sequence[Record]) -> Score:

@@ -1,15 +1,15 @@
-"""How a metric is read: which way is better, and in which unit people say it."""
+"""How a metric is shown: its name, its unit, and which way is better."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Literal
 
-__all__ = ["Metric", "metric"]
+__all__ = ["MetricDisplay", "display_of"]
 
 
 @dataclass(frozen=True)
-class Metric:
+class MetricDisplay:
     """A metric of ``results.json`` as it is shown.
 
     Attributes:
@@ -39,7 +39,7 @@ class Metric:
         """Return ``mean ± std`` in the shown unit, without the unit.
 
         Example:
-            >>> metric("accuracy").show(0.975, 0.0021)
+            >>> display_of("accuracy").show(0.975, 0.0021)
             '97.50 ± 0.21'
         """
         text = self._number(value)
@@ -58,7 +58,7 @@ class Metric:
         return other - value if self.better == "lower" else value - other
 
     def same(self, value: float, other: float) -> bool:
-        """Return whether two values are shown alike."""
+        """Return whether two values look the same when shown."""
         return self.show(value) == self.show(other)
 
     @property
@@ -75,20 +75,20 @@ class Metric:
 KNOWN = {
     m.name: m
     for m in (
-        Metric("accuracy", "higher", 100.0, 2, " %", " points"),
-        Metric("mae", "lower", digits=2, written="MAE"),
-        Metric("psnr", "higher", digits=2, unit=" dB", gap=" dB", written="PSNR"),
-        Metric("ssim", "higher", digits=4, written="SSIM"),
-        Metric("chamfer", "lower", digits=4, written="Chamfer ×100"),
-        Metric("f-score@0.01", "higher", digits=3, written="F-score, 0.01"),
-        Metric("f-score@0.02", "higher", digits=3, written="F-score, 0.02"),
+        MetricDisplay("accuracy", "higher", 100.0, 2, " %", " points"),
+        MetricDisplay("mae", "lower", digits=2, written="MAE"),
+        MetricDisplay("psnr", "higher", digits=2, unit=" dB", gap=" dB", written="PSNR"),
+        MetricDisplay("ssim", "higher", digits=4, written="SSIM"),
+        MetricDisplay("chamfer", "lower", digits=4, written="Chamfer ×100"),
+        MetricDisplay("f-score@0.01", "higher", digits=3, written="F-score, 0.01"),
+        MetricDisplay("f-score@0.02", "higher", digits=3, written="F-score, 0.02"),
     )
 }
 
 
-def metric(name: str) -> Metric:
-    """Return how to read a metric; of unknown ones, only losses and errors are known to be bad."""
+def display_of(name: str) -> MetricDisplay:
+    """Return how to show a metric; an unknown one has a direction only if it is a loss or error."""
     if name in KNOWN:
         return KNOWN[name]
     bad = any(word in name for word in ("loss", "error", "mse", "l1"))
-    return Metric(name, "lower" if bad else None)
+    return MetricDisplay(name, "lower" if bad else None)

@@ -14,9 +14,9 @@ from symsets.experiments.report._drawing import Picture, colour_name
 from symsets.experiments.report.examples import examples as draw_examples
 from symsets.experiments.report.figures import pictures
 from symsets.experiments.report.headline import headline
-from symsets.experiments.report.load_records import Comparison, Condition, Study, load_records
+from symsets.experiments.report.load_records import Comparison, Results, load_records
 from symsets.experiments.report.models import rank, style_of
-from symsets.experiments.report.published import METRICS, TASKS, Claim, published_models
+from symsets.experiments.report.published import Claim, published
 from symsets.experiments.report.render import to_markdown
 from symsets.experiments.report.tables import (
     Table,
@@ -78,25 +78,25 @@ def write(
     Raises:
         ValueError: If a folder holds no results, or what it holds cannot be read.
     """
-    study = load_records(directories)
-    html = study.directories[0] / "report.html" if out is None else Path(out)
+    results = load_records(directories)
+    html = results.directories[0] / "report.html" if out is None else Path(out)
     if html.suffix not in (".html", ".htm"):
         raise ValueError(f"out must end in .html, got {str(html)!r}")
-    chapters = _chapters(study, examples=examples)
+    chapters = _chapters(results, examples=examples)
 
     def searched(path: Path) -> str:
-        return METRICS.get(study.experiments.get(path.parent, ""), "accuracy")
+        return published(results.experiments.get(path.parent, "")).metric or "accuracy"
 
     sections = [section for chapter in chapters for section in chapter.sections]
     more = (
         *(table for section in sections if (table := _parts(section))),
-        *(skip_table(_after_dash(path), found) for path, found in study.skips.items()),
-        *(search_table(_about(p), found, searched(p)) for p, found in study.searches.items()),
+        *(skip_table(_after_dash(path), found) for path, found in results.skips.items()),
+        *(search_table(_about(p), found, searched(p)) for p, found in results.searches.items()),
     )
     html.parent.mkdir(parents=True, exist_ok=True)
     figures = tuple(p.save_png(html.parent / "figures") for s in sections for p in s.pictures)
     markdown = html.with_suffix(".md")
-    content = _content(study, chapters, more)
+    content = _content(results, chapters, more)
     for path, page in ((html, "page.html"), (markdown, "page.md")):
         text = _rendered(page, content, escape=path is html)
         path.write_text(text, encoding="utf-8", errors="replace")  # paths may hold stray bytes
@@ -110,72 +110,68 @@ def write(
     )
 
 
-def _chapters(study: Study, *, examples: bool) -> list[Chapter]:
+def _chapters(results: Results, *, examples: bool) -> list[Chapter]:
     grouped: dict[str, list[Comparison]] = defaultdict(list)
-    for comparison in sorted(study.comparisons, key=_is_extra):
-        grouped[comparison.condition.experiment].append(comparison)
-    folders = study.directories if examples else ()
+    for comparison in sorted(results.comparisons, key=_is_extra):
+        grouped[comparison.experiment].append(comparison)
     return [
-        Chapter(name, TASKS.get(name, ""), tuple(_section(c, found, folders) for c in found))
+        Chapter(name, published(name).task, tuple(_section(c, found, examples) for c in found))
         for name, found in grouped.items()
     ]
 
 
 def _is_extra(comparison: Comparison) -> bool:
-    """Whether the paper has no numbers for a setting, though it has for others."""
-    experiment, setting = comparison.condition.experiment, comparison.condition.setting
-    return bool(setting) and not published_models(experiment, setting)
+    """Whether the paper has numbers for other settings of the experiment only."""
+    setting = comparison.setting
+    return bool(setting) and not comparison.paper.models(setting)
 
 
-def _section(
-    comparison: Comparison, chapter: Sequence[Comparison], folders: Sequence[Path]
-) -> Section:
-    shown, name = draw_examples(comparison, folders), _name(comparison, chapter)
+def _section(comparison: Comparison, chapter: Sequence[Comparison], examples: bool) -> Section:
+    shown, name = draw_examples(comparison) if examples else None, _name(comparison, chapter)
     drawn = (*pictures(comparison), *_by_elements(comparison), *([shown] if shown else []))
     return Section(
         name=name,
         comparison=comparison,
         headline=headline(comparison),
         table=replace(results_table(comparison), title=name),
-        pictures=tuple(_told_apart(picture, comparison.condition, chapter) for picture in drawn),
+        pictures=tuple(_told_apart(picture, comparison, chapter) for picture in drawn),
         verdicts=tuple(verdicts(comparison, chapter)),
     )
 
 
 def _parts(section: Section) -> Table | None:
-    """Return the table by source, told apart from that of other comparisons."""
+    """Return the table by source, with the name of the section in its title."""
     table = parts_table(section.comparison)
     return table and replace(table, title=f"{section.name} by source")
 
 
-def _told_apart(picture: Picture, mine: Condition, chapter: Sequence[Comparison]) -> Picture:
-    """Number a picture whose name an earlier comparison has, too."""
-    namesakes = [other.condition for other in chapter if other.condition.slug == mine.slug]
-    number = namesakes.index(mine) + 1
+def _told_apart(picture: Picture, mine: Comparison, chapter: Sequence[Comparison]) -> Picture:
+    """Append a number to a picture's name if an earlier comparison uses the same name."""
+    namesakes = [other.key for other in chapter if other.slug == mine.slug]
+    number = namesakes.index(mine.key) + 1
     return replace(picture, name=f"{picture.name}-{number}") if number > 1 else picture
 
 
 def _by_elements(comparison: Comparison) -> list[Picture]:
-    """Draw what more elements are worth, where that was measured."""
-    found, condition = comparison.by_elements, comparison.condition
+    """Draw the error against the number of elements, where that was measured."""
+    found = comparison.by_elements
     if not found:
         return []
-    return [errors_figure(found, name=f"{condition.slug}-elements", title=condition.name)]
+    return [errors_figure(found, name=f"{comparison.slug}-elements", title=comparison.name)]
 
 
 def _name(comparison: Comparison, chapter: Sequence[Comparison]) -> str:
-    """Name a comparison by its setting and by what else tells it from others of its chapter."""
-    condition = comparison.condition
+    """Name a comparison by its setting and all else in which the chapter's comparisons differ."""
     telling = [
-        getattr(condition, word)
+        getattr(comparison, word)
         for word in ("data", "recipe", "preset", "split")
-        if len({getattr(other.condition, word) for other in chapter}) > 1
+        if len({getattr(other, word) for other in chapter}) > 1
     ]
-    return " · ".join([condition.name, *filter(None, telling)])
+    return " · ".join([comparison.name, *filter(None, telling)])
 
 
 def _with_name(section: Section, sections: Sequence[Section]) -> str:
-    """Return the headline, and what it is about if there are several."""
+    """Return the headline, after the name of its section if there are several."""
     return section.headline if len(sections) == 1 else f"{section.name}: {section.headline}"
 
 
@@ -187,63 +183,57 @@ def _about(path: Path) -> str:
     return "-".join(filter(None, [path.parent.name, _after_dash(path)]))
 
 
-def _content(study: Study, chapters: list[Chapter], more: tuple[Table, ...]) -> dict[str, Any]:
-    """Return all that the templates may speak of."""
-    models = sorted({record.model for record in study.records}, key=rank)
+def _content(results: Results, chapters: list[Chapter], more: tuple[Table, ...]) -> dict[str, Any]:
+    """Return the variables of the templates."""
+    models = sorted({record.model for record in results.records}, key=rank)
     return {
         "title": ", ".join(chapter.experiment for chapter in chapters),
         "chapters": chapters,
         "num_sections": sum(len(chapter.sections) for chapter in chapters),
         "more": more,
-        "num_runs": study.num_runs,
-        "num_failed": study.num_failed,
+        "num_runs": results.num_runs,
+        "num_failed": results.num_failed,
         "num_models": len(models),
         "meanings": {style_of(m).label: style_of(m).meaning for m in models if style_of(m).meaning},
-        "origin": _origin(study),
+        "origin": _origin(results),
         "judged": any(s.verdicts for chapter in chapters for s in chapter.sections),
         "rule": RULE,
         "colours": {colour_name(m): (style_of(m).colour, style_of(m).dark) for m in models},
-        "css": resources.files("symsets.experiments.report")
-        .joinpath("page.css")
-        .read_text("utf-8"),
+        "css": _template("page.css"),
         "to_markdown": to_markdown,
         "by_reason": _by_reason,
     }
 
 
 def _by_reason(verdicts: Iterable[Verdict]) -> dict[tuple[str, str], list[Claim]]:
-    """Put claims together of which the same is said, such as that nothing can be said yet."""
+    """Group claims by their verdict and its reason."""
     found: dict[tuple[str, str], list[Claim]] = {}
     for verdict in verdicts:
         found.setdefault((verdict.state, verdict.reason), []).append(verdict.claim)
     return found
 
 
-def _origin(study: Study) -> dict[str, list[str]]:
-    """Return what one needs to make the results again."""
+def _origin(results: Results) -> dict[str, list[str]]:
+    """Return what is needed to reproduce the results."""
     facts = {
-        "commands": [record.command for record in study.records],
-        "devices": [record.device for record in study.records],
-        "torch": [record.torch for record in study.records],
-        "symsets": [record.symsets for record in study.records],
-        "commits": [record.commit for record in study.records],
+        "commands": [record.command for record in results.records],
+        "devices": [record.device for record in results.records],
+        "torch": [record.torch for record in results.records],
+        "symsets": [record.symsets for record in results.records],
+        "commits": [record.commit for record in results.records],
     }
     return {name: [v for v in dict.fromkeys(values) if v] for name, values in facts.items()}
 
 
 def _template(name: str) -> str:
-    """Return a file that lies beside this one."""
+    """Return the text of a file in this package."""
     return resources.files("symsets.experiments.report").joinpath(name).read_text("utf-8")
 
 
 def _rendered(template: str, content: dict[str, Any], *, escape: bool) -> str:
     jinja2 = require("jinja2", "experiments")
     environment = jinja2.Environment(
-        loader=jinja2.FunctionLoader(
-            lambda name: (
-                resources.files("symsets.experiments.report").joinpath(name).read_text("utf-8")
-            )
-        ),
+        loader=jinja2.FunctionLoader(_template),
         autoescape=escape,
         trim_blocks=True,
         lstrip_blocks=True,

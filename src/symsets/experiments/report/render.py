@@ -1,4 +1,4 @@
-"""Show a table in the terminal or as Markdown (HTML is the page template's)."""
+"""Show a table in the terminal or as Markdown (HTML is made by the template of the page)."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def to_rich(table: Table, *, width: int | None = None) -> rich.table.Table:
 
 
 def _fitting(table: Table, width: int) -> tuple[str, ...]:
-    """Return the columns to show; if even results are too wide, they are left to fold."""
+    """Return the columns that fit a width; results are kept even if they have to wrap."""
     names = table.columns
     for name in DISPENSABLE:
         if _width(table, names, short=True) <= width:

@@ -15,12 +15,25 @@ __all__ = ["Run", "read_runs"]
 
 @dataclass(frozen=True)
 class Run:
-    """A run's configuration, and for each validation its metric and the seconds since the last."""
+    """A run's configuration, and for each validation its metric and the seconds since the last.
 
+    A baseline has no curve.
+    """
+
+    folder: Path
     config: dict[str, Any]
-    metric: str
-    curve: tuple[tuple[int, float], ...]
-    seconds: tuple[float, ...]
+    metric: str = ""
+    curve: tuple[tuple[int, float], ...] = ()
+    seconds: tuple[float, ...] = ()
+
+    @property
+    def example_sets(self) -> Path:
+        """Where its study keeps the example sets: both are named by the data and the setting."""
+        c = self.config
+        trained = f"{c.get('recipe')}-{c.get('train_size')}-seed{c.get('seed')}"
+        model = str(c.get("model"))
+        name = self.folder.name.removesuffix(f"-{trained}").removesuffix(model).removesuffix("-")
+        return self.folder.parents[1] / "examples" / f"{name or 'sets'}.npz"
 
     @property
     def seconds_per_epoch(self) -> float | None:
@@ -36,7 +49,7 @@ class Run:
 
 
 def read_runs(directory: Path) -> list[Run]:
-    """Read all runs of a study; a run that is broken, or not there yet, is left out."""
+    """Read all runs of a study; one whose configuration cannot be read is left out."""
     found = (_read_run(folder) for folder in sorted((directory / "runs").glob("*")))
     return [run for run in found if run is not None]
 
@@ -44,18 +57,23 @@ def read_runs(directory: Path) -> list[Run]:
 def _read_run(folder: Path) -> Run | None:
     try:
         config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
-        text = (folder / "curves.csv").read_text(encoding="utf-8")
     except (OSError, ValueError):
         return None
-    lines = list(csv.DictReader(text.splitlines()))
-    if not isinstance(config, dict) or not lines:
+    if not isinstance(config, dict):
         return None
+    try:
+        text = (folder / "curves.csv").read_text(encoding="utf-8")
+    except (OSError, ValueError):
+        text = ""
+    lines = list(csv.DictReader(text.splitlines()))
+    if not lines:
+        return Run(folder, config)
     column = _metric_column(list(lines[0]))
     epochs = [(_number(line.get("epoch")), line) for line in lines]
     kept = [(int(epoch), line) for epoch, line in epochs if math.isfinite(epoch)]
     curve = tuple((epoch, _number(line.get(column))) for epoch, line in kept)
     seconds = tuple(s for _, line in kept if math.isfinite(s := _number(line.get("seconds"))))
-    return Run(config, column.removeprefix("val_"), curve, seconds)
+    return Run(folder, config, column.removeprefix("val_"), curve, seconds)
 
 
 def _metric_column(columns: list[str]) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -15,40 +15,16 @@ from symsets.experiments.report._drawing import NO, YES, Picture, style
 from symsets.experiments.report._sheets import GAP, LINE, Sets, Sheet, named, side_of
 from symsets.experiments.report.models import style_of
 
-__all__ = ["draw_shapes", "picture"]
+__all__ = ["draw_shapes"]
 
 SKIN, GHOST = "#8fa9ba", "#a8b1b8"
 LIGHT = np.array([0.35, 0.55, 0.76])
 LEFT, LARGEST = 0.55, 1.2  # for the names of sets; of a shape
+TURN = 25.0  # degrees from the front view
 Array = np.ndarray[Any, np.dtype[Any]]
 
 
 def draw_shapes(sets: Sets) -> Picture:
-    """Draw sets of shapes, the central frame of each, and the frames that models picked.
-
-    Args:
-        sets: Shapes ``(S, N, 3, V)`` with targets ``(S,)`` and answers ``(S, N)``, scores. More
-            may hold ``faces``; points are drawn if these do not fit.
-    """
-    faces = sets.more.get("faces")
-    return picture(
-        sets.x,
-        faces if faces is not None and _are_faces(faces, sets.x.shape[-1]) else None,
-        sets.target,
-        {model: answer.output.argmax(1) for model, answer in sets.answers.items()},
-        labels={model: named(model, answer) for model, answer in sets.answers.items()},
-    )
-
-
-def picture(
-    x: Tensor,
-    faces: Tensor | None,
-    target: Tensor | Sequence[int] | int,
-    picks: Mapping[str, Tensor | Sequence[int] | int],
-    *,
-    labels: Mapping[str, str] | None = None,
-    turn: float = 25.0,
-) -> Picture:
     """Draw sets of shapes, the central frame of each, and the frames that models picked.
 
     Every set takes two rows. The first shows it as the models see it, in its shuffled order, with
@@ -56,40 +32,32 @@ def picture(
     (in green or red) before the shadow of the central frame.
 
     Args:
-        x: One set ``(N, 3, V)`` or several ``(S, N, 3, V)``; y points up.
-        faces: Triangles ``(F, 3)``; points are drawn where there are none.
-        target: The place of the central frame, one for each set.
-        picks: The places that models picked, by the name of the model.
-        labels: What some models are called here.
-        turn: By how many degrees the shapes turn from the front view.
+        sets: Shapes ``(S, N, 3, V)``, y upwards, with targets ``(S,)`` and answers ``(S, N)``,
+            scores. More may hold triangles ``faces (F, 3)``; points are drawn if these do not fit.
     """
-    sets = x if x.ndim == 4 else x[None]
-    if sets.ndim != 4 or sets.shape[2] != 3:
-        raise ValueError(f"x must be (N, 3, V) or (S, N, 3, V), got shape {tuple(x.shape)}")
-    S, N, _, V = sets.shape
-    if faces is not None and not _are_faces(faces, V):
-        raise ValueError(f"faces must be (F, 3) with numbers of vertices in 0..{V - 1}")
-    truth = _places("target", target, S, N)
-    chosen = {model: _places(model, pick, S, N) for model, pick in picks.items()}
-    called = {model: style_of(model).label for model in chosen} | dict(labels or {})
-    views = _turned(sets, turn)
+    S, N, _, V = sets.x.shape
+    faces = sets.more.get("faces")
+    shown = faces.cpu().numpy() if faces is not None and _are_faces(faces, V) else None
+    truth = sets.target.tolist()
+    picks = {model: answer.output.argmax(1).tolist() for model, answer in sets.answers.items()}
+    labels = {model: named(model, answer) for model, answer in sets.answers.items()}
+    views = _turned(sets.x)
     with style():
-        page = _Shapes(None if faces is None else faces.cpu().numpy(), max(N, 1 + len(chosen)))
+        page = _Shapes(shown, max(N, 1 + len(picks)))
         for s in range(S):
             page.sheet.text(f"set {s + 1}", GAP, page.sheet.y + LINE / 2, ha="left", weight="bold")
             page.draw_set(views[s], truth[s])
-            page.draw_picks(views[s], truth[s], {m: c[s] for m, c in chosen.items()}, called)
-    right = {m: sum(a == b for a, b in zip(c, truth, strict=True)) for m, c in chosen.items()}
-    counts = ", ".join(f"{called[model]} {count} of {S}" for model, count in right.items())
+            page.draw_picks(views[s], truth[s], {m: c[s] for m, c in picks.items()}, labels)
+    right = {m: sum(a == b for a, b in zip(c, truth, strict=True)) for m, c in picks.items()}
+    counts = ", ".join(f"{labels[model]} {count} of {S}" for model, count in right.items())
     return Picture(
         name="shapes",
         caption=f"To be found is the frame in the middle of the motion (thick frame) among {N} "
         "shuffled ones. Under each set: that frame, and the one that each model picked, ✓ right "
-        "or ✗ wrong; behind wrong ones, in grey, the central frame."
-        + (f" Right here: {counts}." if counts else ""),
-        description=f"{S} sets of {N} shapes, and the picks of models. Right: {counts or 'none'}.",
+        f"or ✗ wrong; behind wrong ones, in grey, the central frame. Right here: {counts}.",
+        description=f"{S} sets of {N} shapes, and the picks of models. Right: {counts}.",
         figure=page.sheet.close(),
-        models=tuple(chosen),
+        models=tuple(picks),
         wide=True,
     )
 
@@ -100,22 +68,12 @@ def _are_faces(faces: Tensor, num_vertices: int) -> bool:
     return int(faces.min()) >= 0 and int(faces.max()) < num_vertices
 
 
-def _places(name: str, given: Any, num_sets: int, num_frames: int) -> list[int]:
-    places = torch.as_tensor(given).reshape(-1).tolist()
-    if len(places) != num_sets or not all(0 <= place < num_frames for place in places):
-        raise ValueError(
-            f"{name} must have one place in 0..{num_frames - 1} for each of {num_sets} sets, "
-            f"got {places}"
-        )
-    return places
-
-
-def _turned(sets: Tensor, turn: float) -> Array:
+def _turned(sets: Tensor) -> Array:
     """Return the vertices ``(S, N, V, 3)``, turned about the upright axis.
 
     All shapes of a set have one scale, at which x and y fill the unit square.
     """
-    angle = math.radians(turn)
+    angle = math.radians(TURN)
     c, s = math.cos(angle), math.sin(angle)
     rotation = torch.tensor([[c, 0, s], [0, 1, 0], [-s, 0, c]], dtype=torch.float64)
     turned = (rotation @ sets.detach().cpu().double()).mT

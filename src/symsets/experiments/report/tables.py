@@ -5,19 +5,10 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from symsets.experiments.report.load_records import Comparison, Condition, Numbers, Score
-from symsets.experiments.report.metrics import Metric, metric
+from symsets.experiments.report.load_records import Comparison, Numbers, Score
+from symsets.experiments.report.metrics import MetricDisplay, display_of
 from symsets.experiments.report.models import BASELINES, rank, style_of
-from symsets.experiments.report.published import (
-    MEAN_SHAPE_BY_SKIP,
-    METRICS,
-    PUBLISHED_DATA,
-    chance,
-    claims,
-    published,
-    published_models,
-    published_settings,
-)
+from symsets.experiments.report.published import published
 
 __all__ = [
     "Cell",
@@ -59,17 +50,18 @@ class Table:
 
 def results_table(comparison: Comparison) -> Table:
     """Return every model's mean ± std over initialisations beside the published number."""
-    condition = comparison.condition
-    theirs = published_models(condition.experiment, condition.setting)
+    paper = comparison.paper
+    theirs = paper.models(comparison.setting)
     # A published baseline gives our numbers a meaning, even if we did not compute it.
     models = sorted({*comparison.models, *(m for m in theirs if m in BASELINES)}, key=rank)
     columns: list[tuple[str, list[Cell]]] = [("model", [Cell(style_of(m).label) for m in models])]
     for size in comparison.sizes:
         for m in comparison.metrics:
             columns.append((_head(size, m, comparison), _scores(comparison, models, size, m)))
-            if (size, m.name) == (comparison.largest, METRICS.get(condition.experiment)):
-                name = "published" if _same_data(condition) else "published, other data"
-                columns.append((name, [_published(condition, model) for model in models]))
+            if (size, m.name) == (comparison.largest, paper.metric):
+                same_data = comparison.data.startswith(paper.data)
+                name = "published" if same_data else "published, other data"
+                columns.append((name, [_published(comparison, model) for model in models]))
     columns += [
         ("runs", [Cell(_runs(comparison, model)) for model in models]),
         ("parameters", [Cell(_parameters(comparison.score(model))) for model in models]),
@@ -77,7 +69,7 @@ def results_table(comparison: Comparison) -> Table:
     ]
     said = [(k, cells) for k, cells in columns if any(cell.text != NOTHING for cell in cells)]
     return Table(
-        title=condition.name,
+        title=comparison.name,
         caption=_caption(comparison),
         columns=tuple(name for name, _ in said),
         rows=tuple(zip(*(cells for _, cells in said), strict=True)),
@@ -95,11 +87,11 @@ def parts_table(comparison: Comparison) -> Table | None:
         best = _best([score.mean for score in scores.values() if score.values], m)
         columns.append([_score_cell(scores.get(model), m, best) for model in models])
     return Table(
-        title=f"{comparison.condition.name} by source",
+        title=f"{comparison.name} by source",
         caption=f"{m.header[:1].upper()}{m.header[1:]}; on the test sets of each source"
         f"{', as many as in brackets' if any(map(_count, parts.values())) else ''}; "
         f"mean ± standard deviation over initialisations{'; bold: best' if m.better else ''}; "
-        f"data: {comparison.condition.data}.",
+        f"data: {comparison.data}.",
         columns=("model", *(f"{part}{_count(scores)}" for part, scores in parts.items())),
         rows=tuple(zip([Cell(style_of(model).label) for model in models], *columns, strict=True)),
     )
@@ -111,15 +103,10 @@ def _count(scores: dict[str, Score]) -> str:
     return f" ({counts.pop():,})" if len(counts) == 1 else ""
 
 
-def _same_data(condition: Condition) -> bool:
-    """Tell whether we used the data of the paper."""
-    return condition.data.startswith(PUBLISHED_DATA.get(condition.experiment, ()))
-
-
 def search_table(name: str, search: Numbers, by: str = "accuracy") -> Table:
     """Return the validation metric of each model at each learning rate that was tried."""
     rates = sorted({rate for tried in search.values() for rate in tried}, key=float, reverse=True)
-    m = metric(by)
+    m = display_of(by)
     choose = min if m.better == "lower" else max
     rows = []
     for model in sorted(search, key=rank):
@@ -142,8 +129,8 @@ def search_table(name: str, search: Numbers, by: str = "accuracy") -> Table:
 
 def skip_table(data: str, found: Numbers) -> Table:
     """Return how often the mean shape is the central one, by the distance between frames."""
-    m = metric("accuracy")
-    printed = {str(skip): value for skip, value in MEAN_SHAPE_BY_SKIP.items()}
+    m = display_of("accuracy")
+    printed = published("shapes").mean_shape_by_skip
     lines = {**found, "published (D-FAUST), validation": printed}
     skips = sorted({skip for line in lines.values() for skip in line}, key=int)
     return Table(
@@ -170,8 +157,8 @@ def duration(seconds: float) -> str:
     return f"{seconds / 60:.1f} min" if seconds < 3600 else f"{seconds / 3600:.1f} h"
 
 
-def _head(size: int, m: Metric, comparison: Comparison) -> str:
-    """Name a column by what is not the same for all of them."""
+def _head(size: int, m: MetricDisplay, comparison: Comparison) -> str:
+    """Name a column by what differs between columns: the size, the metric or both."""
     if len(comparison.sizes) == 1:
         return m.header
     sets = f"{size:,} sets"
@@ -179,7 +166,7 @@ def _head(size: int, m: Metric, comparison: Comparison) -> str:
 
 
 def _caption(comparison: Comparison) -> str:
-    c, sizes, metrics = comparison.condition, comparison.sizes, comparison.metrics
+    c, sizes, metrics = comparison, comparison.sizes, comparison.metrics
     parts = [
         metrics[0].header if len(metrics) == 1 else "",
         f"{c.split} split{_test_sets(comparison)}",
@@ -193,11 +180,11 @@ def _caption(comparison: Comparison) -> str:
     ]
     text = "; ".join(part for part in parts if part)
     text = f"{text[0].upper()}{text[1:]}."
-    if c.experiment in METRICS and not published_models(c.experiment, c.setting):
-        others = published_settings(c.experiment)
-        this = f"this, only for {', '.join(others)}" if others else "this"
+    paper = c.paper
+    if paper.metric and not paper.models(c.setting):
+        this = f"this, only for {', '.join(paper.settings)}" if paper.settings else "this"
         text += f" The paper prints no numbers for {this}"
-        text += ", but makes claims." if claims(c.experiment) else "."
+        text += ", but makes claims." if paper.claims else "."
     return text
 
 
@@ -209,16 +196,16 @@ def _test_sets(comparison: Comparison) -> str:
 
 
 def _chance(comparison: Comparison) -> str:
-    """Say what a guess is worth, where no row of the table does."""
-    c = comparison.condition
-    level = chance(c.experiment, c.setting)
+    """Return the accuracy of a random choice in words, unless it has a row in the table."""
+    paper, setting = comparison.paper, comparison.setting
     measured = [m for m in comparison.metrics if m.name == "accuracy"]
-    if level is None or not measured or published(c.experiment, c.setting, "random") is not None:
+    level = paper.chance_at(setting)
+    if level is None or not measured or "random" in paper.models(setting):
         return ""
     return f"chance: {level * measured[0].scale:.1f} %"
 
 
-def _scores(comparison: Comparison, models: list[str], size: int, m: Metric) -> list[Cell]:
+def _scores(comparison: Comparison, models: list[str], size: int, m: MetricDisplay) -> list[Cell]:
     scores = [comparison.score(model, metric=m.name, size=size) for model in models]
     best = _best([s.mean for s in scores if s is not None and s.values], m)
     runs = [comparison.score(model, size=size) for model in models]  # by the first metric
@@ -228,8 +215,8 @@ def _scores(comparison: Comparison, models: list[str], size: int, m: Metric) -> 
     ]
 
 
-def _best(means: list[float], m: Metric) -> float | None:
-    """Return the best of some means; None where nobody knows, or where all are equal."""
+def _best(means: list[float], m: MetricDisplay) -> float | None:
+    """Return the best of some means; None if the direction is unknown or all are equal."""
     if not means or m.better is None:
         return None
     low, high = min(means), max(means)
@@ -238,7 +225,9 @@ def _best(means: list[float], m: Metric) -> float | None:
     return low if m.better == "lower" else high
 
 
-def _score_cell(score: Score | None, m: Metric, best: float | None, *, num_runs: int = 0) -> Cell:
+def _score_cell(
+    score: Score | None, m: MetricDisplay, best: float | None, *, num_runs: int = 0
+) -> Cell:
     if score is None:
         return Cell(NOTHING)
     if not score.values:
@@ -250,9 +239,10 @@ def _score_cell(score: Score | None, m: Metric, best: float | None, *, num_runs:
     return Cell(m.show(score.mean, score.std), is_best, note)
 
 
-def _published(condition: Condition, model: str) -> Cell:
-    number = published(condition.experiment, condition.setting, model)
-    return Cell(metric(number.metric).show(number.mean, number.std) if number else NOTHING)
+def _published(comparison: Comparison, model: str) -> Cell:
+    paper = comparison.paper
+    number = paper.numbers.get((comparison.setting, model))
+    return Cell(display_of(paper.metric).show(number.mean, number.std) if number else NOTHING)
 
 
 def _runs(comparison: Comparison, model: str) -> str:

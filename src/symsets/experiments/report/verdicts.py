@@ -1,4 +1,4 @@
-"""Does what the paper claims hold in our numbers?"""
+"""Judge by our numbers whether the paper's claims hold."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from symsets.experiments.report.load_records import Comparison, Score
-from symsets.experiments.report.metrics import Metric, metric
+from symsets.experiments.report.metrics import MetricDisplay, display_of
 from symsets.experiments.report.models import style_of
-from symsets.experiments.report.published import METRICS, Beats, Below, Claim, Improves, claims
+from symsets.experiments.report.published import Beats, Below, Claim, Improves
 
 __all__ = ["RULE", "State", "Verdict", "judge", "verdicts"]
 
@@ -27,7 +27,7 @@ RULE = (
 
 @dataclass(frozen=True)
 class Verdict:
-    """Whether a claim holds under one condition, and why one may say so.
+    """Whether a claim holds in one comparison, and why one may say so.
 
     ``missing`` names models that it speaks of and that have no result.
     """
@@ -62,24 +62,21 @@ def verdicts(comparison: Comparison, others: Sequence[Comparison] = ()) -> list[
         comparison: What to judge.
         others: Comparisons at other settings, which some claims are about.
     """
-    condition = comparison.condition
     return [
         judge(claim, comparison, others)
-        for claim in claims(condition.experiment)
-        if not claim.settings or condition.setting in claim.settings
+        for claim in comparison.paper.claims
+        if not claim.settings or comparison.setting in claim.settings
     ]
 
 
 def judge(claim: Claim, comparison: Comparison, others: Sequence[Comparison] = ()) -> Verdict:
-    """Judge one claim: all it needs must be seen; one thing that is not so refutes it."""
-    m = metric(METRICS[comparison.condition.experiment])
-    if not claim.needs:
-        return Verdict(claim, comparison, "cannot be judged yet", "no rule for it: see the tables")
-    preset = comparison.condition.preset
+    """Judge one claim: it holds if all its comparisons do, and fails if one of them does."""
+    m = display_of(comparison.paper.metric)
+    preset = comparison.preset
     if preset in TOO_SMALL:
         reason = f"preset {preset} is too small for that"
         return Verdict(claim, comparison, "cannot be judged yet", reason)
-    findings = [f for need in claim.needs for f in _findings(need, comparison, others, m)]
+    findings = _findings(claim.rule, comparison, others, m)
     refuting = [f for f in findings if f.state == "does not hold"]
     open_ = [f for f in findings if f.state == "cannot be judged yet"]
     if refuting:
@@ -110,47 +107,50 @@ def _why_open(open_: list[_Finding], findings: list[_Finding], missing: Sequence
 
 
 def _findings(
-    need: Beats | Below | Improves, comparison: Comparison, others: Sequence[Comparison], m: Metric
+    rule: Beats | Below | Improves,
+    comparison: Comparison,
+    others: Sequence[Comparison],
+    m: MetricDisplay,
 ) -> list[_Finding]:
     def score(model: str, where: Comparison = comparison) -> Score | None:
         found = where.score(model, metric=m.name)
         return found if found is not None and found.values else None
 
-    if isinstance(need, Below):
-        return [_below(need, score(need.model), m)]
-    if isinstance(need, Improves):
-        wanted = replace(comparison.condition, setting=need.over)
-        other = next((c for c in others if c.condition == wanted), None)
-        both = {x: (score(x), score(x, other)) if other else (None, None) for x in need.models}
-        return [_improves(need, both, m)]
-    pairs = [(a, b) for a in need.models for b in need.others]
-    return [_beats(a, score(a), b, score(b), need.margin, m) for a, b in pairs]
+    if isinstance(rule, Below):
+        return [_below(rule, score(rule.model), m)]
+    if isinstance(rule, Improves):
+        wanted = replace(comparison, setting=rule.over).key
+        other = next((c for c in others if c.key == wanted), None)
+        both = {x: (score(x), score(x, other)) if other else (None, None) for x in rule.models}
+        return [_improves(rule, both, m)]
+    pairs = [(a, b) for a in rule.models for b in rule.others]
+    return [_beats(a, score(a), b, score(b), rule.margin, m) for a, b in pairs]
 
 
 def _improves(
-    need: Improves, both: dict[str, tuple[Score | None, Score | None]], m: Metric
+    rule: Improves, both: dict[str, tuple[Score | None, Score | None]], m: MetricDisplay
 ) -> _Finding:
-    """Count models: ``gain`` and ``noise`` are numbers of them, the noise those left open."""
+    """Count models; ``gain`` and ``noise`` are numbers of models, the noise from undecided ones."""
     found = [_beats(model, here, model, there, 0.0, m) for model, (here, there) in both.items()]
     missing = [f.missing for f in found if f.missing]
     states = [f.state for f in found]
     better, open_ = states.count("holds"), states.count("cannot be judged yet")
-    text = f"{better} of {len(found)} models are better than on {need.over}"
+    text = f"{better} of {len(found)} models are better than on {rule.over}"
     text += f", {open_ - len(missing)} too close" if open_ > len(missing) else ""
-    gain = better + open_ / 2 - (need.at_least - 0.5)
+    gain = better + open_ / 2 - (rule.at_least - 0.5)
     undecided = abs(gain) < open_ / 2
     return _Finding(text, gain, open_ / 2, missing[0] if missing and undecided else "")
 
 
-def _below(need: Below, score: Score | None, m: Metric) -> _Finding:
+def _below(rule: Below, score: Score | None, m: MetricDisplay) -> _Finding:
     if score is None:
-        return _Finding("", missing=need.model)
-    text = f"{style_of(need.model).label} reaches {m.with_unit(score.mean, score.std)}"
-    return _Finding(text, need.value - score.mean, 2 * score.error)
+        return _Finding("", missing=rule.model)
+    text = f"{style_of(rule.model).label} reaches {m.with_unit(score.mean, score.std)}"
+    return _Finding(text, rule.value - score.mean, 2 * score.error)
 
 
 def _beats(
-    model: str, a: Score | None, other: str, b: Score | None, margin: float, m: Metric
+    model: str, a: Score | None, other: str, b: Score | None, margin: float, m: MetricDisplay
 ) -> _Finding:
     if a is None:
         return _Finding("", missing=model)

@@ -11,73 +11,41 @@ from torch import Tensor
 from symsets.experiments.report._drawing import INK, Picture, canvas, far_apart, label_ends, style
 from symsets.experiments.report._sheets import GAP, LINE, Sets, Sheet, named, side_of
 from symsets.experiments.report.load_records import Score
-from symsets.experiments.report.metrics import metric
+from symsets.experiments.report.metrics import display_of
 from symsets.experiments.report.models import style_of
 from symsets.experiments.views.clouds import union_of_views
 from symsets.experiments.views.distances import agreement
 
-__all__ = ["draw_views", "errors_figure", "views_figure"]
+__all__ = ["draw_views", "errors_figure"]
 
 SIDES = ((35.0, 25.0), (-140.0, 25.0))  # azimuth and elevation, degrees
 MAX_POINTS = 4000
 LEFT, AIR, LARGEST = 1.0, 0.14, 1.1  # for names; between fronts, backs and clouds; of a map
 
-_CHAMFER = metric("chamfer")
+_CHAMFER = display_of("chamfer")
 
 
 def draw_views(sets: Sets) -> Picture:
     """Draw objects: their images, true and predicted maps, and clouds from two sides.
 
     Args:
-        sets: Images with maps as targets, the maps that models predict, and true ``points``.
+        sets: Images ``(S, N, 3, H, W)`` with the true mask, front and back as targets
+            ``(S, N, 7, H, W)``, and answers of that shape. More holds true ``points (S, P, 3)``.
     """
-    return views_figure(
-        sets.x,
-        sets.target,
-        sets.more["points"],
-        {model: answer.output for model, answer in sets.answers.items()},
-        labels={model: named(model, answer) for model, answer in sets.answers.items()},
-    )
-
-
-def views_figure(
-    image: Tensor,
-    target: Tensor,
-    points: Tensor,
-    outputs: Mapping[str, Tensor],
-    *,
-    labels: Mapping[str, str] | None = None,
-) -> Picture:
-    """Draw objects: their images, true and predicted maps, and clouds from two sides.
-
-    Args:
-        image: The images of one set or of several.
-        target: The true mask, front and back.
-        points: Points on the true surface.
-        outputs: What each model predicts: mask logits, front and back.
-        labels: What some models are called here.
-
-    Shape:
-        - image: ``(N, 3, H, W)`` or ``(S, N, 3, H, W)``.
-        - target and outputs: ``(N, 7, H, W)`` or ``(S, N, 7, H, W)``.
-        - points: ``(P, 3)`` or ``(S, P, 3)``.
-    """
-    if image.ndim == 4:
-        alone = {model: output[None] for model, output in outputs.items()}
-        return views_figure(image[None], target[None], points[None], alone, labels=labels)
-    called = {model: style_of(model).label for model in outputs} | dict(labels or {})
-    errors: dict[str, list[float]] = {model: [] for model in outputs}
+    errors: dict[str, list[float]] = {model: [] for model in sets.answers}
+    labels = {model: named(model, answer) for model, answer in sets.answers.items()}
     with style():
-        page = _Objects(image.shape[1])
-        for s in range(len(image)):
-            page.draw_truth(f"set {s + 1}", image[s], target[s], points[s])
-            for model, output in outputs.items():
-                cloud = union_of_views(output[s][None].float())[0]
-                errors[model].append(100 * agreement(cloud, points[s].float()).chamfer)
-                page.name(called[model], style_of(model).colour, errors[model][-1])
-                page.draw_maps(output[s], output[s, :, :1] > 0, cloud)
+        page = _Objects(sets.x.shape[1])
+        for s, points in enumerate(sets.more["points"]):
+            page.draw_truth(f"set {s + 1}", sets.x[s], sets.target[s], points)
+            for model, answer in sets.answers.items():
+                output = answer.output[s]
+                cloud = union_of_views(output[None].float())[0]
+                errors[model].append(100 * agreement(cloud, points.float()).chamfer)
+                page.name(labels[model], style_of(model).colour, errors[model][-1])
+                page.draw_maps(output, output[:, :1] > 0, cloud)
             page.sheet.y += 0.15
-    means = ", ".join(f"{called[m]} {_CHAMFER.show(sum(e) / len(e))}" for m, e in errors.items())
+    means = ", ".join(f"{labels[m]} {_CHAMFER.show(sum(e) / len(e))}" for m, e in errors.items())
     return Picture(
         name="views",
         caption=(
@@ -86,10 +54,10 @@ def views_figure(
             "views as a cloud, from two sides. Under the name of a model: the Chamfer distance of "
             "its cloud to the true surface, ×100."
         ),
-        description=f"{len(image)} objects in {image.shape[1]} views each: the truth, and what "
+        description=f"{len(sets.x)} objects in {sets.x.shape[1]} views each: the truth, and what "
         f"models make of them. Mean Chamfer distances ×100: {means}.",
         figure=page.sheet.close(),
-        models=tuple(outputs),
+        models=tuple(sets.answers),
         wide=True,
     )
 
@@ -125,7 +93,7 @@ class _Objects:
         self.draw_maps(target, target[:, :1] > 0.5, points)
 
     def name(self, label: str, colour: str, error: float) -> None:
-        """Write the name of a model and its error before the row that comes."""
+        """Write the name of a model and its error to the left of the next row."""
         sheet, y = self.sheet, self.sheet.y + self.side / 2
         room = LEFT - 2 * GAP
         sheet.words(label, GAP, y - LINE / 2, room, ha="left", color=colour, weight="bold")

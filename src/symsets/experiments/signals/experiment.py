@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from torch import nn
-from torch.nn.functional import cross_entropy
 
 from symsets.data import LabelledSets
 from symsets.experiments.signals.network import MODELS, SignalNetwork, default_widths
 from symsets.experiments.signals.sets import Signals
-from symsets.experiments.study.experiment import Experiment, Preset
-from symsets.train.metrics import ACCURACY, Task
+from symsets.experiments.study.experiment import CLASSIFY, PATIENCE, Experiment, Preset
 from symsets.train.plan import Plan, epochs_between_validations
 
-__all__ = ["EXPERIMENT", "PRESETS", "PUBLISHED_MODELS"]
+__all__ = ["EXPERIMENT", "SignalsExperiment"]
 
-PUBLISHED_MODELS = (
+ALL_MODELS = (
     "dss-sum",
     "deepsets",
     "siamese",
@@ -25,13 +23,11 @@ PUBLISHED_MODELS = (
     "dss-max",
     "deepsets-max",
 )
-PATIENCE = 20  # epochs; the paper stops early but does not say how
 AVERAGE = 0.98  # of the weights, over about 50 steps
 PRESETS = {
     "smoke": Preset(
         models=("dss-sum", "siamese"),
         train_sizes=(300,),
-        seeds=1,
         epochs=(2,),
         width=0.1,
         test_size=300,
@@ -40,14 +36,13 @@ PRESETS = {
     "quick": Preset(
         models=("dss-sum", "deepsets", "siamese", "sridhar"),
         train_sizes=(2000,),
-        seeds=1,
         epochs=(6,),
         width=0.2,
         test_size=1000,
         duration="about two minutes on two cores",
     ),
     "paper": Preset(
-        models=PUBLISHED_MODELS,
+        models=ALL_MODELS,
         train_sizes=(30_000, 10_000, 3000, 1000, 300),
         seeds=5,
         epochs=(30, 40, 60, 100, 200),
@@ -57,45 +52,51 @@ PRESETS = {
 }
 
 
-def make_network(model: str, recipe: str, width: float, setting: str, source: Signals) -> nn.Module:
-    """Return a freshly initialised network."""
-    widths = [max(2, round(width * w)) for w in default_widths(model)]
-    return SignalNetwork(model, recipe=recipe, widths=widths)
+class SignalsExperiment(Experiment[Signals]):
+    """Classify 25 measurements of one signal."""
 
-
-def make_plan(recipe: str, epochs: int, setting: str) -> Plan:
-    """Return how a recipe trains."""
-    ours = recipe == "ours"
-    return Plan(
-        epochs,
-        schedule="cosine" if ours else "constant",
-        average=AVERAGE if ours else 0.0,
-        patience=1000 if ours else PATIENCE,
-        validate_every=epochs_between_validations(epochs, at_least=20) if ours else 1,
-    )
-
-
-def make_sets(
-    source: Signals, setting: str, split: str, num: int, device: str, seed: int
-) -> LabelledSets:
-    """Make the sets of a split."""
-    return source.make(split, num, device)
-
-
-EXPERIMENT = Experiment(
-    name="signals",
-    network="signals",
-    story=(
+    name = network = "signals"
+    story = (
         "Each set holds 25 noisy copies of one periodic signal: a sine, a square or a\n"
         "sawtooth wave? The noise is three times as strong as the signal, so no copy\n"
         "tells by itself; a network has to bring the copies together, early."
-    ),
-    models=tuple(MODELS),
-    presets=PRESETS,
-    task=Task(cross_entropy, (ACCURACY,)),
-    make_network=make_network,
-    make_plan=make_plan,
-    open_source=lambda data, seed: Signals(seed=seed),
-    make_sets=make_sets,
-    relative_cost={"mlp": 0.1, "deepsets": 0.2, "deepsets-max": 0.2, "aittala": 1.5},
-)
+    )
+    models = tuple(MODELS)
+    presets = PRESETS
+    task = CLASSIFY
+
+    def open_source(self, data: str, seed: int) -> Signals:
+        """Return the generator of signals."""
+        return Signals(seed=seed)
+
+    def make_sets(
+        self, source: Signals, setting: str, split: str, num: int, device: str, seed: int
+    ) -> LabelledSets:
+        """Make sets of noisy signals."""
+        return source.make(split, num, device)
+
+    def make_network(
+        self, model: str, recipe: str, width: float, setting: str, source: Signals
+    ) -> nn.Module:
+        """Make a network that classifies sets of signals."""
+        widths = [max(2, round(width * w)) for w in default_widths(model)]
+        return SignalNetwork(model, recipe=recipe, widths=widths)
+
+    def make_plan(self, recipe: str, epochs: int, setting: str) -> Plan:
+        """Say how a recipe trains."""
+        ours = recipe == "ours"
+        return Plan(
+            epochs,
+            schedule="cosine" if ours else "constant",
+            average=AVERAGE if ours else 0.0,
+            patience=1000 if ours else PATIENCE,
+            validate_every=epochs_between_validations(epochs, at_least=20) if ours else 1,
+        )
+
+    def relative_cost(self, model: str) -> float:
+        """Return the time that a model takes beside others."""
+        costs = {"mlp": 0.1, "deepsets": 0.2, "deepsets-max": 0.2, "aittala": 1.5}
+        return costs.get(model, 1.0)
+
+
+EXPERIMENT = SignalsExperiment()

@@ -128,7 +128,7 @@ class SignalNetwork(nn.Module):
         return self.net(x)
 
     def _check_whole(self, x: Sets) -> None:
-        """Raise one sentence unless all sets are as large as those that an MLP was made for."""
+        """Raise ValueError unless all sets are as large as those that an MLP was made for."""
         wanted = self.arguments["num_elements"], 1, self.arguments["length"]
         if not isinstance(x, Tensor) or x.shape[1:] != wanted:
             shown = ", ".join(map(str, wanted))

@@ -1,18 +1,21 @@
-"""From what users type to a study, and what a study says before it starts."""
+"""From the options of the command line to a study, and what it prints before it starts."""
 
 from __future__ import annotations
 
 import re
 import zipfile
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from symsets._checks import check_choice
-from symsets.cli import parse as words
+from symsets.cli import parse
+from symsets.cli.options import RunOptions
 from symsets.data.folders import files_below
 from symsets.data.splits import fraction
 from symsets.experiments.study.catalogue import DATA_SUFFIXES
-from symsets.experiments.study.experiment import RECIPES, Experiment, Settings, Source
+from symsets.experiments.study.experiment import RECIPES, Experiment, Preset, Source, StudyConfig
 from symsets.experiments.study.study import Study
 from symsets.nn.registry import is_scheme, schemes
 from symsets.train.step import PRECISIONS
@@ -20,59 +23,55 @@ from symsets.train.step import PRECISIONS
 __all__ = ["announcement", "data_slug", "make_study", "plain"]
 
 
-def make_study(
-    experiment: Experiment,
-    out: Path,
-    *,
-    preset: str = "quick",
-    models: str | None = None,
-    train_sizes: str | None = None,
-    seeds: int | None = None,
-    recipe: str = "ours",
-    device: str = "cpu",
-    precision: str = "float32",
-    learning_rate: str | None = None,
-    epochs: int | None = None,
-    data_seed: int = 0,
-    data: str | None = None,
-    settings: str | None = None,
-    together: bool = False,
-) -> Study:
-    """Return the study that a user described in words; one sentence for each wrong one."""
-    check_choice("recipe", recipe, RECIPES)
-    check_choice("preset", preset, experiment.presets)
-    chosen = experiment.presets[preset]
-    if models is not None:
+def make_study(experiment: Experiment[Any], options: RunOptions) -> Study:
+    """Return the study that a user asks for; raise ValueError naming an option that is wrong."""
+    check_choice("recipe", options.recipe, RECIPES)
+    check_choice("preset", options.preset, experiment.presets)
+    check_choice("precision", options.precision, PRECISIONS)
+    preset = _chosen_preset(experiment, options)
+    lr, recipe = options.lr, options.recipe
+    rate = experiment.learning_rate(recipe) if lr is None else parse.learning_rate(lr)
+    how = options.epochs, options.data_seed, options.precision
+    config = StudyConfig(options.preset, recipe, rate, *how)
+    data = experiment.default_data if options.data is None else options.data
+    source = experiment.open_source(data, options.data_seed)
+    settings = _chosen_settings(experiment, source, options.settings, preset.settings)
+    preset = replace(preset, settings=settings)
+    experiment.check_source(source, preset)
+    out = Path(options.out or Path("runs") / f"{experiment.name}-{options.preset}")
+    slug = data_slug(data, source) if data else ""
+    _refuse_namesakes(out, slug, source.name)
+    together, device = options.together, options.device
+    return Study(experiment, out, preset, config, source, device, data=slug, together=together)
+
+
+def _chosen_preset(experiment: Experiment[Any], options: RunOptions) -> Preset:
+    """Return the preset that a user names, with what the other options change of it."""
+    preset = experiment.presets[options.preset]
+    if options.models is not None:
         choices = list(dict.fromkeys([*experiment.models, *schemes()]))
-        chosen = replace(chosen, models=words.names("models", models, choices, also=is_scheme))
-    if recipe == "published" and chosen.published_epochs is not None:
-        chosen = replace(chosen, epochs=(chosen.published_epochs,) * len(chosen.train_sizes))
-    if train_sizes is not None:
-        sizes = words.sizes("train-sizes", train_sizes)
-        chosen = replace(chosen, train_sizes=sizes, epochs=tuple(map(chosen.epochs_at, sizes)))
-    if epochs is not None:
-        chosen = replace(chosen, epochs=(epochs,) * len(chosen.train_sizes))
-    if seeds is not None:
-        chosen = replace(chosen, seeds=seeds)
-    if learning_rate is None:
-        rate: float | None = experiment.learning_rates[recipe]
-    else:
-        rate = words.learning_rate(learning_rate)
-    how = Settings(preset, recipe, rate, epochs, data_seed, precision)
-    check_choice("precision", precision, PRECISIONS)
-    data = experiment.default_data if data is None else data
-    source = experiment.open_source(data, data_seed)
+        models = parse.names("models", options.models, choices, also=is_scheme)
+        preset = replace(preset, models=models)
+    if options.recipe == "published" and preset.published_epochs is not None:
+        preset = replace(preset, epochs=(preset.published_epochs,) * len(preset.train_sizes))
+    if options.train_sizes is not None:
+        sizes = parse.sizes("train-sizes", options.train_sizes)
+        preset = replace(preset, train_sizes=sizes, epochs=tuple(map(preset.epochs_at, sizes)))
+    if options.epochs is not None:
+        preset = replace(preset, epochs=(options.epochs,) * len(preset.train_sizes))
+    return preset if options.seeds is None else replace(preset, seeds=options.seeds)
+
+
+def _chosen_settings(
+    experiment: Experiment[Any], source: Any, typed: str | None, usual: Sequence[str]
+) -> tuple[str, ...]:
+    """Return the settings that a user names; else the usual ones, or all that the data allow."""
     allowed = experiment.settings_of(source)
-    if settings is not None:
-        if not any(allowed):
-            raise ValueError(f"{experiment.name} has no settings on these data, got {settings!r}")
-        chosen = replace(chosen, settings=words.names("settings", settings, allowed))
-    known = tuple(setting for setting in chosen.settings if setting in allowed)
-    chosen = replace(chosen, settings=known or allowed)
-    experiment.check_source(source, chosen)
-    where = data_slug(data, source) if data else ""
-    _refuse_namesakes(out, where, source.name)
-    return Study(experiment, out, chosen, how, source, device, data=where, together=together)
+    if typed is None:
+        return tuple(setting for setting in usual if setting in allowed) or allowed
+    if not any(allowed):
+        raise ValueError(f"{experiment.name} has no settings on these data, got {typed!r}")
+    return parse.names("settings", typed, allowed)
 
 
 def _refuse_namesakes(out: Path, slug: str, name: str) -> None:
@@ -134,6 +133,6 @@ def announcement(study: Study) -> str:
         lines.insert(1, f"  setting {', '.join(preset.settings)}")
     if study.experiment.default_data:
         lines.insert(1, f"  data    {study.source.name}")
-    if runs:
+    if runs and preset.duration:
         lines.append(f"          the whole preset takes {preset.duration}")
     return study.experiment.story + "\n\n" + "\n".join(lines) + "\n"

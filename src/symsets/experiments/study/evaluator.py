@@ -1,10 +1,10 @@
-"""What is measured on the sets of one source, and kept: the part of a study beside training."""
+"""Measure networks and baselines on the sets of one source, and write what was measured."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -12,53 +12,46 @@ import torch
 from torch import Tensor, nn
 
 from symsets.data.labelled import SetDataset
-from symsets.experiments.study.examples import keep_inputs, keep_outputs
-from symsets.experiments.study.experiment import Experiment, Preset, Settings, Source
+from symsets.experiments.study.experiment import Experiment, Preset, StudyConfig
 from symsets.experiments.study.records import Record, device_name, write_records
-from symsets.experiments.study.runs import RunDirectory
+from symsets.experiments.study.runs import RunDirectory, write_arrays
 from symsets.train.ensemble import Ensemble
-from symsets.train.evaluation import Evaluation, Network, evaluate
+from symsets.train.evaluation import Evaluation, Network, evaluate, outputs_of
 from symsets.train.files import file_lock, write_json
 from symsets.train.processes import is_first
 
-__all__ = ["Evaluator", "all_records", "conditions"]
+__all__ = ["Evaluator", "all_records", "run_config"]
+
+NUM_EXAMPLES = 4  # test sets that a report shows
 
 
+@dataclass(eq=False)
 class Evaluator:
     """The sets of one source, what is measured on them, and where that is written.
 
-    Args:
+    Attributes:
         experiment: Which.
         out: The directory.
         preset: The sizes and settings.
-        settings: How.
+        config: How.
         source: The data.
         device: Where to compute.
         data: What tells runs on these data from others, in the names of directories.
         name: What tables call the data; the name of the source if left out.
     """
 
-    def __init__(
-        self,
-        experiment: Experiment,
-        out: Path,
-        preset: Preset,
-        settings: Settings,
-        source: Source,
-        device: str,
-        *,
-        data: str = "",
-        name: str | None = None,
-    ) -> None:
-        self.experiment = experiment
-        self.out = out
-        self.preset = preset
-        self.settings = settings
-        self.source = source
-        self.device = device
-        self.data = data
-        self.name = source.name if name is None else name
-        self._sets: dict[tuple[str, str], SetDataset] = {}
+    experiment: Experiment[Any]
+    out: Path
+    preset: Preset
+    config: StudyConfig
+    source: Any
+    device: str
+    data: str = ""
+    name: str = ""
+    _sets: dict[tuple[str, str], SetDataset] = field(default_factory=dict, repr=False)
+
+    def __post_init__(self) -> None:
+        self.name = self.name or self.source.name
 
     def _slug(self, *words: str) -> str:
         """Return the name of a directory."""
@@ -66,7 +59,7 @@ class Evaluator:
 
     def run(self, setting: str, model: str, train_size: int, seed: int) -> RunDirectory:
         """Return the directory of one run."""
-        recipe = self.settings.recipe
+        recipe = self.config.recipe
         name = self._slug(setting, model, recipe, str(train_size), f"seed{seed}")
         return RunDirectory(self.out / "runs" / name)
 
@@ -74,15 +67,15 @@ class Evaluator:
         """Return the sets of a split, made once, on the device."""
         if (setting, split) not in self._sets:
             size = max(self.preset.train_sizes) if split == "train" else self.preset.test_size
-            seed = 3 * self.settings.data_seed + ("test", "val", "train").index(split)
+            seed = 3 * self.config.data_seed + ("test", "val", "train").index(split)
             sets = self.experiment.make_sets(self.source, setting, split, size, self.device, seed)
-            double = self.settings.precision == "float64"
+            double = self.config.precision == "float64"
             moved = sets.to(self.device, torch.float64 if double else None)
             self._sets[setting, split] = moved
         return self._sets[setting, split]
 
     def left_out(self) -> list[str]:
-        """Say in a line each which files, and which parts of a split, could not be used so far."""
+        """Return a line for each kind of files or parts of a split that could not be used."""
         name, skipped = self.source.name, getattr(self.source, "skipped", None)
         lines = [f"of the files of {name}: {skipped}"] if skipped else []
         for (_, split), sets in self._sets.items():
@@ -98,22 +91,16 @@ class Evaluator:
         ensemble = Ensemble([network])
         found = evaluate(ensemble, test, task, precision=precision, batch_size=batch_size)[0]
         found.values.update(self._by_part(found, test))
-        found.values.update(self._more(network, setting))
+        more = self.experiment.measure_more
+        found.values.update(more(network, self.source, setting, self.preset.test_size, self.device))
         self._keep_outputs(run, setting, ensemble)
         return found
 
     def _by_part(self, found: Evaluation, test: SetDataset) -> dict[str, Tensor]:
-        """Take the first metric apart: ``accuracy/<part>``."""
+        """Return the first metric on each part of the data: ``accuracy/<part>``."""
         name = self.experiment.task.metric.name
         parts = self.experiment.parts_of(test)
         return {f"{name}/{part}": found.values[name][which] for part, which in parts.items()}
-
-    def _more(self, network: nn.Module, setting: str) -> dict[str, Tensor]:
-        """Measure what only this experiment asks for."""
-        measure = self.experiment.measure_more
-        if measure is None:
-            return {}
-        return measure(network, self.source, setting, self.preset.test_size, self.device)
 
     def run_baselines(self) -> list[Record]:
         """Measure what needs no training, once for each setting."""
@@ -127,33 +114,35 @@ class Evaluator:
                 found = evaluate(baseline, test, self.experiment.task, batch_size=64)[0]
                 self._keep_outputs(run, setting, baseline)
                 record = self.record(setting, name)
-                configuration = conditions(record)
-                records += self.write(run, record, configuration, [], found)
+                records += self.write(run, record, run_config(record), [], found)
         if records:
             self.write_results()
         return records
 
     def measure_source(self) -> None:
         """Measure what concerns the data alone, once."""
-        for name, measure in self.experiment.measure_source.items():
-            path = self.out / f"{'-'.join(filter(None, (name, self.data)))}.json"
-            if not path.exists() and is_first():
-                write_json(path, measure(self.source))
+        name = self.experiment.source_table
+        path = self.out / f"{'-'.join(filter(None, (name, self.data)))}.json"
+        if name and not path.exists() and is_first():
+            write_json(path, self.experiment.measure_source(self.source))
 
     def keep_inputs(self) -> None:
-        """Keep the first test sets of every setting, for a report that shows them."""
+        """Keep the first test sets of every setting with their targets, for a report."""
         if not self.data:  # signals: nothing that one could look at
             return
         for setting in self.preset.settings:
             path = self.out / "examples" / f"{self._slug(setting) or 'sets'}.npz"
             if not path.exists() and is_first():
-                more = self.experiment.keep_more(self.source)
-                keep_inputs(path, self.sets(setting, "test"), more)
+                x, y = self.sets(setting, "test").part(0, NUM_EXAMPLES)
+                targets = y._asdict() if hasattr(y, "_asdict") else {"target": y}
+                _write_half(path, x=x, **targets, **self.experiment.example_arrays(self.source))
 
+    @torch.no_grad()
     def _keep_outputs(self, run: RunDirectory, setting: str, network: Network) -> None:
         """Keep what a network makes of these sets, if not all outputs are kept anyway."""
         if not self.experiment.task.keep_outputs:
-            keep_outputs(run.path / "examples.npz", self.sets(setting, "test"), network)
+            x, _ = self.sets(setting, "test").part(0, NUM_EXAMPLES)
+            _write_half(run.path / "examples.npz", output=outputs_of(network)(x)[0])
 
     def record(self, setting: str, model: str, **more: Any) -> Record:
         """Return what all records of a run have in common; metric and value are still to come."""
@@ -162,10 +151,10 @@ class Evaluator:
             model=model,
             metric="",
             value=math.nan,
-            recipe=self.settings.recipe,
+            recipe=self.config.recipe,
             setting=setting,
             data=self.name,
-            preset=self.settings.preset,
+            preset=self.config.preset,
             device=device_name(self.device),
             **more,
         )
@@ -174,7 +163,7 @@ class Evaluator:
         self,
         run: RunDirectory,
         record: Record,
-        configuration: Mapping[str, Any],
+        config: Mapping[str, Any],
         curves: Sequence[Mapping[str, float]],
         found: Evaluation | None,
     ) -> list[Record]:
@@ -190,7 +179,7 @@ class Evaluator:
             ]
             if isinstance(found.outputs, Tensor) and isinstance(found.targets, Tensor):
                 arrays |= {"output": found.outputs, "target": found.targets}
-        run.write(configuration, curves, arrays, records)
+        run.write(config, curves, arrays, records)
         return records
 
     def write_results(self) -> list[Record]:
@@ -201,8 +190,14 @@ class Evaluator:
         return records
 
 
-def conditions(record: Record) -> dict[str, Any]:
-    """Return what a record says of its run, without what was measured."""
+def _write_half(path: Path, **arrays: Any) -> None:
+    """Write arrays, numbers in half precision."""
+    halved = {name: x.half() if x.is_floating_point() else x for name, x in arrays.items()}
+    write_arrays(path, halved)
+
+
+def run_config(record: Record) -> dict[str, Any]:
+    """Return the fields of a record that describe its run, for ``config.json``."""
     measured = ("metric", "value", "split", "test_size")
     return {name: value for name, value in asdict(record).items() if name not in measured}
 

@@ -1,32 +1,42 @@
-"""What makes one experiment differ from another, as a value."""
+"""What an experiment is: a class whose methods say what differs from other experiments."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
 from importlib import import_module
-from typing import Any, Protocol
+from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
 from torch import Tensor, nn
+from torch.nn.functional import cross_entropy
 
 from symsets._checks import check_choice
 from symsets.data.labelled import SetDataset
 from symsets.models._blocks import RECIPES
-from symsets.train.metrics import Task
+from symsets.train.metrics import ACCURACY, Task
 from symsets.train.plan import Plan
 
 __all__ = [
     "EXPERIMENTS",
+    "PATIENCE",
+    "PUBLISHED_MODELS",
     "RECIPES",
+    "CLASSIFY",
     "Experiment",
+    "Generated",
     "Preset",
-    "Settings",
     "Source",
+    "SourceT",
+    "StudyConfig",
     "find_experiment",
+    "scaled",
 ]
 
 EXPERIMENTS = ("signals", "quality", "colors", "bursts", "frames", "shapes", "views")
+PUBLISHED_MODELS = ("siamese-ds", "dss-sum", "dss-max", "sridhar", "aittala")  # of most experiments
+PATIENCE = 20  # epochs of recipe published; the paper stops early but does not say how
+CLASSIFY = Task(cross_entropy, (ACCURACY,))  # selecting is classifying: one score per element
 
 
 @dataclass(frozen=True)
@@ -36,8 +46,8 @@ class Preset:
     Attributes:
         models: What is compared.
         train_sizes: Numbers of training sets, largest first.
-        seeds: Number of initialisations.
         epochs: Passes over the training sets, for each size.
+        seeds: Number of initialisations.
         published_epochs: The same for recipe ``"published"``, if the paper says it.
         width: Networks have this fraction of the published channels.
         test_size: Number of validation sets, and of test sets.
@@ -48,8 +58,8 @@ class Preset:
 
     models: tuple[str, ...]
     train_sizes: tuple[int, ...]
-    seeds: int
     epochs: tuple[int, ...]
+    seeds: int = 1
     published_epochs: int | None = None
     width: float = 1.0
     test_size: int = 3000
@@ -64,11 +74,11 @@ class Preset:
 
 
 @dataclass(frozen=True)
-class Settings:
-    """What a study is made of; all of it decides the numbers.
+class StudyConfig:
+    """What all runs of a study have in common, as ``study.json`` keeps it; it decides numbers.
 
     Attributes:
-        preset: Name of the preset the others started from.
+        preset: Name of the preset the study started from.
         recipe: ``"ours"`` or ``"published"``.
         learning_rate: For all models, or None to search for each.
         epochs: At every size, or None for those of the preset.
@@ -94,69 +104,144 @@ class Source(Protocol):
 
 
 @dataclass(frozen=True)
-class Experiment:
-    """What makes one experiment differ from another.
+class Generated:
+    """The source of an experiment that makes its sets without any data."""
+
+    name: str
+    seed: int
+
+
+SourceT = TypeVar("SourceT", bound=Source)
+
+
+class Experiment(Generic[SourceT]):
+    """A question about sets, with its data and the networks that are compared on it.
+
+    An experiment of your own needs four attributes and two methods; all other methods may be
+    overridden, too. ``symsets.models.register_network`` makes its networks known to
+    ``symsets.load``: give its name as ``network``, and weights are kept. This one asks whether the
+    numbers of a set are spread widely, which no number tells by itself:
+
+    Example:
+        >>> import tempfile
+        >>> from pathlib import Path
+        >>> import torch
+        >>> from symsets.cli.options import RunOptions
+        >>> from symsets.data import LabelledSets
+        >>> from symsets.experiments.study.describe import make_study
+        >>> from symsets.nn import Classify, Sequential, set_layer
+        >>> class SpreadExperiment(Experiment):
+        ...     name = "spread"
+        ...     models = ("siamese", "dss-sum")
+        ...     presets = {"smoke": Preset(models, train_sizes=(512,), epochs=(20,))}
+        ...     task = CLASSIFY  # cross-entropy and accuracy
+        ...
+        ...     def make_sets(self, source, setting, split, num, device, seed):
+        ...         generator = torch.Generator().manual_seed(seed)
+        ...         y = torch.randint(2, (num,), generator=generator)
+        ...         x = torch.randn(num, 8, 1, generator=generator) * (1 + 2 * y)[:, None, None]
+        ...         return LabelledSets(x, y)
+        ...
+        ...     def make_network(self, model, recipe, width, setting, source):
+        ...         layer = set_layer(model, torch.nn.Linear, 1, 32)
+        ...         return Sequential(layer, torch.nn.ReLU(), Classify(32, 2))
+        >>> options = RunOptions(preset="smoke", lr="0.01", out=Path(tempfile.mkdtemp()))
+        >>> study = make_study(SpreadExperiment(), options)
+        >>> records = [r for group in study.take_groups() for r in study.run_group(group)]
+        >>> [(record.model, record.metric, record.value > 0.9) for record in records]
+        [('siamese', 'accuracy', True), ('dss-sum', 'accuracy', True)]
 
     Attributes:
         name: As users type it.
-        network: The registered name of its networks.
-        story: What it is about, in a few lines.
-        models: The words for its models.
+        network: The registered name of its networks; left out, no weights are kept.
+        story: What it is about, in a few lines of at most 79 characters.
+        models: The words for its models; names of schemes are allowed as well.
         presets: By name.
         task: What is learnt and measured.
-        make_network: Makes the network of a model word, a recipe, a fraction of its width, a
-            setting and a source.
-        prepare: Gives a network what it needs of a source beside its sets; one that was trained on
-            other data needs it anew.
-        make_plan: Says how a recipe trains, for so many epochs, at a setting.
-        open_source: Opens the data that a user names, with a seed.
-        make_sets: Makes the sets of a source, a setting and a split, so many, on a device; a seed
-            fixes those of evaluation.
-        settings_of: The settings that a source allows.
-        check_source: Says in one sentence, before anything is made, why a preset cannot run on a
-            source.
-        learning_rates: The default of each recipe.
-        baselines: Functions of sets that give what a network would.
-        keep_more: Gives further arrays of a source that its example sets need to be seen.
-        measure_more: Measures further metrics of a trained network on so many test sets of a
-            source and a setting, on a device.
-        parts_of: Says which test sets belong to which part of the data, where that is of interest;
-            the first metric is then reported for each part, too.
-        measure_source: Measures a source itself, by the name of the file that keeps it: rows of
-            numbers, each by a name.
-        relative_cost: Of models that are much cheaper or dearer than others.
-        default_data: What a user who names no data gets.
+        baselines: Functions of sets that give what a network would, by name.
+        default_data: What a user who names no data gets; empty if there is no choice of data.
+        source_table: The file for what :meth:`measure_source` returns, without its ``.json``.
     """
 
     name: str
-    network: str
-    story: str
+    network: str = ""
+    story: str = ""
     models: Collection[str]
     presets: Mapping[str, Preset]
     task: Task
-    make_network: Callable[[str, str, float, str, Any], nn.Module]
-    make_plan: Callable[[str, int, str], Plan]
-    open_source: Callable[[str, int], Source]
-    make_sets: Callable[[Any, str, str, int, str, int], SetDataset]
-    prepare: Callable[[nn.Module, Any], None] = lambda network, source: None
-    settings_of: Callable[[Source], tuple[str, ...]] = lambda source: ("",)
-    check_source: Callable[[Any, Preset], None] = lambda source, preset: None
-    learning_rates: Mapping[str, float] = field(
-        default_factory=lambda: dict.fromkeys(RECIPES, 1e-3)
-    )
-    baselines: Mapping[str, Callable[[Tensor], Tensor]] = field(default_factory=dict)
-    keep_more: Callable[[Any], dict[str, Tensor]] = lambda source: {}
-    measure_more: Callable[[nn.Module, Any, str, int, str], dict[str, Tensor]] | None = None
-    parts_of: Callable[[Any], dict[str, Tensor]] = lambda sets: {}
-    measure_source: Mapping[str, Callable[[Any], dict[str, dict[str, float]]]] = field(
-        default_factory=dict
-    )
-    relative_cost: Mapping[str, float] = field(default_factory=dict)
+    baselines: ClassVar[Mapping[str, Callable[[Tensor], Tensor]]] = {}
     default_data: str = ""
+    source_table: str = ""
+
+    def make_sets(
+        self, source: SourceT, setting: str, split: str, num: int, device: str, seed: int
+    ) -> SetDataset:
+        """Make ``num`` sets of a split at a setting; the seed fixes those of evaluation."""
+        raise NotImplementedError
+
+    def make_network(
+        self, model: str, recipe: str, width: float, setting: str, source: SourceT
+    ) -> nn.Module:
+        """Make a freshly initialised network with a fraction ``width`` of its channels."""
+        raise NotImplementedError
+
+    def prepare(self, network: nn.Module, source: SourceT) -> None:
+        """Give a network that was trained on other data what it needs of these."""
+
+    def make_plan(self, recipe: str, epochs: int, setting: str) -> Plan:
+        """Say how a recipe trains for so many epochs."""
+        return Plan(epochs, schedule="cosine" if recipe == "ours" else "constant")
+
+    def learning_rate(self, recipe: str) -> float:
+        """Return the learning rate if a user gives none."""
+        return 1e-3
+
+    def relative_cost(self, model: str) -> float:
+        """Return the time that a model takes beside others, for the progress bar."""
+        return 1.0
+
+    def open_source(self, data: str, seed: int) -> SourceT:
+        """Open the data that a user names; the seed fixes what is generated."""
+        return Generated(f"generated {self.name}", seed)  # type: ignore[return-value]
+
+    def settings_of(self, source: SourceT) -> tuple[str, ...]:
+        """Return the settings that a source allows."""
+        return ("",)
+
+    def check_source(self, source: SourceT, preset: Preset) -> None:
+        """Raise ValueError, before anything is made, if a preset cannot run on a source."""
+
+    def measure_more(
+        self, network: nn.Module, source: SourceT, setting: str, num: int, device: str
+    ) -> dict[str, Tensor]:
+        """Measure further metrics of a trained network, by name, on ``num`` test sets."""
+        return {}
+
+    def parts_of(self, sets: Any) -> dict[str, Tensor]:
+        """Return masks of test sets; the first metric is also reported for each of these parts."""
+        return {}
+
+    def measure_source(self, source: SourceT) -> dict[str, dict[str, float]]:
+        """Measure the data themselves: rows of numbers, each by a name."""
+        return {}
+
+    def example_arrays(self, source: SourceT) -> dict[str, Tensor]:
+        """Return what a report needs to draw example sets, beside the sets and their targets."""
+        return {}
 
 
-def find_experiment(name: str) -> Experiment:
+def find_experiment(name: str) -> Experiment[Any]:
     """Return an experiment by its name."""
     check_choice("experiment", name, EXPERIMENTS)
-    experiment: Experiment = import_module(f"symsets.experiments.{name}.experiment").EXPERIMENT
+    experiment: Experiment[Any] = import_module(f"symsets.experiments.{name}.experiment").EXPERIMENT
     return experiment
+
+
+def scaled(channels: Sequence[int], width: float) -> list[int]:
+    """Return a fraction of some numbers of channels, in multiples of eight.
+
+    Example:
+        >>> scaled([48, 100, 200], 0.25), scaled([50], 1)
+        ([16, 24, 48], [50])
+    """
+    return [c if width == 1 else max(8, 8 * round(width * c / 8)) for c in channels]

@@ -45,7 +45,7 @@ class Imported:
 
 
 def import_file(path: Path, *, taken: Collection[str] = ()) -> Imported:
-    """Run a Python file; one sentence, with the line, for what goes wrong in it.
+    """Run a Python file; raise ValueError naming the line for what goes wrong in it.
 
     As in a script, it may import modules that lie beside it.
 

@@ -64,7 +64,7 @@ def source_commit() -> str:
 
 
 def command_line() -> str:
-    """Return the command that runs, as a person would type it."""
+    """Return the command line of this process, as a person would type it."""
     name = Path(sys.argv[0]).name
     return shlex.join(["symsets" if name == "__main__.py" else name, *sys.argv[1:]])
 
@@ -128,7 +128,7 @@ def write_records(path: Path, records: Iterable[Record]) -> None:
 
 
 def read_records(path: Path) -> list[Record]:
-    """Read ``results.json``; one sentence if it is none."""
+    """Read ``results.json``; raise ValueError naming the file if it is none."""
     with reading(path, f"a results file of schema {SCHEMA}"):
         content = json.loads(path.read_text(encoding="utf-8"))
         if content["schema"] != SCHEMA:
@@ -138,7 +138,7 @@ def read_records(path: Path) -> list[Record]:
 
 @contextmanager
 def reading(path: Path, what: str) -> Iterator[None]:
-    """Turn whatever is wrong with a file into one sentence that names it, and what it must be."""
+    """Raise ValueError naming a file, and what it must be, for whatever is wrong with it."""
     try:
         yield
     except KeyError as error:

@@ -1,10 +1,11 @@
-"""The directory of a run: what it was, how it went, what it became."""
+"""The directory of a study, the directory of a run, and runs that are trained together."""
 
 from __future__ import annotations
 
 import csv
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -16,25 +17,25 @@ from symsets.data.folders import STUDY
 from symsets.experiments.study.records import Record, from_plain, reading, to_plain
 from symsets.train.files import atomic_write, file_lock, write_json
 
-__all__ = ["RunDirectory", "claim_directory", "write_arrays"]
+__all__ = ["RunDirectory", "RunGroup", "claim_directory", "write_arrays"]
 
 LOCK = ".lock"
 RESULTS = ("runs", "unfinished", "results.json")  # what must not be lost
 
 
-def claim_directory(out: Path, configuration: Mapping[str, Any]) -> None:
-    """Make ``out`` the directory of a study; refuse one that holds another configuration."""
+def claim_directory(out: Path, config: Mapping[str, Any]) -> None:
+    """Make ``out`` the directory of a study; refuse one with runs of another config."""
     if out.exists() and not out.is_dir():
         raise ValueError(f"out must be a folder, but {out} is a file: choose another --out")
     with file_lock(out / LOCK):
-        _claim_directory(out, configuration)
+        _claim_directory(out, config)
 
 
-def _claim_directory(out: Path, configuration: Mapping[str, Any]) -> None:
+def _claim_directory(out: Path, config: Mapping[str, Any]) -> None:
     path = out / STUDY
-    wanted = json.loads(json.dumps(dict(configuration)))
+    wanted = json.loads(json.dumps(dict(config)))
     if path.exists():
-        found = _read_configuration(path)
+        found = _read_config(path)
         if found != wanted and not any((out / name).exists() for name in RESULTS):
             write_json(path, wanted)  # nothing came of the other one
         elif found != wanted:
@@ -49,7 +50,7 @@ def _claim_directory(out: Path, configuration: Mapping[str, Any]) -> None:
     write_json(path, wanted)
 
 
-def _read_configuration(path: Path) -> dict[str, Any]:
+def _read_config(path: Path) -> dict[str, Any]:
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
         if not isinstance(found, dict):
@@ -82,14 +83,14 @@ class RunDirectory:
 
     def write(
         self,
-        configuration: Mapping[str, Any],
+        config: Mapping[str, Any],
         curves: Sequence[Mapping[str, float]],
         arrays: Mapping[str, Tensor],
         records: Sequence[Record],
     ) -> None:
         """Write everything but the network, the mark of completion last."""
         self.path.mkdir(parents=True, exist_ok=True)
-        write_json(self.path / "config.json", dict(configuration))
+        write_json(self.path / "config.json", dict(config))
         if curves:
             with (
                 atomic_write(self.path / "curves.csv") as part,
@@ -100,6 +101,29 @@ class RunDirectory:
                 writer.writerows({k: f"{v:.6g}" for k, v in row.items()} for row in curves)
         write_arrays(self.path / "predictions.npz", arrays)
         write_json(self.path / "done.json", [to_plain(record) for record in records])
+
+
+@dataclass(frozen=True)
+class RunGroup:
+    """Runs that are trained together: one model at one setting and size, some seeds."""
+
+    setting: str
+    model: str
+    train_size: int
+    epochs: int
+    seeds: tuple[int, ...]
+    relative_cost: float = 1.0
+
+    @property
+    def name(self) -> str:
+        """What a progress bar shows."""
+        words = [self.setting, self.model, f"{self.train_size:,} sets"]
+        return ", ".join(word for word in words if word)
+
+    @property
+    def cost(self) -> float:
+        """How much there is to compute, for the time that is left."""
+        return self.epochs * self.train_size * len(self.seeds) * self.relative_cost
 
 
 def write_arrays(path: Path, arrays: Mapping[str, Tensor]) -> None:

@@ -45,7 +45,7 @@ def search_learning_rate(
 
 
 def _finite(value: float | None) -> float | None:
-    """Return nothing for what is not finite: such a network is of no use, and JSON has no word."""
+    """Return None for NaN and infinity, which JSON cannot hold."""
     return None if value is None or not math.isfinite(value) else value
 
 

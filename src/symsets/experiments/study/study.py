@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, field, replace
+from itertools import product
 from pathlib import Path
-from typing import Any
 
 import torch
 from torch import nn
 
-from symsets.experiments.study.evaluator import Evaluator, conditions
-from symsets.experiments.study.experiment import Experiment, Preset, Settings, Source
-from symsets.experiments.study.group import Group
+from symsets.experiments.study.evaluator import Evaluator, run_config
 from symsets.experiments.study.records import Record
-from symsets.experiments.study.runs import RunDirectory, claim_directory
+from symsets.experiments.study.runs import RunDirectory, RunGroup, claim_directory
 from symsets.experiments.study.search import search_learning_rate
 from symsets.experiments.study.sharing import shared
 from symsets.nn.circular import SymmetryWarning
@@ -33,83 +31,57 @@ Watch = Callable[[int, float], None]
 """Called with the number of finished epochs and the mean validation metric."""
 
 
+@dataclass(eq=False)
 class Study(Evaluator):
-    """All runs of an experiment in one directory.
+    """All runs of an experiment in one directory, and what it takes to make them.
 
     Several processes, on one machine or on several that share a disk, may work at one study: each
-    takes runs that nobody is at.
+    takes runs that no other process is making.
 
-    Args:
-        experiment: Which.
-        out: The directory.
-        preset: What to run.
-        settings: How.
-        source: The data.
-        device: Where to train.
-        data: What tells runs on these data from others, in the names of directories.
+    Attributes:
         together: Train all seeds of a model as one computation.
+        groups: The runs that were left to do when the study was opened.
     """
 
-    def __init__(
-        self,
-        experiment: Experiment,
-        out: Path,
-        preset: Preset,
-        settings: Settings,
-        source: Source,
-        device: str,
-        *,
-        data: str = "",
-        together: bool = False,
-    ) -> None:
-        super().__init__(experiment, out, preset, settings, source, device, data=data)
-        self.together = together
+    together: bool = False
+    groups: list[RunGroup] = field(init=False)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
         if is_first():
-            configuration = {
-                "experiment": experiment.name,
-                **asdict(settings),
-                "width": preset.width,
-            }
-            claim_directory(out, configuration)
+            config = {"experiment": self.experiment.name, **asdict(self.config)}
+            claim_directory(self.out, {**config, "width": self.preset.width})
         self.groups = self._open_groups()
 
-    def _open_groups(self) -> list[Group]:
+    def _open_groups(self) -> list[RunGroup]:
         """Return the groups that still have to run, the largest training sets first."""
-        groups = []
-        preset, costs = self.preset, self.experiment.relative_cost
-        for size, epochs in zip(preset.train_sizes, preset.epochs, strict=True):
-            for setting in preset.settings:
-                for model in preset.models:
-                    open_ = [
-                        seed
-                        for seed in range(preset.seeds)
-                        if not self.run(setting, model, size, seed).finished
-                    ]
-                    parts = [tuple(open_)] if self.together else [(seed,) for seed in open_]
-                    groups += [
-                        Group(setting, model, size, epochs, part, costs.get(model, 1.0))
-                        for part in parts
-                        if part
-                    ]
+        preset, groups = self.preset, []
+        sizes = zip(preset.train_sizes, preset.epochs, strict=True)
+        for (size, epochs), setting, model in product(sizes, preset.settings, preset.models):
+            runs = {seed: self.run(setting, model, size, seed) for seed in range(preset.seeds)}
+            left = tuple(seed for seed, run in runs.items() if not run.finished)
+            cost = self.experiment.relative_cost(model)
+            parts = [left] if self.together else [(seed,) for seed in left]
+            groups += [RunGroup(setting, model, size, epochs, part, cost) for part in parts if part]
         return groups
 
-    def take_groups(self) -> Iterator[Group]:
-        """Give group after group that no other process is at, until none is left for us."""
+    def take_groups(self) -> Iterator[RunGroup]:
+        """Yield the groups one by one, without those that another process is training."""
         return shared(self.groups, self._locks, self._unfinished)
 
-    def left(self) -> list[Group]:
+    def left(self) -> list[RunGroup]:
         """Return the groups that are not finished, with the seeds that are left."""
         return [rest for group in self.groups if (rest := self._unfinished(group))]
 
-    def _unfinished(self, group: Group) -> Group | None:
+    def _unfinished(self, group: RunGroup) -> RunGroup | None:
         seeds = tuple(seed for seed in group.seeds if not self._run_of(group, seed).finished)
         return replace(group, seeds=seeds) if seeds else None
 
-    def _locks(self, group: Group) -> list[Path]:
+    def _locks(self, group: RunGroup) -> list[Path]:
         names = [self._run_of(group, seed).path.name for seed in group.seeds]
         return [self.out / "unfinished" / f"{name}.lock" for name in names]
 
-    def _run_of(self, group: Group, seed: int) -> RunDirectory:
+    def _run_of(self, group: RunGroup, seed: int) -> RunDirectory:
         return self.run(group.setting, group.model, group.train_size, seed)
 
     def network(self, setting: str, model: str, seed: int) -> nn.Module:
@@ -117,22 +89,22 @@ class Study(Evaluator):
         with torch.random.fork_rng():
             torch.manual_seed(seed)
             return self.experiment.make_network(
-                model, self.settings.recipe, self.preset.width, setting, self.source
+                model, self.config.recipe, self.preset.width, setting, self.source
             )
 
     def plan(self, setting: str, epochs: int, learning_rate: float) -> Plan:
         """Return how to train."""
         plan = replace(
-            self.experiment.make_plan(self.settings.recipe, epochs, setting),
+            self.experiment.make_plan(self.config.recipe, epochs, setting),
             learning_rate=learning_rate,
-            precision=self.settings.precision,
+            precision=self.config.precision,
         )
         return replace(plan, batch_size=self.preset.batch_size or plan.batch_size)
 
     def learning_rate(self, setting: str, model: str) -> float:
         """Return the learning rate of a model; search for it once if none is set."""
-        if self.settings.learning_rate is not None:
-            return self.settings.learning_rate
+        if self.config.learning_rate is not None:
+            return self.config.learning_rate
         larger = self.experiment.task.metric.larger_is_better
         path = self.out / f"{'-'.join(filter(None, ('search', self._slug(setting))))}.json"
 
@@ -145,7 +117,7 @@ class Study(Evaluator):
 
         return search_learning_rate(path, model, measure, larger_is_better=larger)
 
-    def run_group(self, group: Group, watch: Watch) -> list[Record]:
+    def run_group(self, group: RunGroup, watch: Watch = lambda epoch, value: None) -> list[Record]:
         """Train a group, test it and write its runs."""
         with warnings.catch_warnings():
             # Stride 2 meets the odd length 25: the published signals network is only nearly
@@ -153,7 +125,7 @@ class Study(Evaluator):
             warnings.simplefilter("ignore", SymmetryWarning)
             return self._run_group(group, watch)
 
-    def _run_group(self, group: Group, watch: Watch) -> list[Record]:
+    def _run_group(self, group: RunGroup, watch: Watch) -> list[Record]:
         rate = self.learning_rate(group.setting, group.model)
         plan = self.plan(group.setting, group.epochs, rate)
         plan = plan.validating_after(STEPS_PER_VALIDATION, group.train_size)
@@ -181,7 +153,7 @@ class Study(Evaluator):
         self.write_results()
         return records
 
-    def _checkpoint(self, group: Group) -> tuple[Path, tuple[int, ...]]:
+    def _checkpoint(self, group: RunGroup) -> tuple[Path, tuple[int, ...]]:
         """Return where a group is kept on its way, and all seeds that are trained with it.
 
         Some of those that began together may have been finished since.
@@ -219,15 +191,15 @@ class Study(Evaluator):
         )
 
     def _finish(
-        self, group: Group, seed: int, network: nn.Module, fitted: Fitted, plan: Plan
+        self, group: RunGroup, seed: int, network: nn.Module, fitted: Fitted, plan: Plan
     ) -> list[Record]:
         run, found = self._run_of(group, seed), None
         if not fitted.failed and fitted.best:  # no epoch is best if all metrics are NaN
             dtype = torch.float64 if plan.precision == "float64" else torch.float32
             network.to(self.device, dtype).load_state_dict(fitted.best)  # no digit is lost
             found = self.measure(run, group.setting, network, plan.precision, plan.evaluation_batch)
-            arguments: dict[str, Any] = network.arguments  # type: ignore[assignment]
-            save(run.path, self.experiment.network, arguments, network.state_dict())
+            if name := self.experiment.network:
+                save(run.path, name, network.arguments, network.state_dict())  # type: ignore[arg-type]
         record = self.record(
             group.setting,
             group.model,
@@ -238,10 +210,10 @@ class Study(Evaluator):
             parameters=sum(p.numel() for p in network.parameters()),
             seconds=round(fitted.seconds / len(group.seeds), 2),
         )
-        configuration = {
-            **conditions(record),
+        config = {
+            **run_config(record),
             **asdict(plan),
-            "data_seed": self.settings.data_seed,
+            "data_seed": self.config.data_seed,
             "seeds_together": list(group.seeds),
         }
-        return self.write(run, record, configuration, fitted.curves, found)
+        return self.write(run, record, config, fitted.curves, found)

@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import Any
 
 from symsets._checks import check_choice
-from symsets.cli import parse as words
+from symsets.cli import parse
 from symsets.data.folders import STUDY
 from symsets.data.splits import SPLITS
 from symsets.experiments.study.describe import data_slug, plain
-from symsets.experiments.study.evaluator import Evaluator, conditions
-from symsets.experiments.study.experiment import Settings, find_experiment
+from symsets.experiments.study.evaluator import Evaluator, run_config
+from symsets.experiments.study.experiment import StudyConfig, find_experiment
 from symsets.experiments.study.records import reading
 from symsets.experiments.study.runs import RunDirectory, claim_directory
 from symsets.saving import find_weights, load
@@ -65,7 +65,7 @@ def trained_networks(study: Path, models: str | None = None) -> list[Trained]:
             "a model.safetensors"
         )
     if models is not None:
-        wanted = words.names("models", models, sorted({t.config["model"] for t in found}))
+        wanted = parse.names("models", models, sorted({t.config["model"] for t in found}))
         found = [trained for trained in found if trained.config["model"] in wanted]
     return found
 
@@ -75,35 +75,35 @@ class Transfer:
     """Networks that were trained on the same data, tested on others.
 
     Attributes:
-        bench: What they are tested on.
+        evaluator: What they are tested on.
         networks: The networks.
     """
 
-    bench: Evaluator
+    evaluator: Evaluator
     networks: tuple[Trained, ...]
 
-    def open(self) -> list[Trained]:
+    def left(self) -> list[Trained]:
         """Return the networks that are still to be tested."""
         return [trained for trained in self.networks if not self._is_tested(trained)]
 
     def test(self, trained: Trained) -> None:
         """Test a network and write what was found."""
-        bench, config, run = self.bench, trained.config, self._run_of(trained)
-        setting = setting_on(bench.preset.settings, trained)
-        network = load(trained.path).to(bench.device)
-        bench.experiment.prepare(network, bench.source)
+        evaluator, config, run = self.evaluator, trained.config, self._run_of(trained)
+        setting = setting_on(evaluator.preset.settings, trained)
+        network = load(trained.path).to(evaluator.device)
+        evaluator.experiment.prepare(network, evaluator.source)
         batch_size = int(config.get("evaluation_batch", 64))
-        found = bench.measure(run, setting, network, bench.settings.precision, batch_size)
+        found = evaluator.measure(run, setting, network, evaluator.config.precision, batch_size)
         same = {name: config[name] for name in ("scheme", "train_size", "epochs", "seed")}
         size = sum(p.numel() for p in network.parameters())
-        record = bench.record(setting, config["model"], parameters=size, **same)
+        record = evaluator.record(setting, config["model"], parameters=size, **same)
         told = {"trained_on": config["data"], "weights": trained.digest}
-        bench.write(run, record, {**conditions(record), **told}, [], found)
-        bench.write_results()
+        evaluator.write(run, record, {**run_config(record), **told}, [], found)
+        evaluator.write_results()
 
     def _run_of(self, trained: Trained) -> RunDirectory:
-        config, setting = trained.config, setting_on(self.bench.preset.settings, trained)
-        return self.bench.run(setting, config["model"], config["train_size"], config["seed"])
+        config, setting = trained.config, setting_on(self.evaluator.preset.settings, trained)
+        return self.evaluator.run(setting, config["model"], config["train_size"], config["seed"])
 
     def _is_tested(self, trained: Trained) -> bool:
         run = self._run_of(trained)
@@ -111,7 +111,7 @@ class Transfer:
 
 
 def setting_on(allowed: Sequence[str], trained: Trained) -> str:
-    """Return the setting at which other data test a network: its own, or their only one."""
+    """Return the setting to test a network at: its own, or the only one that the data have."""
     setting = str(trained.config.get("setting", ""))
     if setting not in allowed and len(allowed) > 1:
         raise ValueError(
@@ -155,33 +155,33 @@ def make_transfers(
     test_size = num_sets or preset.test_size
     preset = replace(preset, settings=used, test_size=test_size, train_sizes=(1,), epochs=(1,))
     experiment.check_source(source, preset)
-    slug, settings = data_slug(data, source), Settings(told["preset"], told["recipe"])
+    slug, config = data_slug(data, source), StudyConfig(told["preset"], told["recipe"])
     tested_on = source.name
     if everything:
         _take_everything(source, [t for t in networks if _trained_on(t, source.name, slug)])
         slug, tested_on = f"{slug}_all", f"{source.name} (all)"
     out = out or Path("runs") / f"{study.resolve().name}-on-{plain(source.name)}"
-    same = {"preset": settings.preset, "recipe": settings.recipe, "test_size": preset.test_size}
+    same = {"preset": config.preset, "recipe": config.recipe, "test_size": preset.test_size}
     claim_directory(out, {"experiment": experiment.name, "evaluated_on": slug, **same})
     transfers = []
     for before in dict.fromkeys(str(trained.config["data"]) for trained in networks):
-        bench = Evaluator(
+        evaluator = Evaluator(
             experiment,
             out,
             preset,
-            settings,
+            config,
             source,
             device,
             data=f"{slug}_after_{plain(before)}",
             name=f"{tested_on}, trained on {before}",
         )
         chosen = tuple(trained for trained in networks if str(trained.config["data"]) == before)
-        transfers.append(Transfer(bench, chosen))
+        transfers.append(Transfer(evaluator, chosen))
     return transfers
 
 
 def _trained_on(trained: Trained, name: str, slug: str) -> bool:
-    """Whether a network knows data: by their name, for a folder may have grown since."""
+    """Whether a network was trained on data of this name; a folder may have grown since."""
     return trained.config["data"] == name or trained.path.name.startswith(f"{slug}-")
 
 
@@ -199,7 +199,7 @@ def _take_everything(source: Any, trained_on_it: Sequence[Trained]) -> None:
 
 
 def _read(path: Path, *needed: str) -> dict[str, Any]:
-    """Return what a file maps names to; one sentence if some are missing."""
+    """Read a JSON object; raise ValueError naming the file if one of the needed keys is missing."""
     with reading(path, "a file of a study"):
         found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
         for name in needed:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Sequence
-from statistics import mean
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -12,11 +13,11 @@ from symsets._modes import evaluating
 from symsets.experiments.views.clouds import union_of_views
 from symsets.experiments.views.distances import agreement
 from symsets.experiments.views.sets import Views
+from symsets.train.metrics import Metric
 
-__all__ = ["THRESHOLDS", "errors_by_views", "predict", "reconstruction_errors"]
+__all__ = ["Reconstruction", "THRESHOLDS", "errors_by_views", "predict", "reconstruction_errors"]
 
 THRESHOLDS = (0.01, 0.02)  # of F-scores, in diagonals of the object
-NUM_VIEWS = (1, 2, 3, 5, 8)
 
 
 def predict(network: nn.Module, image: Tensor, *, batch_size: int = 16) -> Tensor:
@@ -60,31 +61,52 @@ def reconstruction_errors(
 
 
 def errors_by_views(
-    network: nn.Module,
-    views: Views,
-    *,
-    num_views: Sequence[int] = NUM_VIEWS,
-    thresholds: Sequence[float] = THRESHOLDS,
-    batch_size: int = 16,
-) -> dict[int, dict[str, float]]:
-    """Evaluate a network with the first 1, 2, 3, … views of every object.
+    network: nn.Module, views: Views, num_views: Sequence[int]
+) -> dict[int, list[float]]:
+    """Return the Chamfer distances of all objects, times 100, by how many views a network gets.
 
     Args:
         network: Of images ``(B, N, 3, H, W)``, for any N.
-        views: With points of the true shapes, and at least as many views as ``num_views`` asks.
-        num_views: How many views to use.
-        thresholds: Distances at which F-scores are taken.
-        batch_size: Sets at once.
-
-    Returns:
-        For each number of views, the means of what :func:`reconstruction_errors` returns.
+        views: With points of the true shapes.
+        num_views: How many views to use, where there are so many.
     """
     if views.points is None:
         raise ValueError("views must have points of the true shapes: make them with num_points")
-    found = {}
-    for num in num_views:
-        some = views.first_views(num)
-        output = predict(network, some.image, batch_size=batch_size)
-        errors = reconstruction_errors(output, views.points, thresholds=thresholds)
-        found[num] = {name: mean(values) for name, values in errors.items()}
-    return found
+    return {
+        num: reconstruction_errors(predict(network, views.first_views(num).image), views.points)[
+            "chamfer"
+        ]
+        for num in num_views
+        if num <= views.num_views
+    }
+
+
+class Reconstruction:
+    """All errors of the clouds of a batch, computed once for all metrics that ask.
+
+    The batch itself is not kept: it may be large, and on a GPU.
+    """
+
+    def __init__(self) -> None:
+        self._of: tuple[weakref.ref[Tensor], ...] = ()
+        self._known: dict[str, list[float]] = {}
+
+    def errors(self, output: Tensor, points: Tensor) -> dict[str, list[float]]:
+        """Return the errors of all objects; the same two tensors are compared once."""
+        asked = output, points
+        if not self._of or any(
+            kept() is not one for kept, one in zip(self._of, asked, strict=True)
+        ):
+            self._known = reconstruction_errors(output, points)
+            self._of = tuple(weakref.ref(one) for one in asked)
+        return self._known
+
+    def metric(self, name: str, *, larger_is_better: bool = True) -> Metric:
+        """Return one of the errors as a metric."""
+        key = name.removeprefix("f-score@")
+
+        def values(output: Tensor, target: Any) -> Tensor:
+            found = self.errors(output, target.points)
+            return torch.tensor(found[name] if name in found else found[f"f@{key}"])
+
+        return Metric(name, values, larger_is_better)

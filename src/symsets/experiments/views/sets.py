@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import torch
 from torch import Tensor
 
 from symsets.experiments.views.cameras import Cameras
 
-__all__ = ["ViewSource", "Views", "check_views"]
+__all__ = ["Truth", "ViewSets", "ViewSource", "Views", "check_views"]
 
 MAPS = ("image", "mask", "front", "back")  # everything that has pixels
 
@@ -90,6 +90,51 @@ class Views:
             cameras=Cameras.join(cameras) if cameras else None,
             names=tuple(name for views in some for name in views.names),
         )
+
+
+class Truth(NamedTuple):
+    """What a reconstruction is measured against: maps ``(B, N, 7, S, S)``, points ``(B, P, 3)``."""
+
+    maps: Tensor
+    points: Tensor
+
+
+@dataclass(frozen=True)
+class ViewSets:
+    """Views in memory as a dataset of sets; only evaluation needs the points of true shapes."""
+
+    views: Views
+
+    @property
+    def num_sets(self) -> int:
+        """How many objects there are."""
+        return len(self.views)
+
+    @property
+    def device(self) -> torch.device:
+        """Where the views are."""
+        return self.views.image.device
+
+    def batch(self, which: Tensor) -> tuple[Tensor, Tensor]:
+        """Return some images and their maps."""
+        maps = [self.views.mask, self.views.front, self.views.back]
+        return self.views.image[which], torch.cat([m[which] for m in maps], dim=which.ndim + 1)
+
+    def part(self, start: int, stop: int) -> tuple[Tensor, Any]:
+        """Return the images from ``start`` to ``stop``, and the truth about them."""
+        some = self.views[start:stop]
+        assert some.points is not None
+        return some.image, Truth(some.targets, some.points)
+
+    def first(self, num: int) -> ViewSets:
+        """Return the first ``num`` objects."""
+        if not 0 < num <= self.num_sets:
+            raise ValueError(f"num must be in 1..{self.num_sets}, got {num}")
+        return ViewSets(self.views[:num])
+
+    def to(self, device: torch.device | str, dtype: torch.dtype | None = None) -> ViewSets:
+        """Move the views, and cast their entries if a type is given."""
+        return ViewSets(self.views.to(device, dtype))
 
 
 class ViewSource(Protocol):

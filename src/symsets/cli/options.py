@@ -1,0 +1,96 @@
+"""The options that commands of experiments share, each declared once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, fields
+from inspect import Parameter, Signature
+from pathlib import Path
+from typing import Annotated, get_type_hints
+
+import typer
+
+__all__ = ["DATA", "Device", "ImportFile", "ModelNames", "Out", "RunOptions", "add_command"]
+
+DATA = typer.Option(help="A folder, a packed .npz, or a name that `symsets data` lists.")
+Device = Annotated[str, typer.Option(help="Where to compute, such as cpu or cuda.")]
+ImportFile = Annotated[
+    Path | None,
+    typer.Option("--import", help="A Python file to run first; it may register a scheme."),
+]
+ModelNames = Annotated[
+    str | None,
+    typer.Option(help="Models, joined by commas; all of the preset or study if left out."),
+]
+Out = Annotated[
+    Path | None, typer.Option(help="Directory to write to; a folder in runs if left out.")
+]
+
+
+@dataclass(frozen=True)
+class RunOptions:
+    """What a user may ask of ``symsets run EXPERIMENT``: every field is one option."""
+
+    data: Annotated[str | None, DATA] = None
+    settings: Annotated[
+        str | None,
+        typer.Option("--settings", "--as", help="Settings of the experiment, joined by commas."),
+    ] = None
+    models: ModelNames = None
+    train_sizes: Annotated[
+        str | None, typer.Option(help="Numbers of training sets, joined by commas.")
+    ] = None
+    seeds: Annotated[int | None, typer.Option(min=1, help="Number of initialisations.")] = None
+    preset: Annotated[str, typer.Option(help="Size of the study: smoke, quick or paper.")] = "quick"
+    recipe: Annotated[str, typer.Option(help="ours, or published as in the released code.")] = (
+        "ours"
+    )
+    out: Out = None
+    device: Device = "cpu"
+    precision: Annotated[str, typer.Option(help="float32, tf32, bfloat16, float16, float64.")] = (
+        "float32"
+    )
+    lr: Annotated[str | None, typer.Option(help="A learning rate, or 'search' for each model.")] = (
+        None
+    )
+    epochs: Annotated[int | None, typer.Option(min=1, help="Epochs at every size.")] = None
+    data_seed: Annotated[int, typer.Option(min=0, help="Fixes the data.")] = 0
+    import_: ImportFile = None
+    together: Annotated[
+        bool, typer.Option("--together", help="Train all seeds of a model as one computation.")
+    ] = False
+
+
+def add_command(
+    app: typer.Typer,
+    name: str,
+    text: str,
+    run: Callable[[str, RunOptions], None],
+    *,
+    without: Collection[str] = (),
+) -> None:
+    """Add a command whose options are the fields of :class:`RunOptions`.
+
+    Args:
+        app: The group of commands.
+        name: Of the command.
+        text: What its help says.
+        run: Called with the name and what was typed.
+        without: Fields that are no options of this command.
+    """
+
+    def command(**typed: object) -> None:
+        run(name, RunOptions(**typed))  # type: ignore[arg-type]
+
+    hints = get_type_hints(RunOptions, include_extras=True)
+    offered = [field for field in fields(RunOptions) if field.name not in without]
+    # Typer reads the options of a command off the signature of its function.
+    command.__signature__ = Signature(  # type: ignore[attr-defined]
+        [
+            Parameter(f.name, Parameter.KEYWORD_ONLY, default=f.default, annotation=hints[f.name])
+            for f in offered
+        ]
+    )
+    command.__annotations__ = {field.name: hints[field.name] for field in offered}
+    command.__doc__ = text
+    app.command(name)(command)

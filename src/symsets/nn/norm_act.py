@@ -10,6 +10,7 @@ from symsets import ops
 from symsets.nn._explain import explained
 from symsets.nn.base import SetModule
 from symsets.nn.dss import DSS
+from symsets.ops.norm_act import has_hooks
 from symsets.sets import RaggedSets, Sets, map_elements
 
 __all__ = ["NormAct"]
@@ -58,7 +59,7 @@ class NormAct(SetModule):
 
     def forward(self, x: Sets, *args: Any) -> Any:
         """Apply all three."""
-        if isinstance(x, Tensor) and type(self.layer) is DSS and not self.layer._forward_hooks:
+        if isinstance(x, Tensor) and type(self.layer) is DSS and not has_hooks(self.layer):
             return self._of_sum(x, *args)
         y = self.layer(x, *args)
         if isinstance(y, Tensor):

@@ -15,7 +15,7 @@ from symsets.ops._dispatch import kernel
 from symsets.ops._register import operator, plain_gradients
 from symsets.ops.triton import kernels
 
-__all__ = ["norm_act"]
+__all__ = ["has_hooks", "norm_act"]
 
 NORMS = {nn.BatchNorm1d: (3, 4), nn.BatchNorm2d: (5,), nn.BatchNorm3d: (6,)}  # axes of the sets
 ACTIVATIONS = {nn.Identity: "none", nn.ReLU: "relu", nn.ELU: "elu"}
@@ -40,7 +40,8 @@ def norm_act(y: Tensor, context: Tensor | None, norm: Any, act: nn.Module) -> Te
     """
     if y.ndim in NORMS.get(type(norm), ()) and norm.training and kernel("norm_act", y):
         order = _channels_last(y)
-        if order is not None and _suits(y, context, norm) and type(act) in ACTIVATIONS:
+        known = type(act) in ACTIVATIONS and not (has_hooks(norm) or has_hooks(act))
+        if order is not None and known and _suits(y, context, norm):
             return _by_kernels(y, context, norm, act, order)
     total = y if context is None else y + context.unsqueeze(1)
     rows = total.flatten(0, 1)
@@ -57,6 +58,16 @@ def _norm(rows: Tensor, norm: Any) -> Tensor:
         return norm(rows)
     first = rows.movedim(-1, 0)
     return norm(first.flatten(0, 1)).unflatten(0, first.shape[:2]).movedim(0, -1)
+
+
+def has_hooks(module: nn.Module) -> bool:
+    """Whether somebody wants to see a module run: then it must."""
+    return bool(
+        module._forward_hooks
+        or module._forward_pre_hooks
+        or module._backward_hooks
+        or module._backward_pre_hooks
+    )
 
 
 def _channels_last(y: Tensor) -> list[int] | None:

@@ -11,7 +11,7 @@ from symsets.nn._explain import explained
 from symsets.nn.base import SetModule
 from symsets.nn.dss import DSS
 from symsets.ops.norm_act import has_hooks
-from symsets.sets import RaggedSets, Sets, map_elements
+from symsets.sets import RaggedSets, Sets, add_to_elements, map_elements
 
 __all__ = ["NormAct"]
 
@@ -76,7 +76,11 @@ class NormAct(SetModule):
     def _of_sum(self, x: Tensor, *args: Any) -> Tensor:
         layer: Any = self.layer
         context = layer.summary(x, *args)
-        return ops.norm_act(map_elements(x, layer.element, *args), context, self.norm, self.act)
+        y = map_elements(x, layer.element, *args)
+        if context.shape[1:] != y.shape[2:]:
+            # The same for all entries, or for all channels, which is refused.
+            y, context = add_to_elements(y, context.unsqueeze(1)), None
+        return ops.norm_act(y, context, self.norm, self.act)
 
     def extra_repr(self) -> str:
         """Show the formula."""

@@ -174,9 +174,9 @@ _product: Callable[..., Tensor] = _Product.apply
 def _multiply(starts: Tensor, columns: Tensor, values: Tensor, x: Tensor) -> Tensor:
     if x.shape[1] == 0:  # embedding_bag and cuSPARSE refuse it
         return x.new_empty(len(starts) - 1, 0)
+    if fast("spmm", x) and x.dtype in TYPES and (ours := kernels("spmm")) is not None:
+        return ours.spmm(starts, columns, values, x)  # faster than cuSPARSE for meshes
     if x.is_cuda:
-        if fast("spmm", x) and x.dtype in TYPES and (ours := kernels("spmm")) is not None:
-            return ours.spmm(starts, columns, values, x)  # faster than cuSPARSE for meshes
         _use_up_beta_warning()
         matrix = torch.sparse_csr_tensor(starts, columns, values, (len(starts) - 1, len(x)))
         with torch.autocast("cuda", enabled=False):  # the product keeps the type of x

@@ -9,7 +9,7 @@ from functools import cache
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.nn.functional import embedding_bag
 
 from symsets.ops._dispatch import fast
@@ -144,8 +144,8 @@ class _Product(torch.autograd.Function):
     @staticmethod
     def forward(*inputs: Tensor) -> Tensor:
         starts, columns, values, x = *inputs[:3], inputs[6]
-        multiply = _spmm if torch.compiler.is_compiling() else _multiply
-        return multiply(starts, columns, values, x)
+        traced = torch.compiler.is_compiling() or type(x) not in (Tensor, nn.Parameter)
+        return (_spmm if traced else _multiply)(starts, columns, values, x)
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Tensor, ...], output: Tensor) -> None:
@@ -187,7 +187,8 @@ def _multiply(starts: Tensor, columns: Tensor, values: Tensor, x: Tensor) -> Ten
     )
 
 
-# torch.compile cannot look into sparse tensors, so it gets an operator; eager code saves the cost.
+# torch.compile cannot look into sparse tensors, nor a kernel into fake ones, so these get an
+# operator; eager code saves the cost.
 _spmm = torch.library.custom_op("symsets::spmm", _multiply, mutates_args=())
 
 

@@ -4,7 +4,7 @@ import copy
 
 import pytest
 import torch
-from symsets.nn._layout import entries_first
+from symsets.ops.layout import entries_first
 from torch import nn
 
 from symsets.experiments.shapes import network as shape_networks

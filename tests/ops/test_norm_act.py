@@ -1,304 +1,221 @@
-"""Batch normalisation and activation by kernels: the numbers, gradients and statistics of torch."""
+"""Normalise, add the context and activate: the fast form has the numbers of the modules."""
 
 import copy
+from importlib import import_module
 
 import pytest
 import torch
-from symsets.nn._applied import joined
 from torch import nn
 from torch.func import functional_call
-from torch.nn.functional import elu, relu
 
-from symsets import _kernels
-from symsets.nn import DSS, Sequential, _normalise
-from symsets.sets import RaggedSets
+from symsets import ops
 
-no_cuda = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
-cuda = pytest.param("cuda", marks=[pytest.mark.gpu, no_cuda])
-ACTIVATIONS = {"none": lambda u, a: u, "relu": lambda u, a: relu(u), "elu": elu}
+B, N, C = 2, 3, 4
 
 
-class Plain:
-    """What the kernels compute, in torch."""
-
-    def __init__(self):
-        self.calls = 0
-
-    def measure(self, x, eps, momentum, running):
-        self.calls += 1
-        x = x.float()
-        if running is not None:
-            running[0].lerp_(x.mean(0), momentum)
-            running[1].lerp_(x.var(0), momentum)
-        return x.mean(0), (x.var(0, correction=0) + eps).rsqrt()
-
-    def normalise(self, x, weight, bias, mean, scale, activation, a):
-        u = (x.float() - mean) * scale * weight + bias
-        return ACTIVATIONS[activation](u, a).to(x.dtype)
-
-    def gradients(self, grad, x, weight, bias, mean, scale, activation, a):
-        assert grad.data_ptr()  # what kernels read
-        value = (x.float() - mean) * scale
-        u = value * weight + bias
-        slope = {"none": torch.ones_like(u), "relu": (u > 0).float()}.get(activation)
-        g = grad.float() * (torch.where(u > 0, 1.0, a * u.exp()) if slope is None else slope)
-        of_weight, of_bias = (g * value).sum(0), g.sum(0)
-        dx = (g - of_bias / len(x) - value * of_weight / len(x)) * scale * weight
-        return dx.to(x.dtype), of_weight, of_bias
+def images(b=B, n=N, dtype=torch.float64):
+    """Sets ``(B, N, C, H, W)`` that lie channels-last, and what their sets are told."""
+    y = torch.randn(b, n, 5, 6, C, dtype=dtype).movedim(-1, 2)
+    return 2 * y + 7, torch.randn(b, 5, 6, C, dtype=dtype).movedim(-1, 1)
 
 
-@pytest.fixture
-def stand_in(monkeypatch):
-    """Let CPUs have kernels."""
-    plain = Plain()
-    monkeypatch.setattr(_normalise, "_kernels_for", lambda x: plain)
-    return plain
+def signals(b=B, n=N, dtype=torch.float64):
+    """Sets ``(B, N, C, L)`` whose entries lie first."""
+    y = torch.randn(7, b, n, C, dtype=dtype).movedim(0, -1)
+    return y, torch.randn(7, b, C, dtype=dtype).movedim(0, -1)
 
 
-@pytest.fixture
-def by_torch(monkeypatch):
-    """Return what applies a module without kernels."""
-
-    def apply(module, x):
-        with monkeypatch.context() as patch:
-            patch.setattr(_normalise, "_kernels_for", lambda x: None)
-            return module(x)
-
-    return apply
+def vectors(b=B, n=N, dtype=torch.float64):
+    return torch.randn(b, n, C, dtype=dtype), torch.randn(b, C, dtype=dtype)
 
 
-def images(channels=3, device="cpu", dtype=torch.float32):
-    x = 2 * torch.randn(4, channels, 5, 6, dtype=dtype, device=device) + 7
-    return x.to(memory_format=torch.channels_last)
-
-
-def signals(channels=3, device="cpu", dtype=torch.float32):
-    return torch.randn(9, 4, channels, dtype=dtype, device=device).movedim(0, -1)
-
-
-def vectors(channels=3, device="cpu", dtype=torch.float32):
-    return torch.randn(11, channels, dtype=dtype, device=device)
+def volumes(b=B, n=N, dtype=torch.float64):
+    y = torch.randn(b, n, 2, 3, 2, C, dtype=dtype).movedim(-1, 2)
+    return y, torch.randn(b, 2, 3, 2, C, dtype=dtype).movedim(-1, 1)
 
 
 KINDS = {
     "images": (images, nn.BatchNorm2d),
     "signals": (signals, nn.BatchNorm1d),
     "vectors": (vectors, nn.BatchNorm1d),
+    "volumes": (volumes, nn.BatchNorm3d),
 }
-AFTER = {"none": None, "relu": nn.ReLU, "elu": lambda: nn.ELU(0.7)}
+ACTS = {"none": nn.Identity, "relu": nn.ReLU, "elu": lambda: nn.ELU(0.7)}
 
 
-def make(kind, after, channels=3, device="cpu"):
-    sample, norm = KINDS[kind]
-    torch.manual_seed(0)
-    parts = [norm(channels)] + ([AFTER[after]()] if AFTER[after] else [])
-    nn.init.normal_(parts[0].weight)
-    nn.init.normal_(parts[0].bias)
-    return sample, Chain(*parts).to(device)
+def make(kind, dtype=torch.float64, **options):
+    sample, norm_class = KINDS[kind]
+    norm = norm_class(C, dtype=dtype, **options)
+    nn.init.normal_(norm.weight)
+    nn.init.normal_(norm.bias)
+    return (*sample(dtype=dtype), norm)
 
 
-class Chain(nn.Sequential):
-    """A normalisation and its activation, joined."""
+def of_weights(norm, act):
+    """Return the operation as a function of all that it has gradients for."""
 
-    def forward(self, x):
-        ((_, _, apply),) = joined(self)
-        return apply(x)
+    class Whole(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.norm, self.act = norm, act
+
+        def forward(self, y, context=None):
+            return ops.norm_act(y, context, self.norm, self.act)
+
+    whole = Whole()
+    return lambda weight, bias, *sets: functional_call(
+        whole, {"norm.weight": weight, "norm.bias": bias}, sets
+    )
 
 
-def outcome(module, x, call=None):
-    x = x.detach().requires_grad_()
-    y = call(module, x) if call else module(x)
-    parameters = list(module.parameters())
-    weight = torch.linspace(-1, 1, y.numel(), device=y.device).view_as(y).to(y.dtype)
-    grads = torch.autograd.grad((y * weight).sum(), [x, *parameters])
-    return [y, *grads, *(b.clone() for b in module.buffers())]
-
-
-@pytest.mark.parametrize("after", AFTER)
+@pytest.mark.parametrize("act", ACTS)
 @pytest.mark.parametrize("kind", KINDS)
-def test_values_gradients_and_statistics_are_those_of_torch(kind, after, stand_in, by_torch):
-    sample, module = make(kind, after)
-    x, twin = sample(), copy.deepcopy(module)
-    ours = outcome(module, x)
-    assert stand_in.calls == 1
-    torchs = outcome(twin, x, by_torch)
-    assert stand_in.calls == 1
-    assert ours[0].stride() == x.stride()
-    for a, b in zip(ours, torchs, strict=True):
-        torch.testing.assert_close(a, b, rtol=1e-4, atol=1e-5)
+@pytest.mark.parametrize("tells", [True, False], ids=["context", "no context"])
+def test_value_gradient_and_second_derivative(kind, act, tells, agree):
+    y, context, norm = make(kind)
+    sets = (y, context) if tells else (y,)
+    out = agree(of_weights(norm, ACTS[act]()), norm.weight, norm.bias, *sets)
+    assert out.stride() == y.stride()
 
 
-def test_second_derivatives_are_those_of_torch(stand_in, by_torch):
-    sample, module = make("images", "elu")
-    x = sample().requires_grad_()
-    for parts in ([x, *module.parameters()], [x]):
-        found = []
-        for call in (None, by_torch):
-            y = call(module, x) if call else module(x)
-            (grad,) = torch.autograd.grad(y.pow(3).sum(), x, create_graph=True)
-            found.append(torch.autograd.grad(grad.square().sum(), parts))
-        for a, b in zip(*found, strict=True):
-            torch.testing.assert_close(a, b, rtol=1e-3, atol=1e-3)
-    assert stand_in.calls == 2
+@pytest.mark.parametrize("sets", [images(b=1), images(n=1), signals(b=1), signals(n=1)])
+@pytest.mark.parametrize("lie", [torch.clone, torch.Tensor.contiguous])
+def test_a_context_may_lie_as_it_likes(sets, lie, agree):
+    y, context = sets
+    norm = KINDS["images" if y.ndim == 5 else "signals"][1](C).double()
+    agree(of_weights(norm, nn.ELU()), norm.weight, norm.bias, y, lie(context))
 
 
-def test_sets_of_all_kinds_take_the_kernels_in_a_chain(stand_in, by_torch):
-    net = Sequential(DSS(nn.Conv2d(3, 4, 3)), nn.BatchNorm2d(4), nn.ReLU(), nn.MaxPool2d(2))
-    net = net.to(memory_format=torch.channels_last)
-    rows = images()
-    ragged = RaggedSets(rows, [1, 3])
-    for x in (rows.unflatten(0, (2, 2)), ragged):
-        ours, torchs = net(x), by_torch(net, x)
-        if isinstance(x, RaggedSets):
-            ours, torchs = ours.elements, torchs.elements
-        torch.testing.assert_close(ours, torchs)
-    assert stand_in.calls == 2
+def test_a_context_may_be_a_part_of_something_larger(agree):
+    y, _, norm = make("vectors")
+    fn, wide = of_weights(norm, nn.ReLU()), torch.randn(B, 2 * C).double()
+    agree(lambda w, b, y, c: fn(w, b, y, c[:, C:]), norm.weight, norm.bias, y, wide)
 
 
-UNSUITED = {
-    "evaluation": lambda m, x: (m.eval(), x),
-    "channels first": lambda m, x: (m, x.contiguous()),
-    "float64": lambda m, x: (m.double(), x.double()),
-    "a hook": lambda m, x: (m[0].register_forward_hook(lambda *a: None) and m, x),
-    "a hook of the activation": lambda m, x: (
-        m[1].register_full_backward_hook(lambda *a: None) and m,
-        x,
-    ),
-    "no weights": lambda m, x: (Chain(nn.BatchNorm2d(3, affine=False), nn.ReLU()), x),
-    "a cumulative mean": lambda m, x: (Chain(nn.BatchNorm2d(3, momentum=None), nn.ReLU()), x),
+STATISTICS = {
+    "as usual": {},
+    "momentum of one": {"momentum": 1.0},
+    "momentum of zero": {"momentum": 0.0},
+    "another eps": {"eps": 0.5},
+    "none": {"track_running_stats": False},
 }
 
 
-@pytest.mark.parametrize("why", UNSUITED)
-def test_what_kernels_do_not_do_is_left_to_torch(why, stand_in):
-    module, x = UNSUITED[why](make("images", "relu")[1], images())
-    assert torch.equal(module(x), nn.Sequential(*module)(x))
-    assert stand_in.calls == 0
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("options", STATISTICS.values(), ids=STATISTICS)
+def test_running_statistics(kind, options, fast_forms):
+    y, context, norm = make(kind, **options)
+    twin = copy.deepcopy(norm)
+    for told in (context, None):
+        with fast_forms.expected("moments", "apply"):
+            out = ops.norm_act(y, told, norm, nn.ReLU())
+        with ops.plain():
+            expected = ops.norm_act(y, told, twin, nn.ReLU())
+        torch.testing.assert_close(out, expected, rtol=1e-9, atol=1e-9)
+        torch.testing.assert_close(norm.state_dict(), twin.state_dict(), rtol=1e-9, atol=1e-9)
+
+
+def test_statistics_that_are_switched_off_later_stay_as_they_were(fast_forms):
+    y, context, norm = make("images")
+    before = copy.deepcopy(norm.state_dict())
+    norm.track_running_stats = False
+    with fast_forms.expected("moments", "apply"):
+        ops.norm_act(y, context, norm, nn.ReLU())
+    torch.testing.assert_close(norm.state_dict(), before, rtol=0, atol=0)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_it_is_the_formula(kind):
+    y, context, norm = make(kind)
+    total = (y + context.unsqueeze(1)).flatten(0, 1)
+    expected = nn.functional.elu(copy.deepcopy(norm)(total)).unflatten(0, y.shape[:2])
+    torch.testing.assert_close(ops.norm_act(y, context, norm, nn.ELU()), expected)
+
+
+def hooked(module, how):
+    getattr(module, f"register_{how}_hook")(lambda *args: None)
+    return module
+
+
+# What is changed of the norm, the activation, the sets and their context
+LEFT_TO_TORCH = {
+    "evaluation": {"norm": lambda n: n.eval()},
+    "no weights": {"norm": lambda n: nn.BatchNorm2d(C, affine=False)},
+    "a cumulative mean": {"norm": lambda n: nn.BatchNorm2d(C, momentum=None)},
+    "groups": {"norm": lambda n: nn.GroupNorm(2, C)},
+    "a class derived": {"norm": lambda n: type("Mine", (nn.BatchNorm2d,), {})(C)},
+    "a hook of the norm": {"norm": lambda n: hooked(n, "forward")},
+    "an early hook of the norm": {"norm": lambda n: hooked(n, "forward_pre")},
+    "another activation": {"act": lambda a: nn.SiLU()},
+    "a hook of the activation": {"act": lambda a: hooked(a, "full_backward")},
+    "an early hook of the gradient": {"act": lambda a: hooked(a, "full_backward_pre")},
+    "channels first": {"y": lambda y: y.contiguous()},
+    "gaps": {"y": lambda y: y[:, :, :, ::2], "context": lambda c: c[:, :, ::2]},
+    "float64": {key: lambda t: t.double() for key in ("norm", "y", "context")},
+    "a context for all entries": {"context": lambda c: c[..., :1, :1]},
+    "a context of another type": {"context": lambda c: c.bfloat16()},
+}
+
+
+@pytest.mark.parametrize("why", LEFT_TO_TORCH)
+def test_what_kernels_do_not_do_is_left_to_torch(why, fast_forms, three_types):
+    y, context, norm = make("images", torch.float32)
+    parts = {"y": y, "context": context, "norm": norm, "act": nn.ReLU()}
+    parts |= {key: change(parts[key]) for key, change in LEFT_TO_TORCH[why].items()}
+    twin = copy.deepcopy(parts["norm"])
+    out = ops.norm_act(**parts)
+    assert fast_forms.calls == []
+    total = (parts["y"] + parts["context"].unsqueeze(1)).flatten(0, 1)
+    torch.testing.assert_close(out, parts["act"](twin(total)).unflatten(0, y.shape[:2]))
+
+
+def test_these_cases_would_be_taken_otherwise(fast_forms, three_types):
+    y, context, norm = make("images", torch.float32)
+    with fast_forms.expected("moments", "apply"):
+        ops.norm_act(y, context, norm, nn.ReLU())
 
 
 @pytest.mark.parametrize("name", ["weight", "bias", "running_mean", "running_var"])
-def test_numbers_with_gaps_between_them_are_left_to_torch(name, stand_in):
-    module, x = make("images", "relu")[1], images()
-    apart = {f"0.{name}": torch.rand(3, 2)[:, 1]}
-    functional_call(module, apart, (x,))
-    assert stand_in.calls == 0
-    functional_call(module, {name: value.clone() for name, value in apart.items()}, (x,))
-    assert stand_in.calls == 1
+def test_numbers_with_gaps_between_them_are_left_to_torch(name, fast_forms):
+    y, context, norm = make("images")
+    apart = torch.rand(C, 2).double()[:, 1]
+    setattr(norm, name, nn.Parameter(apart) if name in ("weight", "bias") else apart)
+    ops.norm_act(y, context, norm, nn.ReLU())
+    assert fast_forms.calls == []
 
 
-def test_more_rows_than_can_be_counted_are_left_to_torch(stand_in, monkeypatch):
-    monkeypatch.setattr(_normalise, "MOST_ROWS", 4 * 5 * 6 - 1)
-    make("images", "relu")[1](images())
-    assert stand_in.calls == 0
+@pytest.mark.parametrize(("limit", "value"), [("MOST_CHANNELS", C - 1), ("MOST_ROWS", 179)])
+def test_what_is_too_large_is_left_to_torch(limit, value, fast_forms, monkeypatch):
+    y, context, norm = make("images")  # 180 rows
+    module = import_module("symsets.ops.norm_act")
+    monkeypatch.setattr(module, limit, value + 1)
+    with fast_forms.expected("moments", "apply"):
+        ops.norm_act(y, context, norm, nn.ReLU())
+    monkeypatch.setattr(module, limit, value)
+    with fast_forms.expected():
+        ops.norm_act(y, context, norm, nn.ReLU())
 
 
-@pytest.mark.parametrize("dtype", [torch.float64, torch.bfloat16])
-def test_types_that_do_not_mix_get_the_sentence_of_torch(dtype, stand_in):
-    with pytest.raises(RuntimeError, match="mixed dtype"):
-        make("images", "relu")[1].to(dtype)(images())
+@pytest.mark.parametrize(
+    ("norm", "shape", "message"),
+    [
+        (nn.BatchNorm1d(C), (1, 1, C), "more than 1 value per channel"),
+        (nn.BatchNorm1d(C), (2, 3, 5, 6, C), "expected 2D or 3D input"),
+        (nn.BatchNorm2d(C), (2, 3, C), "expected 4D input"),
+        (nn.BatchNorm1d(C + 1), (2, 3, C), "5"),
+    ],
+)
+def test_wrong_shapes_get_the_sentence_of_torch(norm, shape, message, fast_forms):
+    y = torch.randn(shape).movedim(-1, 2)
+    with pytest.raises((ValueError, RuntimeError), match=message):
+        ops.norm_act(y, None, norm, nn.ReLU())
+    assert fast_forms.calls == []
 
 
-def test_tensors_of_other_classes_are_left_to_torch(stand_in):
-    class Derived(torch.Tensor):
-        pass
-
-    module, x = make("images", "relu")[1], images()
-    assert type(module(x.as_subclass(Derived))) is Derived
-    assert stand_in.calls == 0
-
-
-def test_a_hook_may_change_the_shape_of_the_input(stand_in):
-    module, x = make("images", "relu")[1], torch.randn(6, 3)
-    module[0].register_forward_pre_hook(lambda norm, inputs: inputs[0][:, :, None, None])
-    assert module(x).shape == (6, 3, 1, 1)
-
-
-@pytest.mark.parametrize("kind", [nn.BatchNorm2d, nn.ReLU])
-def test_a_class_whose_forward_was_replaced_is_left_alone(kind, stand_in, monkeypatch):
-    monkeypatch.setattr(kind, "forward", lambda self, x: x + 1)
-    module, x = make("images", "relu")[1], images()
-    assert torch.equal(module(x), nn.Sequential(*module)(x))
-    assert stand_in.calls == 0
-
-
-def test_batches_are_not_counted_where_statistics_are_not_kept(stand_in):
-    module = make("images", "relu")[1]
-    module[0].track_running_stats = False
-    module(images())
-    assert stand_in.calls == 1
-    assert module[0].num_batches_tracked == 0
-
-
-def test_derived_classes_get_the_input_as_it_is(stand_in):
-    class Watched(nn.BatchNorm1d):
-        def forward(self, x):
-            shapes.append(x.shape)
-            return super().forward(x)
-
-    shapes = []
-    Chain(Watched(3))(signals())
-    assert shapes == [(4, 3, 9)]
-    assert stand_in.calls == 0
-
-
-@pytest.mark.parametrize("after", AFTER)
-def test_batches_of_gradients_are_those_of_torch(after, stand_in, by_torch):
-    sample, module = make("images", after)
-    x = sample().requires_grad_()
-    grads = torch.randn(5, *x.shape)
-    found = []
-    for y in (module(x), by_torch(module, x)):
-        wanted = [x, *module.parameters()]
-        found.append(torch.autograd.grad(y, wanted, grads, is_grads_batched=True))
-    torch.testing.assert_close(*found, rtol=1e-4, atol=1e-4)
-    assert stand_in.calls == 1
-
-
-def test_transforms_and_tangents_are_left_to_torch(stand_in):
-    module, x = Chain(nn.BatchNorm2d(3, track_running_stats=False), nn.ReLU()), images()
-    torch.func.grad(lambda t: module(t).sum())(x)
-    with torch.autograd.forward_ad.dual_level():
-        module(torch.autograd.forward_ad.make_dual(x, torch.ones_like(x)))
-    assert stand_in.calls == 0
-    module(x)
-    assert stand_in.calls == 1
-
-
-def test_a_single_row_and_wrong_axes_get_the_sentences_of_torch(stand_in):
-    with pytest.raises(ValueError, match="more than 1 value per channel"):
-        Chain(nn.BatchNorm1d(3), nn.ReLU())(torch.randn(1, 3))
-    with pytest.raises(ValueError, match="expected 4D input"):
-        Chain(nn.BatchNorm2d(3), nn.ReLU())(torch.randn(2, 3))
-    with pytest.raises(RuntimeError, match="3"):
-        Chain(nn.BatchNorm1d(3), nn.ReLU())(torch.randn(2, 4))
-    assert stand_in.calls == 0
-
-
-# The bounds are those for gradients of whole networks, but for float32, where one layer can do
-# better; the reference is torch in float64 on the same numbers.
-@pytest.mark.parametrize("device", [cuda])
-@pytest.mark.parametrize("channels", [5, 152])
-@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16])
-@pytest.mark.parametrize("after", AFTER)
-@pytest.mark.parametrize("kind", KINDS)
-def test_kernels_agree_with_float64(kind, after, dtype, channels, device):
-    assert _kernels.kernels("norms") is not None
-    sample, module = make(kind, after, channels, device)
-    x = sample(channels, device, dtype)
-    ours = outcome(copy.deepcopy(module), x)
-    exact = outcome(module.double(), x.double())
-    bound = {torch.float32: 2e-5, torch.bfloat16: 2e-2, torch.float16: 3e-3}[dtype]
-    for a, b in zip(ours, exact, strict=True):
-        assert (a.double() - b.double()).norm() <= bound * max(b.double().norm(), 1e-3)
-
-
-@pytest.mark.parametrize("device", [cuda])
-def test_kernels_keep_a_small_variance_beside_a_large_mean_and_repeat_themselves(device):
-    module = Chain(nn.BatchNorm2d(48), nn.ELU()).to(device)  # a kink would make finite differences
-    x = (torch.randn(64, 48, 40, 40, device=device) + 1000).to(memory_format=torch.channels_last)
-    ours = outcome(copy.deepcopy(module), x)
-    again = outcome(copy.deepcopy(module), x)
-    exact = outcome(module.double(), x.double())
-    assert all(torch.equal(a, b) for a, b in zip(ours, again, strict=True))
-    for a, b in zip(ours, exact, strict=True):
-        assert (a.double() - b.double()).norm() <= 2e-4 * b.double().norm()
+def test_synchronised_norms_keep_the_layout_and_are_left_to_torch(fast_forms):
+    y, context, norm = make("signals")
+    synced = nn.SyncBatchNorm.convert_sync_batchnorm(copy.deepcopy(norm)).eval()
+    out = ops.norm_act(y, context, synced, nn.ReLU())
+    torch.testing.assert_close(out, ops.norm_act(y, context, norm.eval(), nn.ReLU()))
+    assert out.stride() == y.stride()
+    assert fast_forms.calls == []

@@ -45,7 +45,7 @@ def moments(
     programs = min(PROGRAMS, tiles)
     parts = torch.empty(2, programs, columns, dtype=torch.float32, device=x.device)
     counts = torch.empty(programs, dtype=torch.float32, device=x.device)
-    mean, scale = torch.empty(2, columns, dtype=torch.float32, device=x.device)
+    mean, scale = (x.new_empty(columns, dtype=torch.float32) for _ in range(2))
     running_mean, running_var = running or (mean, scale)
     with torch.cuda.device_of(x):
         _moments[(programs,)](
@@ -104,7 +104,7 @@ def gradients(
         _gradient_sums[(programs,)](
             *given, sums, rows, *shape, alpha, programs, activation, columns, **tile
         )
-        of_bias, of_weight = sums.sum(1)
+        of_bias, of_weight = (part.sum(0) for part in sums)  # outputs must not share memory
         _gradient[(tiles,)](
             *given, of_weight, of_bias, dx, dcontext, rows, *shape, alpha, activation, columns,
             **tile,

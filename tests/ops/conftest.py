@@ -1,6 +1,6 @@
 """Let the fast form of every operation run on a CPU, with kernels written in torch."""
 
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from importlib import import_module
 from types import SimpleNamespace
 
@@ -100,7 +100,9 @@ def _spread(grad, which, height, width, window):
 def _spmm(starts, columns, values, x):
     _read(starts, columns, values, x)
     y = x.new_zeros(len(starts) - 1, x.shape[1])
-    for row, (start, stop) in enumerate(zip(starts[:-1].tolist(), starts[1:].tolist(), strict=True)):
+    for row, (start, stop) in enumerate(
+        zip(starts[:-1].tolist(), starts[1:].tolist(), strict=True)
+    ):
         for entry in range(start, stop):
             y[row] += values[entry] * x[int(columns[entry])]
     return y
@@ -135,13 +137,18 @@ class FastForms:
         assert self.calls == list(names)
 
 
-@pytest.fixture
-def fast_forms(monkeypatch):
-    """Run fast forms on CPU tensors; kernels are stand-ins, which know float64 as well."""
-    forms, real = FastForms(), _dispatch.fast
+def _let_cpus_be_fast(monkeypatch):
+    real = _dispatch.fast
     for user in USERS:
         module = import_module(f"symsets.ops.{user}")
         monkeypatch.setattr(module, "fast", lambda name, x: real(name, _OnGPU))
+
+
+@pytest.fixture
+def fast_forms(monkeypatch):
+    """Run fast forms on CPU tensors; kernels are stand-ins, which know float64 as well."""
+    forms = FastForms()
+    _let_cpus_be_fast(monkeypatch)
     known = (*_dispatch.HALVES_AND_FLOAT, torch.float64)
     monkeypatch.setattr(_dispatch, "HALVES_AND_FLOAT", known)
     tried = {
@@ -150,6 +157,15 @@ def fast_forms(monkeypatch):
     }
     monkeypatch.setattr(triton, "_tried", tried)
     return forms
+
+
+@pytest.fixture
+def interpreted_kernels(monkeypatch):
+    """Run the kernels of triton on CPU tensors, where its interpreter was asked for."""
+    _let_cpus_be_fast(monkeypatch)
+    monkeypatch.setattr(torch.cuda, "device_of", lambda x: nullcontext())
+    tried = {name: import_module(f"symsets.ops.triton.{name}") for name in STAND_INS}
+    monkeypatch.setattr(triton, "_tried", tried)
 
 
 @pytest.fixture

@@ -82,10 +82,6 @@ def stacked(*tensors):
     return torch.stack([t.permute(order) for t in tensors]).permute(0, *(k + 1 for k in back))
 
 
-def loss(operation):
-    return lambda *inputs: operation.run(*inputs).pow(3).sum()
-
-
 def fast_and_plain(fn):
     with ops.plain():
         plain = fn()
@@ -130,11 +126,15 @@ def test_derivatives_of_torch_func(operation, fast_forms):
     inputs = operation.sample()
     every = tuple(range(len(inputs)))
     batch = [stacked(t, 2 * t) for t in inputs]
-    gradient = torch.func.grad(loss(operation), argnums=every)
+    gradient = torch.func.grad(lambda *t: operation.run(*t).pow(3).sum(), argnums=every)
+
+    def outer(*tensors):
+        return torch.vmap(operation.run)(*tensors).pow(3).sum()
+
     for fn in (
         lambda: gradient(*inputs),
         lambda: torch.vmap(gradient)(*batch),
-        lambda: torch.func.grad(lambda *t: torch.vmap(operation.run)(*t).pow(3).sum())(*batch),
+        lambda: torch.func.grad(outer)(*batch),
         lambda: torch.func.jvp(operation.run, inputs, inputs)[1],
     ):
         fast, plain = fast_and_plain(fn)

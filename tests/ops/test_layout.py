@@ -4,15 +4,16 @@ import copy
 
 import pytest
 import torch
-from symsets.ops.layout import entries_first
 from torch import nn
 
 from symsets.experiments.shapes import network as shape_networks
-from symsets.experiments.shapes.maps import PerPoint, Points
+from symsets.experiments.shapes.maps import Points
 from symsets.experiments.shapes.network import ShapeNetwork
 from symsets.experiments.signals import network as signal_networks
 from symsets.experiments.signals.network import SignalNetwork
-from symsets.nn import DSS, CircularConv1d, ConcatPool, Graph, GraphConv, RemoveMean, Sequential
+from symsets.nn import DSS, CircularConv1d, ConcatPool, Graph, GraphConv, NormAct, RemoveMean
+from symsets.ops import norm_act, to_fast_layout
+from symsets.ops.layout import entries_first
 from symsets.sets import fold, pool
 
 B, N, C, L = 2, 3, 4, 12
@@ -53,7 +54,6 @@ MAPS = {
     "graph, narrower": lambda: OnRing(C, 3),
     "points": lambda: Points(C, 6),
     "points, no bias": lambda: Points(C, 6, bias=False),
-    "norm": lambda: PerPoint(nn.BatchNorm1d(C)),
 }
 
 
@@ -75,7 +75,8 @@ def test_maps_give_the_same_in_either_layout(name):
         lambda: DSS(OnRing(C, 6), pool="max"),
         lambda: ConcatPool(OnRing(C, 3)),
         lambda: RemoveMean(OnRing(C, 3)),
-        lambda: Sequential(DSS(Points(C, 6)), nn.BatchNorm1d(6), nn.ReLU()),
+        lambda: NormAct(DSS(Points(C, 6)), nn.BatchNorm1d(6), nn.ReLU()),
+        lambda: NormAct(ConcatPool(Points(C, 3)), nn.BatchNorm1d(6)),
     ],
 )
 def test_set_layers_give_the_same_in_either_layout(make):
@@ -83,6 +84,7 @@ def test_set_layers_give_the_same_in_either_layout(make):
     module, x = make().double(), torch.randn(B, N, C, L, dtype=torch.float64)
     last, now = value_and_gradients(module, x), value_and_gradients(module, first(x))
     torch.testing.assert_close(now, last)
+    assert not entries_first(fold(last[0])[0])
     assert entries_first(fold(now[0])[0])
 
 
@@ -96,18 +98,15 @@ def test_pooling_keeps_the_layout(how):
 def test_batch_normalisation_has_the_same_statistics_in_either_layout():
     x, norms = torch.randn(B, N, C, L, dtype=torch.float64), []
     for sets in (x, first(x)):
-        net = Sequential(nn.BatchNorm1d(C)).double()
-        net(sets)
-        norms.append(net[0])
-    assert not torch.equal(norms[0].running_mean, torch.zeros(C))
+        norms.append(nn.BatchNorm1d(C).double())
+        norm_act(sets, None, norms[-1], nn.Identity())
+    assert norms[0].running_mean.all()
     torch.testing.assert_close(norms[1].state_dict(), norms[0].state_dict())
 
 
-def test_synchronised_normalisation_keeps_the_layout():
-    net, x = Sequential(nn.BatchNorm1d(C)).double().eval(), torch.randn(B, N, C, L).double()
-    both = nn.SyncBatchNorm.convert_sync_batchnorm(copy.deepcopy(net))
-    torch.testing.assert_close(both(first(x)), net(x))
-    assert entries_first(fold(both(first(x)))[0])
+def test_sets_are_put_into_the_fast_layout_on_a_gpu_alone():
+    x = torch.randn(B, N, C, L)
+    assert to_fast_layout(x) is x
 
 
 @pytest.mark.parametrize("layer", [DSS(Points(C, 6)), ConcatPool(Points(C, 6))])

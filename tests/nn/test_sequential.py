@@ -1,5 +1,8 @@
 """Chains of set layers and plain modules, and how each is called."""
 
+import copy
+import pickle
+import sys
 from collections import OrderedDict
 
 import pytest
@@ -8,17 +11,8 @@ from elements import EDGES
 from torch import nn
 from torch.distributed.algorithms._checkpoint.checkpoint_wrapper import checkpoint_wrapper
 
-from symsets import (
-    DSS,
-    RaggedSets,
-    Sequential,
-)
-from symsets.nn import (
-    Classify,
-    Graph,
-    GraphConv,
-    Merge,
-)
+from symsets import DSS, RaggedSets, Sequential, Siamese
+from symsets.nn import Classify, Graph, GraphConv, Merge, SetModule
 
 WRAPPERS = {
     "compiled": lambda module: torch.compile(module, backend="eager"),
@@ -124,3 +118,116 @@ def test_joined_chains_are_chains(join):
     net = join(Sequential(DSS(nn.Linear(3, 3)), nn.Flatten()))
     assert len(net) == 4
     assert net(torch.randn(2, 5, 3)).shape == (2, 5, 3)
+
+
+# How modules are called is decided when they join; every change of the chain decides anew.
+
+
+def conv(i, o):
+    return nn.Conv1d(i, o, 1)  # refuses whole sets, and DSS refuses single elements
+
+
+def chain():
+    return Sequential(DSS(conv(3, 4)), nn.BatchNorm1d(4), DSS(conv(4, 3)), nn.Conv1d(3, 3, 1))
+
+
+def by_hand(net, x):
+    for part in net:
+        if isinstance(part, SetModule):
+            x = part(x)
+        else:
+            x = part(x.flatten(0, 1)).unflatten(0, x.shape[:2]) if x.ndim == 4 else part(x)
+    return x
+
+
+def replaced(net, place, module):
+    net[place] = module
+    return net
+
+
+def without(net, place):
+    del net[place]
+    return net
+
+
+CHANGES = {
+    "a set layer for a plain one": lambda net: replaced(net, 1, DSS(conv(4, 4))),
+    "a plain one for a set layer": lambda net: replaced(net, 0, conv(3, 4)),
+    "a head for the last": lambda net: replaced(net, 3, Merge(conv(3, 2))),
+    "a set layer inserted": lambda net: net.insert(1, DSS(conv(4, 4))),
+    "a plain one inserted": lambda net: net.insert(0, conv(3, 3)),
+    "the first deleted": lambda net: without(replaced(net, 1, conv(3, 4)), 0),
+    "the first two deleted": lambda net: without(replaced(net, 2, DSS(conv(3, 3))), slice(2)),
+    "one taken out": lambda net: net.pop(1) and net,
+    "one appended": lambda net: net.append(DSS(conv(3, 3))),
+    "several appended": lambda net: net.extend([conv(3, 3), Merge(conv(3, 2)), nn.Flatten()]),
+    "another chain added": lambda net: net + chain(),
+    "a plain chain added": lambda net: net + nn.Sequential(DSS(conv(3, 3)), nn.Tanh()),
+    "another chain taken in": lambda net: net.__iadd__(chain()),
+    "the same twice": lambda net: net.__imul__(2),
+    "a part of it": lambda net: replaced(net[1:], 0, DSS(conv(3, 4))),
+    "a copy": copy.deepcopy,
+    "a copy that changes": lambda net: replaced(copy.deepcopy(net), 0, conv(3, 4)),
+    "read from a file": lambda net: replaced(pickle.loads(pickle.dumps(net)), 0, conv(3, 4)),
+    "set by name": lambda net: setattr(net, "1", DSS(conv(4, 4))) or net,
+    "registered": lambda net: net.register_module("last", Classify(3, 2)) or net,
+}
+
+
+@pytest.mark.parametrize("how", CHANGES)
+def test_a_changed_chain_calls_its_modules_as_they_want(how):
+    old = chain()
+    net, x = CHANGES[how](old), torch.randn(2, 5, 3, 7)
+    assert isinstance(net, Sequential)
+    torch.testing.assert_close(net.eval()(x), by_hand(net, x))
+    if net is not old:
+        torch.testing.assert_close(old.eval()(x), by_hand(old, x))
+    ends = not isinstance(net[-1], Merge | Classify | nn.Flatten)
+    assert net.returns_sets is ends
+
+
+def test_what_follows_a_head_that_came_later_sees_what_it_makes():
+    net = Sequential(DSS(conv(3, 4)), DSS(conv(4, 4)), nn.Flatten(), nn.Linear(28, 2))
+    x = torch.randn(2, 5, 3, 7)
+    assert net(x).shape == (2, 5, 2)
+    net[1] = Merge(conv(4, 4))
+    assert net(x).shape == (2, 2)
+    net[1] = DSS(conv(4, 4))
+    assert net(x).shape == (2, 5, 2)
+
+
+def test_graphs_reach_a_layer_that_came_later():
+    graph, x = Graph(EDGES, 5), torch.randn(2, 3, 3, 5)
+    net = Sequential(DSS(conv(3, 3)))
+    with pytest.raises(TypeError, match="none of the layers takes further arguments"):
+        net(x, graph)
+    net[0] = DSS(GraphConv(3, 4))
+    assert net(x, graph).shape == (2, 3, 4, 5)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda net: net.append(DSS(conv(2, 2))),
+        lambda net: net.insert(1, Merge(conv(3, 3))),
+        lambda net: replaced(net, 0, Merge(conv(3, 3))),
+        lambda net: net.register_module("last", Siamese(conv(2, 2))),
+    ],
+)
+def test_a_change_that_is_refused_leaves_the_chain_as_it_was(change):
+    net = Sequential(Siamese(conv(3, 3)), DSS(conv(3, 3)), Merge(conv(3, 2)))
+    x = torch.randn(2, 5, 3, 7)
+    before, names = net(x), list(net.state_dict())
+    with pytest.raises(ValueError, match="must not take sets after a head"):
+        change(net)
+    assert list(net.state_dict()) == names
+    assert torch.equal(net(x), before)
+
+
+def test_it_decides_once(monkeypatch):
+    net, x, calls = chain(), torch.randn(2, 5, 3, 7), []
+    module = sys.modules["symsets.nn.sequential"]
+    monkeypatch.setattr(module, "takes_sets", lambda part: calls.append(part))
+    monkeypatch.setattr(module, "accepts_args", lambda part: calls.append(part))
+    net(x)
+    assert calls == []

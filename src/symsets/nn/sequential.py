@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections import OrderedDict
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -70,23 +72,36 @@ class Sequential(SetModule, nn.Sequential):
 
     def add_module(self, name: str, module: nn.Module | None) -> None:
         """Add a module; a plain ``nn.Sequential`` with set layers inside becomes a chain, too."""
-        super().add_module(name, _as_chain(module))
-        self._decide()
+        with self._changed():
+            super().add_module(name, _as_chain(module))
 
     def insert(self, index: int, module: nn.Module) -> Sequential:
         """Insert a module as :meth:`add_module` adds it."""
-        super().insert(index, _as_chain(module))
-        self._decide()
+        with self._changed():
+            super().insert(index, _as_chain(module))
         return self
 
     def __setattr__(self, name: str, value: Any) -> None:  # also: net[0] = module, and renumbering
-        super().__setattr__(name, _as_chain(value))
-        if isinstance(value, nn.Module) or name == "_modules":
-            self._decide()
+        if not isinstance(value, nn.Module) and name != "_modules":
+            super().__setattr__(name, value)
+            return
+        with self._changed():
+            super().__setattr__(name, _as_chain(value))
 
     def __delattr__(self, name: str) -> None:
-        super().__delattr__(name)
-        self._decide()
+        with self._changed():
+            super().__delattr__(name)
+
+    @contextmanager
+    def _changed(self) -> Iterator[None]:
+        """Decide anew after a change; one that is refused leaves the chain as it was."""
+        before = dict(self._modules)
+        try:
+            yield
+            self._decide()
+        except ValueError:
+            self.__dict__["_modules"] = before
+            raise
 
     def __add__(self, other: nn.Sequential) -> Sequential:
         return Sequential(*super().__add__(other))  # torch's own would be a plain chain

@@ -4,11 +4,7 @@ import pytest
 import torch
 from torch import nn
 
-from symsets import (
-    DSS,
-    RaggedSets,
-    SetAttention,
-)
+from symsets import DSS, RaggedSets, SetAttention
 from symsets.testing import equivariance_error
 
 

@@ -15,11 +15,7 @@ from symsets import (
     Wreath,
     lift,
 )
-from symsets.nn import (
-    CircularConv1d,
-    Exchangeable,
-    Merge,
-)
+from symsets.nn import CircularConv1d, Exchangeable, Merge
 
 
 class TestDifferentSizes:

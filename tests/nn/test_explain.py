@@ -16,6 +16,7 @@ from symsets import (
     Siamese,
     Wreath,
     groups,
+    lift,
 )
 from symsets.nn import (
     AdjacencyLinear,
@@ -24,6 +25,8 @@ from symsets.nn import (
     EquivariantLinear,
     Exchangeable,
     Merge,
+    NormAct,
+    Select,
 )
 
 
@@ -88,11 +91,6 @@ class TestElementsOfAnotherShape:
         with pytest.raises(TypeError, match=r"torch.float32 like the \w+.*got torch.float64"):
             layer(torch.zeros(shape, dtype=torch.float64))
 
-    def test_are_noticed_where_torch_would_mix_the_elements(self):
-        layer = Siamese(nn.Conv1d(6, 6, 3, padding=1))
-        with pytest.raises(ValueError, match=r"shape \(B, N, 6, L\) .* got \(2, 3, 16\)"):
-            layer(torch.randn(2, 3, 16))  # 6 rows: for torch, the channels of one element
-
     def test_are_for_the_map_to_judge_if_it_is_not_torchs_own(self):
         class Halved(nn.Linear):
             def forward(self, x):
@@ -110,16 +108,6 @@ class TestElementsOfAnotherShape:
         linear, x = nn.Linear(3, 8), torch.randn(2, 4, 3)
         traced = torch.jit.trace(linear, torch.randn(5, 3))
         torch.testing.assert_close(layer(traced)(x), layer(linear)(x))
-
-    @pytest.mark.parametrize("error", [RuntimeError("mine"), torch.OutOfMemoryError("all gone")])
-    def test_are_not_blamed_for_other_errors(self, error):
-        class Failing(nn.Linear):
-            def forward(self, x):
-                raise error
-
-        with pytest.raises(type(error)) as caught:
-            DSS(Failing(3, 8))(torch.zeros(2, 4, 3))
-        assert caught.value is error
 
 
 @pytest.mark.parametrize("x", [torch.zeros(2, 5), RaggedSets(torch.zeros(5), [2, 3])])
@@ -143,3 +131,132 @@ class Total(nn.Module):
 def test_autocast_does_not_excuse_float64():
     with torch.autocast("cpu", torch.bfloat16), pytest.raises(TypeError, match="x must be"):
         DSS(nn.Linear(3, 4))(torch.zeros(2, 5, 3, dtype=torch.double))
+
+
+# Every set layer and head
+
+
+def conv(i, o=4):
+    return nn.Conv1d(i, o, 3)
+
+
+LAYERS = {
+    "Siamese": Siamese(conv(3)),
+    "DSS": DSS(conv(3)),
+    "DSS of maxima": DSS(conv(3), pool="max"),
+    "DSS of power sums": DSS(conv(3), pool="power2"),
+    "DSS that pools last": DSS(conv(3), pool_last=True),
+    "ConcatPool": ConcatPool(conv(3)),
+    "RemoveMean": RemoveMean(conv(3)),
+    "SetAttention": SetAttention(conv(3)),
+    "Wreath": Wreath(conv(3)),
+    "Merge": Merge(conv(3)),
+    "Sequential": Sequential(conv(3), DSS(conv(4))),
+    "Sequential of layers": Sequential(DSS(conv(3)), nn.ReLU(), Classify(4, 2)),
+    "NormAct": NormAct(DSS(conv(3)), nn.BatchNorm1d(4), nn.ReLU()),
+    "NormAct of another layer": NormAct(ConcatPool(conv(3)), nn.BatchNorm1d(8)),
+    "lifted": lift(nn.Sequential(conv(3), nn.ReLU())),
+}
+HEADS = {
+    "Classify": Classify(3, 2),
+    "Classify with layers": Classify(3, 2, hidden=(5,), pool="max", entries="max"),
+    "Classify of power sums": Classify(3, 2, pool="power2"),
+    "Select": Select(3),
+    "Select with layers": Select(3, hidden=(5,), pool="mean"),
+}
+RIGHT = torch.randn(2, 5, 3, 9)
+
+
+def ragged(x):
+    return RaggedSets(x.flatten(0, 1), [3, 7])
+
+
+WRONG = {  # what is given, and what layers and heads say of it
+    "no tensor": (None, r"x must be a tensor or RaggedSets, got NoneType", None),
+    "a list": ([RIGHT], r"x must be a tensor or RaggedSets, got list", None),
+    "a number": (torch.tensor(1.0), r"x must have .* got shape \(\)", None),
+    "one axis": (torch.zeros(9), r"x must have .* got shape \(9,\)", None),
+    "other channels": (
+        torch.zeros(2, 5, 4, 9),
+        r"\(B, N, 3, L\) for the Conv1d .*got \(2, 5, 4, 9\)",
+        r"x must have 3 channels \(first axis of an element\), got 4",
+    ),
+    "other channels, ragged": (
+        ragged(torch.zeros(2, 5, 4, 9)),
+        r"\(B, N, 3, L\) for the Conv1d .*got RaggedSets\(2 sets of 3–7 elements \(4, 9\)\)",
+        r"x must have 3 channels \(first axis of an element\), got 4",
+    ),
+    "another type": (
+        RIGHT.double(),
+        r"x must be torch.float32 like the Conv1d.*, got torch.float64",
+        r"x must be torch.float32 like the Linear in \w+, got torch.float64",
+    ),
+}
+
+
+@pytest.mark.parametrize("why", WRONG)
+@pytest.mark.parametrize("name", [*LAYERS, *HEADS])
+def test_wrong_input_gets_a_sentence_about_sets(name, why):
+    x, of_layers, of_heads = WRONG[why]
+    message = (of_heads or of_layers) if name in HEADS else of_layers
+    with pytest.raises((ValueError, TypeError), match=message) as caught:
+        (LAYERS | HEADS)[name](x)
+    cause = caught.value.__cause__
+    assert cause is not None
+    assert cause is not caught.value
+
+
+@pytest.mark.parametrize("x", [RIGHT, ragged(RIGHT), RIGHT[:1, :1]], ids=["dense", "ragged", "one"])
+@pytest.mark.parametrize("name", [*LAYERS, *HEADS])
+def test_right_input_is_not_looked_at(name, x, monkeypatch):
+    def look(self, x):
+        raise AssertionError("a right call must not be checked")
+
+    layer = (LAYERS | HEADS)[name]
+    for part in layer.modules():
+        if hasattr(type(part), "check_input"):
+            monkeypatch.setattr(type(part), "check_input", look)
+    layer(x)
+
+
+# A batch (2, 3, …) for 6 channels: torch would take the set axis for the channels of one element.
+SILENT = {
+    "Conv1d": (nn.Conv1d(6, 6, 3, padding=1), (2, 3, 9), "6, L"),
+    "Conv2d": (nn.Conv2d(6, 6, 3, padding=1), (2, 3, 9, 9), "6, H, W"),
+    "Conv3d": (nn.Conv3d(6, 6, 3, padding=1), (2, 3, 5, 5, 5), "6, D, H, W"),
+    "transposed": (nn.ConvTranspose2d(6, 6, 3, padding=1), (2, 3, 9, 9), "6, H, W"),
+    "in a chain": (nn.Sequential(nn.Conv2d(6, 6, 1), nn.ReLU()), (2, 3, 9, 9), "6, H, W"),
+}
+
+
+@pytest.mark.parametrize("silent", SILENT)
+@pytest.mark.parametrize(
+    "layer",
+    [
+        *(DSS, Siamese, ConcatPool, RemoveMean, SetAttention, Wreath, Merge, Sequential),
+        lambda element: NormAct(DSS(element), nn.InstanceNorm2d(6)),
+    ],
+)
+def test_a_missing_set_axis_is_noticed_where_torch_would_mix_elements(layer, silent):
+    element, shape, wanted = SILENT[silent]
+    x = torch.randn(shape)
+    assert element(x.flatten(0, 1)).shape[0] == 6  # torch says nothing
+    message = re.escape(f"x must have shape (B, N, {wanted}) for the ")
+    with pytest.raises(ValueError, match=message + r"\w+ in \w+, got " + re.escape(str(shape))):
+        layer(element)(x)
+
+
+@pytest.mark.parametrize("error", [ValueError("mine"), torch.OutOfMemoryError("mine")])
+@pytest.mark.parametrize(
+    "layer", [DSS, Siamese, ConcatPool, RemoveMean, SetAttention, Merge, Sequential]
+)
+def test_errors_of_a_map_of_your_own_pass_through(layer, error):
+    class Mine(nn.Module):
+        def forward(self, x):
+            raise error
+
+    for element in (Mine(), nn.Sequential(conv(3), Mine())):
+        with pytest.raises(type(error)) as caught:
+            layer(element)(RIGHT)
+        assert caught.value is error
+        assert error.__cause__ is None

@@ -4,11 +4,7 @@ import pytest
 import torch
 from torch import nn
 
-from symsets import (
-    DSS,
-    SetAttention,
-    Wreath,
-)
+from symsets import DSS, SetAttention, Wreath
 
 
 class TestTwins:

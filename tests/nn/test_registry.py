@@ -4,17 +4,8 @@ import pytest
 import torch
 from torch import nn
 
-from symsets import (
-    DSS,
-    Siamese,
-    Wreath,
-    register_scheme,
-    schemes,
-    set_layer,
-)
-from symsets.nn import (
-    SetModule,
-)
+from symsets import DSS, Siamese, Wreath, register_scheme, schemes, set_layer
+from symsets.nn import SetModule
 from symsets.nn.registry import unregister_scheme
 
 

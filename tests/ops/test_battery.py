@@ -7,7 +7,6 @@ import pytest
 import torch
 from torch import nn
 from torch._subclasses.fake_tensor import FakeTensorMode
-from torch.autograd import forward_ad
 from torch.func import functional_call
 
 from symsets import ops
@@ -120,38 +119,6 @@ def test_vmap(operation, fast_forms):
     torch.testing.assert_close(*fast_and_plain(mapped), rtol=1e-9, atol=1e-9)
     torch.testing.assert_close(*fast_and_plain(shared), rtol=1e-9, atol=1e-9)
     assert set(operation.forward + operation.backward) <= set(fast_forms.calls)
-
-
-def test_derivatives_of_torch_func(operation, fast_forms):
-    inputs = operation.sample()
-    every = tuple(range(len(inputs)))
-    batch = [stacked(t, 2 * t) for t in inputs]
-    gradient = torch.func.grad(lambda *t: operation.run(*t).pow(3).sum(), argnums=every)
-
-    def outer(*tensors):
-        return torch.vmap(operation.run)(*tensors).pow(3).sum()
-
-    for fn in (
-        lambda: gradient(*inputs),
-        lambda: torch.vmap(gradient)(*batch),
-        lambda: torch.func.grad(outer)(*batch),
-        lambda: torch.func.jvp(operation.run, inputs, inputs)[1],
-    ):
-        fast, plain = fast_and_plain(fn)
-        torch.testing.assert_close(fast, plain, rtol=1e-9, atol=1e-9)
-        flat = fast if isinstance(fast, tuple) else (fast,)
-        assert all(t.count_nonzero() for t in flat)
-
-
-def test_tangents(operation, fast_forms):
-    inputs = operation.sample()
-
-    def tangent():
-        with forward_ad.dual_level():
-            y = operation.run(*(forward_ad.make_dual(t, t.sin()) for t in inputs))
-            return forward_ad.unpack_dual(y).tangent
-
-    torch.testing.assert_close(*fast_and_plain(tangent), rtol=1e-9, atol=1e-9)
 
 
 def test_shapes_are_known_without_numbers(operation, fast_forms):

@@ -12,6 +12,7 @@ import torch
 from torch import nn
 
 from symsets import ops
+from symsets._modes import allow_tf32
 from symsets.ops import triton
 
 SUBJECTS = ["max_pool", "norm_act", "set_max", "spmm"]
@@ -211,3 +212,22 @@ def test_a_small_variance_beside_a_large_mean_keeps_its_digits():
         exact = outcome(run, [y.double()])
     for a, c in zip(ours, exact, strict=True):
         assert (a.double() - c.double()).norm() <= 2e-4 * c.double().norm()
+
+
+def filled(x):
+    own = torch.linspace(-1, 1, 5 * 3 * 9, dtype=x.dtype, device=x.device)
+    return ops.conv2d(x, own.sin().view(5, 3, 3, 3), None, (1, 1), (1, 1))
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
+@pytest.mark.parametrize(("tf32", "bound"), [(False, 1e-4), (True, 3e-2)])
+@pytest.mark.parametrize("run", [filled, lambda x: ops.enlarge(x, 2)], ids=["conv2d", "enlarge"])
+def test_other_fast_forms_agree_with_float64(run, tf32, bound):
+    x = torch.randn(4, 3, 16, 12, device="cuda").to(memory_format=torch.channels_last)
+    with allow_tf32(products=tf32, convolutions=tf32):
+        ours = outcome(lambda x: (run(x),), [x])
+    with ops.plain():
+        exact = outcome(lambda x: (run(x),), [x.double()])
+    for a, c in zip(ours, exact, strict=True):
+        assert (a.double() - c).norm() <= bound * c.norm()

@@ -132,11 +132,6 @@ def test_it_is_the_formula(kind):
     torch.testing.assert_close(ops.norm_act(y, context, norm, nn.ELU()), expected)
 
 
-def hooked(module, how):
-    getattr(module, f"register_{how}_hook")(lambda *args: None)
-    return module
-
-
 # What is changed of the norm, the activation, the sets and their context
 LEFT_TO_TORCH = {
     "evaluation": {"norm": lambda n: n.eval()},
@@ -144,11 +139,7 @@ LEFT_TO_TORCH = {
     "a cumulative mean": {"norm": lambda n: nn.BatchNorm2d(C, momentum=None)},
     "groups": {"norm": lambda n: nn.GroupNorm(2, C)},
     "a class derived": {"norm": lambda n: type("Mine", (nn.BatchNorm2d,), {})(C)},
-    "a hook of the norm": {"norm": lambda n: hooked(n, "forward")},
-    "an early hook of the norm": {"norm": lambda n: hooked(n, "forward_pre")},
     "another activation": {"act": lambda a: nn.SiLU()},
-    "a hook of the activation": {"act": lambda a: hooked(a, "full_backward")},
-    "an early hook of the gradient": {"act": lambda a: hooked(a, "full_backward_pre")},
     "channels first": {"y": lambda y: y.contiguous()},
     "gaps": {"y": lambda y: y[:, :, :, ::2], "context": lambda c: c[:, :, ::2]},
     "float64": {key: lambda t: t.double() for key in ("norm", "y", "context")},

@@ -52,9 +52,9 @@ def test_products_have_the_type_of_what_is_multiplied(dtype, fast_forms):
 def test_columns_that_do_not_lie_side_by_side(fast_forms):
     x = torch.randn(7, 4).double().T
     torch.testing.assert_close(matrix() @ x, matrix().to_dense() @ x)
-    batch = torch.randn(4, 5, 2).double()
-    many = torch.vmap(lambda t: matrix() @ t, in_dims=1, out_dims=1)(batch)
-    torch.testing.assert_close(many, torch.einsum("ij,jsk->isk", matrix().to_dense(), batch))
+    for batch in (torch.randn(4, 5, 2).double(), torch.randn(5, 4, 2).double().movedim(0, 1)):
+        many = torch.vmap(lambda t: matrix() @ t, in_dims=1, out_dims=1)(batch)
+        torch.testing.assert_close(many, torch.einsum("ij,jsk->isk", matrix().to_dense(), batch))
 
 
 def test_matrices_on_the_diagonal_of_a_large_one():

@@ -3,7 +3,7 @@ import math
 import numpy as np
 import pytest
 
-from symsets.groups import Cyclic, PermutationGroup, Product, Symmetric, Trivial, tensor_power
+from symsets.groups import Cyclic, PermutationGroup, Symmetric, Trivial
 from symsets.groups._arrays import components
 
 SWAP = PermutationGroup([[1, 0, 2]])
@@ -11,7 +11,7 @@ SWAP = PermutationGroup([[1, 0, 2]])
 
 def test_products_are_flattened_and_associative():
     A, B, C = Symmetric(3), Cyclic(2), Trivial(2)
-    assert (A * B) * C == A * (B * C) == Product(A, B, C)
+    assert (A * B) * C == A * (B * C)
     assert (A * B * C).factors == (A, B, C)
     assert (A * B * C).shape == (3, 2, 2)
     assert A * B != B * A
@@ -58,14 +58,9 @@ def test_generators_of_actions_correspond_one_to_one():
 
 
 def test_the_group_of_a_product_of_actions_is_the_product_of_their_groups():
-    action = tensor_power(Symmetric(3), 2) * Cyclic(2)
+    action = Symmetric(3).on_tuples(2) * Cyclic(2)
     assert action.shape == (3, 3, 2)
     assert action.group == Symmetric(3) * Cyclic(2)
     assert action.order == 12
     assert action.on(0, 2) == Symmetric(3) * Cyclic(2)
     assert action.on(0).order == 6
-
-
-def test_a_product_of_nothing_is_refused():
-    with pytest.raises(ValueError, match="parts must hold at least one group, got none"):
-        Product()

@@ -1,27 +1,23 @@
-"""Direct products: every factor moves its own index axes."""
+"""Direct products: every factor permutes its own index axes."""
 
 import math
 from collections.abc import Hashable, Sequence
-from functools import cached_property
 
 import numpy as np
 
 from symsets.groups._arrays import IntArray, kronecker
-from symsets.groups.permutation import PermutationGroup, checked_group
+from symsets.groups.permutation import PermutationGroup
 
 __all__ = ["Product"]
 
 
 class Product(PermutationGroup):
-    r"""The direct product of groups, each moving its own index axes; usually written ``G * H``.
+    r"""The direct product of groups, each permuting its own index axes; written ``G * H``.
 
     .. math:: ((g, h) \cdot X)_{g(i)\,h(j)} = X_{ij}
 
-    Products of products are flattened. The factors are kept as they are: whatever can be said of
-    a product from its factors is never worked out on the large index set.
-
-    Args:
-        parts: The factors, outermost index axes first.
+    Products of products are flattened, outermost axes first. Orders, orbits and dimensions are
+    computed from the factors, never on the large index set.
 
     Example:
         >>> from symsets.groups import Cyclic, Symmetric
@@ -31,31 +27,12 @@ class Product(PermutationGroup):
     """
 
     def __init__(self, *parts: PermutationGroup) -> None:
-        groups = [checked_group("parts", part) for part in parts]
-        if not groups:
-            raise ValueError("parts must hold at least one group, got none; see Trivial")
-        self._factors = tuple(factor for group in groups for factor in group.factors)
+        self._factors = tuple(factor for part in parts for factor in part.factors)
         self.shape = tuple(size for factor in self._factors for size in factor.shape)
-
-    @property
-    def factors(self) -> tuple[PermutationGroup, ...]:
-        """The factors, outermost first."""
-        return self._factors
-
-    @cached_property
-    def _group(self) -> PermutationGroup | None:
-        if all(factor.group is factor for factor in self._factors):
-            return None  # not self: a group that holds itself is never freed by counting
-        return Product(*(factor.group for factor in self._factors))
-
-    @property
-    def group(self) -> PermutationGroup:
-        """The product of the groups whose elements act."""
-        return self._group or self
+        if any(factor.group is not factor for factor in self._factors):
+            self._acting_group = Product(*(factor.group for factor in self._factors))
 
     def _generators(self) -> Sequence[IntArray]:
-        if self.group is not self:
-            return [self.image(g) for g in self.group.generators]
         identity = [np.arange(factor.degree) for factor in self._factors]
         return [
             kronecker([*identity[:i], g, *identity[i + 1 :]])
@@ -66,11 +43,11 @@ class Product(PermutationGroup):
     def _image(self, element: IntArray) -> IntArray:
         if self.group is self:
             return element
-        moves = element.reshape([factor.group.degree for factor in self._factors])
+        table = element.reshape([factor.group.degree for factor in self._factors])
         images = []
         for axis, factor in enumerate(self._factors):
-            line = np.moveaxis(moves, axis, 0).reshape(factor.group.degree, -1)[:, 0]
-            images.append(factor.image(np.unravel_index(line, moves.shape)[axis]))
+            line = np.moveaxis(table, axis, 0).reshape(factor.group.degree, -1)[:, 0]
+            images.append(factor.image(np.unravel_index(line, table.shape)[axis]))
         return kronecker(images)
 
     def _on(self, axes: tuple[int, ...]) -> PermutationGroup:
@@ -84,8 +61,7 @@ class Product(PermutationGroup):
     def _order(self) -> int:
         return math.prod(factor.order for factor in self._factors)
 
-    def log10_order(self) -> float:
-        """Return the decimal logarithm of the order."""
+    def _log10_order(self) -> float:
         return math.fsum(factor.log10_order() for factor in self._factors)
 
     def _orbits(self) -> IntArray:

@@ -22,7 +22,6 @@ from lifting import (
     without_checkpoints,
 )
 from torch import nn
-from torch.utils.checkpoint import checkpoint
 
 from symsets import RaggedSets, lift
 from symsets.nn import Graph, GraphConv
@@ -132,27 +131,8 @@ def test_the_messages_of_whole_blocks_start_at_zero_and_learn(scheme):
     assert all(bool((p.grad != 0).any()) for p in last.parameters())
     assert any(p is last.scale for p in net.message_parameters())
     assert "LiftedBlock(\n      + " in repr(net)
-
-
-def test_where_names_may_be_other_maps_of_single_elements():
-    class Scale(nn.Module):
-        def __init__(self):
-            super().__init__()
-            self.weight = nn.Parameter(torch.ones(2))
-
-        def reset_parameters(self):
-            nn.init.normal_(self.weight)
-
-        def forward(self, x):
-            return x * self.weight
-
-    net = lifted(nn.Sequential(Scale()), where=["0"])
-    assert "message" in dict(net.model[0].named_children())
-    assert_equivariant(net, dense(2, 3, 2))
-    with pytest.raises(
-        ValueError, match=r"layer '0' cannot be lifted \(in_channels and out_channels"
-    ):
-        lift(nn.Sequential(Scale()), "wreath", where=["0"])
+    with pytest.raises(ValueError, match=r"layer '0' cannot be lifted \(in_channels and out_ch"):
+        lift(nn.Sequential(nn.PReLU(2)), "wreath", where=["0"])
 
 
 @pytest.mark.parametrize("scheme", SCHEMES)
@@ -255,19 +235,6 @@ def test_checkpointing_of_nested_calls_with_backward_in_another_thread(reentrant
     assert_same(run(net), run(without_checkpoints(net)))
 
 
-@pytest.mark.parametrize("reentrant", [False, True])
-def test_a_checkpoint_around_the_whole_network(reentrant):
-    net = lifted(Map())
-
-    def around(batch):
-        return checkpoint(net, batch, use_reentrant=reentrant)
-
-    a, b = dense(2, 3, 2, 8).requires_grad_(), dense(3, 2, 2, 8).requires_grad_()
-    (around(a).pow(2).sum() + around(b).pow(2).sum()).backward()
-    found = {name: p.grad.clone() for name, p in net.named_parameters()}
-    assert_same(found, gradients(net, a, b))
-
-
 def test_gradient_penalties_through_checkpoints():
     net, x = lifted(Map(False)), dense(2, 3, 2, 8).requires_grad_()
 
@@ -368,19 +335,10 @@ def test_a_module_with_two_names_becomes_one():
     for where in (None, ["a"], ["b"], ["b", "a"]):
         net = lifted(model, where=where)
         assert net.model.a is net.model.b
+        assert copy.deepcopy(net).model.a is not net.model.a
         assert len(list(net.parameters())) == 3
         assert_equivariant(net, dense(2, 3, 2))
     net.load_element_state_dict(model.state_dict())
-
-
-def test_tied_parameters_stay_tied():
-    model = nn.Sequential(nn.Linear(2, 2), nn.Linear(2, 2))
-    model[1].weight = model[0].weight
-    net = lift(model)
-    assert net.model[0].weight is net.model[1].weight
-    first, second = (net.model[k].message.context.weight for k in range(2))
-    assert first.data_ptr() != second.data_ptr()
-    assert copy.deepcopy(net).model[0].weight.data_ptr() != net.model[0].weight.data_ptr()
 
 
 def test_lifted_layers_still_show_what_they_are():

@@ -94,7 +94,7 @@ def test_all_indices_of_a_tuple_are_permuted_alike():
     G, rng = Symmetric(4).on_tuples(2), np.random.default_rng(0)
     g = G.group.random_element(rng)
     x = rng.normal(size=(4, 4))
-    np.testing.assert_array_equal(G.move(x, g)[np.ix_(g, g)], x)
+    np.testing.assert_array_equal(G.act(x, g)[np.ix_(g, g)], x)
 
 
 def test_tuples_of_a_product_can_keep_parts_of_an_index(trace_dimension):

@@ -39,7 +39,7 @@ def test_a_product_moves_rows_and_columns_by_their_own_permutations():
     g = G.random_element(rng)
     rows, columns = G.on(0).image(g), G.on(1).image(g)
     x = np.arange(12).reshape(4, 3)
-    np.testing.assert_array_equal(G.move(x, g)[np.ix_(rows, columns)], x)
+    np.testing.assert_array_equal(G.act(x, g)[np.ix_(rows, columns)], x)
 
 
 def test_random_elements_belong_to_the_product():

@@ -107,7 +107,7 @@ def test_wrong_arguments_are_told():
         assert_equivariant(lambda x: torch.zeros(2, 9), dense())
 
 
-def test_tolerances_are_heeded():
+def test_tolerance_is_the_largest_error_that_passes():
     def fn(x):
         return x + 1e-6 * x.cumsum(1)
 

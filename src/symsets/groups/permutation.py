@@ -114,12 +114,12 @@ class PermutationGroup:
     def _image(self, element: IntArray) -> IntArray:
         return element
 
-    def move(self, x: Array, element: npt.ArrayLike) -> Array:
+    def act(self, x: Array, element: npt.ArrayLike) -> Array:
         """Apply a group element to ``x``, an array or tensor ``(..., *shape)``.
 
         Example:
             >>> G = PermutationGroup([[1, 2, 0]])
-            >>> G.move(torch.tensor([10, 20, 30]), [1, 2, 0])
+            >>> G.act(torch.tensor([10, 20, 30]), [1, 2, 0])
             tensor([30, 10, 20])
         """
         lead = tuple(x.shape[: x.ndim - len(self.shape)])

@@ -82,7 +82,7 @@ def _random_map(group: PermutationGroup, generator: torch.Generator) -> ElementM
                 f"symmetry must act on the last axes of an element, got {group} for "
                 f"elements of shape {tuple(x.shape[1:])}"
             )
-        return group.move(x, element)
+        return group.act(x, element)
 
     return act
 

@@ -320,23 +320,22 @@ def test_message_parameters_are_those_that_the_original_has_not(scheme):
     assert not any(p.requires_grad for n, p in net.named_parameters() if ".message." not in n)
 
 
-@pytest.mark.parametrize("scheme", ["aittala", "sridhar", "dss-own"])
+@pytest.mark.parametrize(
+    "scheme", ["aittala", "sridhar", "dss-own", "dss", "dss-medain", "dss-siamese", None, 5]
+)
 def test_schemes_that_cannot_start_as_the_original_are_refused(scheme):
     @register_scheme("dss-own")
     def build(make, in_channels, out_channels, *, size):
         return DSS(make(in_channels, out_channels))
 
     try:
-        with pytest.raises(ValueError, match=f"as the original network, which '{scheme}' cannot"):
+        with pytest.raises(ValueError, match=r"scheme must be one of .*'wreath'.*, got") as error:
             lift(Net(), scheme)
     finally:
         unregister_scheme("dss-own")
-
-
-@pytest.mark.parametrize("scheme", ["dss", "dss-medain", "dss-siamese", "nonsense", None, 5])
-def test_unknown_schemes_list_the_choices(scheme):
-    with pytest.raises(ValueError, match=f"scheme must be one of .*'wreath'.*, got {scheme!r}"):
-        lift(Net(), scheme)
+    assert str(error.value).endswith(f"the original network, got {scheme!r}")
+    assert "'siamese'" in str(error.value)
+    assert "'aittala'," not in str(error.value)
 
 
 def with_own_forward():

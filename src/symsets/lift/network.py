@@ -86,7 +86,12 @@ def lift(
     if isinstance(model, Lifted):
         raise ValueError("model must be a network for single elements, got one lifted already")
     check_size(size)
-    _check_scheme(scheme)
+    allowed = [s for s in schemes() if s in LIFTING_SCHEMES or dss_pool(s)]
+    if scheme not in allowed and not dss_pool(str(scheme)):
+        raise ValueError(
+            f"scheme must be one of {allowed} (or dss-power2, dss-power3, …), which can start as "
+            f"the original network, got {scheme!r}"
+        )
     copied, current = copy.deepcopy(model), CurrentBatch()
     chosen = {} if scheme == "siamese" else _chosen(copied, where)
     _disable_fused_transformers(copied, chosen.values())
@@ -225,20 +230,6 @@ def _message(module: nn.Module, scheme: str, size: float) -> AdditiveSetLayer:
         setattr(layer, last, Gate(layer.get_submodule(last)))
     like = next(module.parameters())
     return layer.to(like.device, like.dtype).train(module.training).requires_grad_(True)
-
-
-def _check_scheme(scheme: str) -> None:
-    """Raise ValueError unless layers of ``scheme`` can start without a message."""
-    if scheme in LIFTING_SCHEMES or dss_pool(str(scheme)):
-        return
-    if scheme in schemes():
-        raise ValueError(
-            f"scheme must be able to start as the original network, which {scheme!r} cannot: "
-            "use dss-sum, dss-mean, dss-max, dss-median, attention, wreath or siamese"
-        )
-    raise ValueError(
-        f"scheme must be one of {schemes()} (or dss-power2, dss-power3, …), got {scheme!r}"
-    )
 
 
 def _chosen(model: nn.Module, where: Where) -> dict[str, nn.Module]:

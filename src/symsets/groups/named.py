@@ -1,14 +1,15 @@
 """Groups with names, whose order, orbits and equivariant maps are known in closed form."""
 
 import math
+import operator
 from collections.abc import Hashable, Sequence
+from functools import reduce
 
 import numpy as np
 
 from symsets._checks import positive
 from symsets.groups._arrays import IntArray
 from symsets.groups.permutation import PermutationGroup
-from symsets.groups.product import Product
 
 __all__ = ["Cyclic", "Dihedral", "Symmetric", "Translations", "Trivial"]
 
@@ -165,4 +166,4 @@ def Translations(*sizes: int) -> PermutationGroup:  # noqa: N802  reads as the g
     """
     if not sizes:
         raise ValueError("sizes must name at least one axis, got ()")
-    return Product(*map(Cyclic, sizes)) if len(sizes) > 1 else Cyclic(*sizes)
+    return reduce(operator.mul, map(Cyclic, sizes))

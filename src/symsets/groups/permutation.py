@@ -250,7 +250,7 @@ class PermutationGroup:
         return (self.shape, *(g.tobytes() for g in self.generators))
 
     def __mul__(self, other: PermutationGroup) -> PermutationGroup:
-        from symsets.groups.product import Product
+        from symsets.groups.composite import Product
 
         return Product(self, other) if isinstance(other, PermutationGroup) else NotImplemented
 

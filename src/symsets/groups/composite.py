@@ -1,4 +1,4 @@
-"""Groups made from other groups: products, wreath products and actions on index tuples."""
+"""Groups made from other groups: products, wreath products, actions on axes and tuples."""
 
 import math
 from collections.abc import Hashable, Sequence
@@ -6,12 +6,12 @@ from collections.abc import Hashable, Sequence
 import numpy as np
 
 from symsets._checks import positive
-from symsets.groups._arrays import IntArray, by_first_appearance, kronecker
+from symsets.groups._arrays import IntArray, by_first_appearance, cycles, kronecker, quotient
 from symsets.groups.named import Symmetric
 from symsets.groups.pairs import basis, dimension
 from symsets.groups.permutation import PermutationGroup, checked_group
 
-__all__ = ["OnTuples", "Product", "wreath"]
+__all__ = ["OnAxes", "OnTuples", "Product", "wreath"]
 
 
 class Product(PermutationGroup):
@@ -145,6 +145,33 @@ class _Wreath(PermutationGroup):
 
     def __str__(self) -> str:
         return f"{_bracketed(self.base)} wr S{self.copies}"
+
+
+class OnAxes(PermutationGroup):
+    """The action of a group on some of its index axes; made by :meth:`PermutationGroup.on`."""
+
+    def __init__(self, parent: PermutationGroup, axes: tuple[int, ...]) -> None:
+        self.parent, self.axes, self._acting_group = parent, axes, parent.group
+        self.shape = tuple(parent.shape[axis] for axis in axes)
+        if axes and any(quotient(g, parent.shape, axes) is None for g in parent.generators):
+            raise ValueError(
+                f"axes must be permuted by {parent} independently of the others, got {list(axes)}"
+            )
+
+    def _image(self, element: IntArray) -> IntArray:
+        image = quotient(self.parent.image(element), self.parent.shape, self.axes)
+        if image is None:
+            raise ValueError(f"element must belong to {self.group}, got {cycles(element)}")
+        return image
+
+    def _on(self, axes: tuple[int, ...]) -> PermutationGroup:
+        return self.parent.on(*(self.axes[axis] for axis in axes))
+
+    def _key(self) -> Hashable:
+        return (self.parent, self.axes)
+
+    def __str__(self) -> str:
+        return str(self.group)
 
 
 class OnTuples(PermutationGroup):

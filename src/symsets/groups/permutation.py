@@ -18,7 +18,6 @@ from symsets.groups._arrays import (
     cycles,
     frozen,
     permutation,
-    quotient,
     random_product,
 )
 
@@ -150,7 +149,9 @@ class PermutationGroup:
         return self if len(axes) == len(self.shape) else self._on(axes)
 
     def _on(self, axes: tuple[int, ...]) -> PermutationGroup:
-        return _OnAxes(self, axes)
+        from symsets.groups.composite import OnAxes
+
+        return OnAxes(self, axes)
 
     def on_tuples(self, length: int) -> PermutationGroup:
         r"""Return the action of the same group on tuples of indices, each permuted alike.
@@ -276,30 +277,3 @@ def checked_group(name: str, value: object) -> PermutationGroup:
             f"{name} must be a permutation group, got {value!r}; symsets.groups.parse reads names"
         )
     return value
-
-
-class _OnAxes(PermutationGroup):
-    """The action of a group on some of its index axes; made by :meth:`PermutationGroup.on`."""
-
-    def __init__(self, parent: PermutationGroup, axes: tuple[int, ...]) -> None:
-        self.parent, self.axes, self._acting_group = parent, axes, parent.group
-        self.shape = tuple(parent.shape[axis] for axis in axes)
-        if axes and any(quotient(g, parent.shape, axes) is None for g in parent.generators):
-            raise ValueError(
-                f"axes must be permuted by {parent} independently of the others, got {list(axes)}"
-            )
-
-    def _image(self, element: IntArray) -> IntArray:
-        image = quotient(self.parent.image(element), self.parent.shape, self.axes)
-        if image is None:
-            raise ValueError(f"element must belong to {self.group}, got {cycles(element)}")
-        return image
-
-    def _on(self, axes: tuple[int, ...]) -> PermutationGroup:
-        return self.parent.on(*(self.axes[axis] for axis in axes))
-
-    def _key(self) -> Hashable:
-        return (self.parent, self.axes)
-
-    def __str__(self) -> str:
-        return str(self.group)

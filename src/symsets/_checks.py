@@ -1,4 +1,4 @@
-"""What arguments must be, in the one sentence that is said if they are not."""
+"""Checks of arguments, which raise ValueError or TypeError naming the argument."""
 
 from __future__ import annotations
 
@@ -12,29 +12,15 @@ __all__ = ["check_choice", "check_new", "checked_device", "positive"]
 
 
 def check_choice(name: str, value: Any, choices: Collection[Any]) -> None:
-    """Raise one sentence unless ``value`` is one of ``choices``.
-
-    Example:
-        >>> check_choice("pool", "medain", ("max", "mean"))
-        Traceback (most recent call last):
-        ...
-        ValueError: pool must be one of ['max', 'mean'], got 'medain'
-    """
+    """Raise ValueError listing the choices unless ``value`` is one of them."""
     if value not in choices:
         raise ValueError(f"{name} must be one of {list(choices)}, got {value!r}")
 
 
 def check_new(kind: str, name: str, known: object, thing: object) -> None:
-    """Raise one sentence if ``name`` is that of another thing, ``known``.
+    """Raise ValueError if ``name`` belongs to ``known`` and ``thing`` is defined elsewhere.
 
-    What is defined once more under its own name, in a cell of a notebook or a module that is
-    loaded again, is no other thing.
-
-    Example:
-        >>> check_new("scheme", "my-scheme", print, len)
-        Traceback (most recent call last):
-        ...
-        ValueError: name must be new, but there is a scheme 'my-scheme' already
+    A definition that runs again, in a cell of a notebook or a module that is loaded again, passes.
     """
 
     def place(value: object) -> tuple[str, str] | object:
@@ -47,14 +33,7 @@ def check_new(kind: str, name: str, known: object, thing: object) -> None:
 
 
 def positive(name: str, value: object) -> int:
-    """Return ``value`` as an int of at least one, or say that ``name`` must be one.
-
-    Example:
-        >>> positive("heads", 0)
-        Traceback (most recent call last):
-        ...
-        ValueError: heads must be at least 1, got 0
-    """
+    """Return ``value`` as an int; raise unless it is an integer of at least 1."""
     try:
         number = operator.index(value)  # type: ignore[arg-type]
     except TypeError:
@@ -65,7 +44,7 @@ def positive(name: str, value: object) -> int:
 
 
 def checked_device(device: str) -> torch.device:
-    """Return a device that is there, or say which are."""
+    """Return a device; raise ValueError listing those of this machine if it has no such device."""
     there = ["cpu", *(f"cuda:{k}" for k in range(torch.cuda.device_count()))]
     there += ["cuda"] if len(there) > 1 else []
     if device not in there:

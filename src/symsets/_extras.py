@@ -16,22 +16,15 @@ class MissingExtraError(ImportError):
 
 
 def require(module: str, extra: str) -> Any:
-    """Import ``module``, or say which extra to install.
-
-    Example:
-        >>> require("math", "experiments").pi > 3
-        True
-    """
+    """Import ``module``, or raise MissingExtraError naming the extra to install."""
     try:
         return importlib.import_module(module)
     except ImportError as error:
         library = module.partition(".")[0]
-        # A library that is there may lack another one, or not fit to it.
-        if (
-            isinstance(error, ModuleNotFoundError)
-            and (error.name or "").partition(".")[0] == library
-        ):
+        missing = error.name if isinstance(error, ModuleNotFoundError) else None
+        if (missing or "").partition(".")[0] == library:
             raise _missing([library], extra) from error
+        # The library is there, but one that it needs is not, or does not fit.
         raise MissingExtraError(
             f"{library} is needed here but cannot be imported ({error}): "
             f"pip install 'symsets[{extra}]'"
@@ -39,7 +32,7 @@ def require(module: str, extra: str) -> Any:
 
 
 def check_experiments() -> None:
-    """Raise unless all that experiments need is there, before they begin; nothing is imported."""
+    """Raise MissingExtraError unless all libraries of the experiments are installed."""
     missing = [library for library in EXPERIMENTS if find_spec(library) is None]
     if missing:
         raise _missing(missing, "experiments")

@@ -1,4 +1,4 @@
-"""Modes, for a while: of networks, training or evaluation; of torch, how float32 is rounded."""
+"""Context managers: evaluation mode of a network, and TF32 precision of torch."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["evaluating", "allow_tf32"]
 
 @contextmanager
 def evaluating(network: nn.Module) -> Iterator[None]:
-    """Switch a network to evaluation for a while, and all its parts back to what they were."""
+    """Switch a network to evaluation mode, and restore the mode of every submodule at the end."""
     modes = {module: module.training for module in network.modules()}
     network.eval()
     try:
@@ -27,7 +27,7 @@ def evaluating(network: nn.Module) -> Iterator[None]:
 
 @contextmanager
 def allow_tf32(*, products: bool, convolutions: bool | None = None) -> Iterator[None]:
-    """Say whether products in float32, and convolutions, may round their factors on a GPU."""
+    """Set whether float32 matrix products, and convolutions unless None, may use TF32 on a GPU."""
     cuda, cudnn = torch.backends.cuda, torch.backends.cudnn
     with ExitStack() as stack:
         get, restore = torch.get_float32_matmul_precision, torch.set_float32_matmul_precision
@@ -44,9 +44,9 @@ def allow_tf32(*, products: bool, convolutions: bool | None = None) -> Iterator[
 def _restore_later(
     stack: ExitStack, get: Callable[[], Any], restore: Callable[[Any], None], *parts: Any
 ) -> None:
-    """Let a setting be as it is now at the end; torch has an older and a newer way to set it."""
+    """Restore a setting at the end; ``parts`` hold it in torch's newer ``fp32_precision``."""
     try:
         stack.callback(restore, get())
-    except RuntimeError:  # it was set in the newer way, of which the older one tells nothing
+    except RuntimeError:  # set through fp32_precision, which the older functions cannot read
         for part in parts:
             stack.callback(setattr, part, "fp32_precision", part.fp32_precision)

@@ -20,14 +20,14 @@ BLOCK = 64  # weights that share a scale in a file of 8-bit weights
 def save(
     directory: Path, name: str, arguments: Mapping[str, Any], state: Mapping[str, Tensor]
 ) -> None:
-    """Write what :func:`load` needs: which registered network, made how, with which weights."""
+    """Write what :func:`load` needs: the network's registered name, arguments and weights."""
     from safetensors import torch as safetensors
 
     from symsets.train.files import atomic_write, write_json
 
     weights = safetensors.save({key: value.cpu().contiguous() for key, value in state.items()})
     with atomic_write(directory / WEIGHTS) as part:
-        part.write_bytes(weights)  # a full disk is an OSError, which it is not to save_file
+        part.write_bytes(weights)  # save_file would not raise OSError if the disk is full
     write_json(directory / DESCRIPTION, {"network": name, "arguments": dict(arguments)})
 
 
@@ -45,20 +45,27 @@ def load(path: str | Path) -> nn.Module:
     from safetensors import SafetensorError
     from safetensors.torch import load_file
 
+    from symsets.models import build
+
     directory = Path(path)
     if not directory.is_dir() and str(path) in pretrained():
         directory = PRETRAINED / path
     weights = find_weights(directory)
-    missing = [] if (directory / DESCRIPTION).is_file() else [DESCRIPTION]
-    missing += [] if weights else [WEIGHTS]
-    if weights is None or missing:
+    description = directory / DESCRIPTION
+    if weights is None or not description.is_file():
+        missing = WEIGHTS if description.is_file() else DESCRIPTION
         raise FileNotFoundError(
             f"path must be a run's directory, but {directory} has no {missing}; or one of the "
             f"names {pretrained()}"
         )
-    network = _make(directory / DESCRIPTION)
     try:
-        network.load_state_dict(_as_named_now(_unpack(load_file(weights)), network))
+        described = json.loads(description.read_text(encoding="utf-8"))
+        network = build(described["network"], described["arguments"])
+    except (KeyError, ValueError, TypeError, RuntimeError) as error:
+        cause = f"{error} is missing" if isinstance(error, KeyError) else error
+        raise ValueError(f"{description} does not hold a readable network: {cause}") from error
+    try:
+        network.load_state_dict(_renamed(_unpack(load_file(weights)), network))
     except (SafetensorError, RuntimeError) as error:
         raise ValueError(f"{weights} does not hold a readable network: {error}") from error
     return network.eval()
@@ -75,10 +82,10 @@ def pretrained() -> list[str]:
 
 
 def find_weights(directory: Path) -> Path | None:
-    """Return the file with the weights of a run, or None if they were not kept.
+    """Return the file with the weights of a run, or None if there is none.
 
-    They are in the run's own folder, or in the package, if ``network.json`` has an entry
-    ``"pretrained"`` with the name under which the package has them.
+    It is in the run's own folder, or in the package if ``network.json`` has an entry
+    ``"pretrained"`` with the name of a network there.
     """
     if (directory / WEIGHTS).is_file():
         return directory / WEIGHTS
@@ -92,12 +99,8 @@ def find_weights(directory: Path) -> Path | None:
 def shrink(state: Mapping[str, Tensor], at_least: int = 40_000) -> dict[str, Tensor]:
     """Return weights that take about a quarter of the space of float32; :func:`load` reads them.
 
-    Large tensors become 8-bit integers. Every 64 consecutive weights share a scale, so a weight
-    changes by about 1/254 of the largest of them at most. Small tensors become float16.
-
-    Args:
-        state: The weights.
-        at_least: Number of weights from which on a tensor is large.
+    Tensors of ``at_least`` weights become 8-bit integers. Every 64 consecutive weights share a
+    scale, so a weight changes by about 1/254 of the largest of them at most. Others become float16.
 
     Example:
         >>> weight = torch.randn(200, 320)
@@ -122,43 +125,28 @@ def shrink(state: Mapping[str, Tensor], at_least: int = 40_000) -> dict[str, Ten
 
 
 def _unpack(stored: dict[str, Tensor]) -> dict[str, Tensor]:
-    """Undo :func:`shrink`; other weights stay as they are."""
+    """Undo :func:`shrink`."""
     for name in [name for name in stored if f"{name}.scale" in stored]:
         scale = stored.pop(f"{name}.scale").float()[:, None]
         stored[name] = (stored[name].reshape(-1, BLOCK) * scale).view(stored[name].shape)
     return stored
 
 
-def _as_named_now(stored: dict[str, Tensor], network: nn.Module) -> dict[str, Tensor]:
-    """Return weights under the names of ``network``, also those of an earlier version.
+def _renamed(stored: dict[str, Tensor], network: nn.Module) -> dict[str, Tensor]:
+    """Return weights of an earlier version under the names of ``network``.
 
-    Since then layers have been put into blocks, so the numbers in names have changed, but not the
-    order of the layers.
+    Layers have been put into blocks since, which changed numbers in names but not their order.
     """
+
+    def by_number(name: str) -> list[tuple[bool, int, str]]:
+        parts = name.split(".")
+        return [(part.isdigit(), int(part) if part.isdigit() else 0, part) for part in parts]
+
     ours = network.state_dict()
     if stored.keys() == ours.keys():
         return stored
-    old, new = (sorted(names, key=_by_number) for names in (stored, ours))
+    old, new = (sorted(names, key=by_number) for names in (stored, ours))
     same = [(a.rpartition(".")[2], stored[a].shape) for a in old] == [
         (b.rpartition(".")[2], ours[b].shape) for b in new
     ]
     return {b: stored[a] for a, b in zip(old, new, strict=True)} if same else stored
-
-
-def _by_number(name: str) -> list[tuple[bool, int, str]]:
-    """Sort names part by part, numbers by their value."""
-    parts = name.split(".")
-    return [(part.isdigit(), int(part) if part.isdigit() else 0, part) for part in parts]
-
-
-def _make(path: Path) -> nn.Module:
-    """Make the network that a file describes, with weights that are still to be read."""
-    from symsets.models import build
-
-    try:
-        described = json.loads(path.read_text(encoding="utf-8"))
-        return build(described["network"], described["arguments"])
-    except KeyError as error:
-        raise ValueError(f"{path} does not hold a readable network: {error} is missing") from error
-    except (ValueError, TypeError, RuntimeError) as error:
-        raise ValueError(f"{path} does not hold a readable network: {error}") from error

@@ -61,7 +61,7 @@ ELEMENTS = {
     ),
     "exchangeable": Element(Exchangeable, (5,), groups.Symmetric(5)),
     "graph": Element(GraphConv, (5,), relabel, (Graph(EDGES, 5),), (Graph(MOVED_EDGES, 5),)),
-    "adjacency": Element(AdjacencyLinear, (4, 4), groups.tensor_power(groups.Symmetric(4), 2)),
+    "adjacency": Element(AdjacencyLinear, (4, 4), groups.parse("S4^2")),
     "equivariant": Element(
         lambda i, o: EquivariantLinear(groups.Dihedral(5), i, o), (5,), groups.Dihedral(5)
     ),

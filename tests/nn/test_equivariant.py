@@ -47,8 +47,8 @@ def test_commutes_with_every_group_element(source, target):
     rng = np.random.default_rng(0)
     for _ in range(3):
         g = source.group.random_element(rng)
-        moved = layer(source.move(x, g))
-        torch.testing.assert_close(moved, target.move(layer(x), g), atol=1e-9, rtol=1e-9)
+        moved = layer(source.act(x, g))
+        torch.testing.assert_close(moved, target.act(layer(x), g), atol=1e-9, rtol=1e-9)
 
 
 @pytest.mark.parametrize("out_channels", [1, 40])  # as a matrix, and basis map by basis map

@@ -63,12 +63,7 @@ def group(
 
     with user_errors():
         parsed = groups.parse(text)
-        console.print(f"group      {parsed!r}")
-        console.print(f"order      {groups.order_text(parsed)}")
-        console.print(
-            f"dimension  {groups.dimension(parsed)}  (free parameters of an equivariant layer)"
-        )
-        console.print(f"\n{groups.scheme_text(parsed)}")
+        console.print(groups.describe(parsed))
         if figure is not None:
             groups.figure(parsed, figure)
             console.print(f"\nfigure written to {figure}", soft_wrap=True)

@@ -10,13 +10,12 @@ S5 × C4 acting on 5×4
 (20, 20)
 """
 
-from symsets.groups.composite import tensor_power, wreath
+from symsets.groups.composite import wreath
 from symsets.groups.named import Cyclic, Dihedral, Symmetric, Translations, Trivial
-from symsets.groups.notation import order_text, parse
-from symsets.groups.pairs import basis, dimension, trace_dimension
+from symsets.groups.notation import parse
+from symsets.groups.pairs import basis, dimension
 from symsets.groups.permutation import PermutationGroup
-from symsets.groups.picture import figure, scheme_text
-from symsets.groups.product import Product
+from symsets.groups.picture import describe, figure
 
 __all__ = [
     "PermutationGroup",
@@ -25,14 +24,10 @@ __all__ = [
     "Cyclic",
     "Dihedral",
     "Translations",
-    "Product",
     "wreath",
-    "tensor_power",
+    "parse",
     "dimension",
     "basis",
-    "trace_dimension",
-    "parse",
-    "order_text",
+    "describe",
     "figure",
-    "scheme_text",
 ]

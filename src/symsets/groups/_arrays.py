@@ -1,4 +1,4 @@
-"""Permutations and labels as integer arrays: the few operations everything else is made of."""
+"""Permutations and labels as integer arrays."""
 
 from collections.abc import Sequence
 
@@ -6,10 +6,8 @@ import numpy as np
 import numpy.typing as npt
 
 __all__ = [
-    "MAX_POINTS",
     "IntArray",
     "by_first_appearance",
-    "closure",
     "components",
     "cycles",
     "frozen",
@@ -21,12 +19,6 @@ __all__ = [
 
 IntArray = npt.NDArray[np.int64]
 
-MAX_POINTS = 50_000_000
-"""Permutations of more points than this are not written out."""
-
-MAX_ELEMENTS = 100_000
-"""Groups with more elements than this are not listed."""
-
 
 def permutation(values: npt.ArrayLike, rule: str = "generators must be permutations") -> IntArray:
     """Return ``values`` as a read-only permutation ``p`` that sends ``i`` to ``p[i]``."""
@@ -34,9 +26,13 @@ def permutation(values: npt.ArrayLike, rule: str = "generators must be permutati
         array = np.array(values)
     except ValueError:  # lists of different lengths inside each other
         raise ValueError(f"{rule} of 0..d-1, got {values!r}") from None
-    numeric = array.dtype.kind in "iu" and array.ndim == 1 and array.size > 0
-    if not numeric or not np.array_equal(np.sort(array), np.arange(array.size)):
-        top = str(array.size - 1) if array.ndim == 1 and array.size > 0 else "d-1"
+    is_vector = array.ndim == 1 and array.size > 0
+    if (
+        not is_vector
+        or array.dtype.kind not in "iu"
+        or not np.array_equal(np.sort(array), np.arange(array.size))
+    ):
+        top = array.size - 1 if is_vector else "d-1"
         shown = array.tolist() if array.size <= 20 else f"{array.size} numbers"
         raise ValueError(f"{rule} of 0..{top}, got {shown}")
     return frozen(array)
@@ -50,12 +46,7 @@ def frozen(array: npt.NDArray[np.integer]) -> IntArray:
 
 
 def cycles(p: IntArray) -> str:
-    """Write a permutation in cycle notation.
-
-    Example:
-        >>> cycles(np.array([1, 2, 0, 3, 5, 4]))
-        '(0 1 2)(4 5)'
-    """
+    """Write a permutation in cycle notation, such as ``(0 1 2)(4 5)``."""
     text, seen = "", set()
     for start in range(len(p)):
         cycle, point = [], start
@@ -66,24 +57,6 @@ def cycles(p: IntArray) -> str:
         if len(cycle) > 1:
             text += f"({' '.join(cycle)})"
     return text or "()"
-
-
-def closure(generators: Sequence[IntArray], degree: int, name: str) -> IntArray:
-    """List every product of the generators, the identity first: ``(order, degree)``."""
-    identity = np.arange(degree)
-    found = {identity.tobytes(): identity}
-    frontier = [identity]
-    while frontier:
-        reached = [g[p] for p in frontier for g in generators]
-        frontier = []
-        for p in reached:
-            if found.setdefault(p.tobytes(), p) is p:
-                frontier.append(p)
-        if len(found) > MAX_ELEMENTS:
-            raise ValueError(
-                f"group must have at most {MAX_ELEMENTS} elements to be listed, {name} has more"
-            )
-    return np.stack(list(found.values()))
 
 
 def random_product(
@@ -103,12 +76,7 @@ def random_product(
 
 
 def by_first_appearance(labels: npt.NDArray[np.integer]) -> IntArray:
-    """Rename labels 0, 1, … in the order in which they first appear, row by row.
-
-    Example:
-        >>> by_first_appearance(np.array([7, 3, 7, 0]))
-        array([0, 1, 0, 2])
-    """
+    """Rename labels 0, 1, … in the order in which they first appear, row by row."""
     _, first, inverse = np.unique(labels, return_index=True, return_inverse=True)
     rank = np.empty(len(first), dtype=np.int64)
     rank[np.argsort(first)] = np.arange(len(first))
@@ -116,10 +84,10 @@ def by_first_appearance(labels: npt.NDArray[np.integer]) -> IntArray:
 
 
 def components(num_points: int, maps: Sequence[IntArray]) -> IntArray:
-    """Label points so that every map keeps every label: the orbits of the group they generate."""
+    """Label the orbits of the points under the group that the permutations ``maps`` generate."""
     if not maps:
         return np.arange(num_points)
-    # Here, for it takes longer to import than all of symsets, and networks do without.
+    # Imported here because it takes longer than all of symsets, and networks do not need it.
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import connected_components
 
@@ -130,19 +98,18 @@ def components(num_points: int, maps: Sequence[IntArray]) -> IntArray:
 
 
 def kronecker(permutations: Sequence[IntArray]) -> IntArray:
-    """Return the permutation of index tuples that moves every index by its own permutation."""
-    moved = np.zeros(1, dtype=np.int64)
+    """Return the permutation of index tuples that permutes each index by its own permutation."""
+    result = np.zeros(1, dtype=np.int64)
     for p in permutations:
-        moved = (moved[:, None] * len(p) + p).ravel()
-    return moved
+        result = (result[:, None] * len(p) + p).ravel()
+    return result
 
 
 def quotient(p: IntArray, shape: tuple[int, ...], axes: tuple[int, ...]) -> IntArray | None:
     """Return what ``p`` does to some index axes alone, or None if that depends on the others."""
-    kept = [shape[axis] for axis in axes]
-    image = np.zeros(len(p), dtype=np.int64)
-    for axis, size in zip(axes, kept, strict=True):
-        image = image * size + np.unravel_index(p, shape)[axis]
+    kept = tuple(shape[axis] for axis in axes)
+    indices = np.unravel_index(p, shape)
+    image = np.ravel_multi_index([indices[axis] for axis in axes], kept) if axes else 0 * p
     table = np.moveaxis(image.reshape(shape), axes, range(len(axes)))
     table = table.reshape(int(np.prod(kept, dtype=np.int64)), -1)  # (kept points, all the others)
     return frozen(table[:, 0]) if (table == table[:, :1]).all() else None

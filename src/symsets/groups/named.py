@@ -1,7 +1,9 @@
-"""The groups with names: everything about them is known in closed form."""
+"""Groups with names, whose order, orbits and equivariant maps are known in closed form."""
 
 import math
+import operator
 from collections.abc import Hashable, Sequence
+from functools import reduce
 
 import numpy as np
 
@@ -13,12 +15,26 @@ __all__ = ["Cyclic", "Dihedral", "Symmetric", "Translations", "Trivial"]
 
 
 class _Named(PermutationGroup):
-    """A family of groups with one member for every number of points."""
+    """A family of groups with one member, which is transitive, for every number of points."""
 
     letter: str
 
     def __init__(self, degree: int) -> None:
         self.shape = (positive("degree", degree),)
+
+    def _orbits(self) -> IntArray:
+        return np.zeros(self.degree, dtype=np.int64)
+
+    def _first_row(self) -> IntArray:
+        """Return the first row of the labels of pairs; the others are circular shifts of it."""
+        return np.arange(self.degree)
+
+    def _pair_labels(self) -> IntArray:
+        points = np.arange(self.degree)
+        return self._first_row()[(points - points[:, None]) % self.degree]
+
+    def _num_pair_labels(self) -> int:
+        return int(self._first_row().max()) + 1
 
     def _key(self) -> Hashable:
         return self.shape
@@ -28,10 +44,7 @@ class _Named(PermutationGroup):
 
 
 class Trivial(_Named):
-    """The group that moves nothing: elements without symmetry, written ``I4``.
-
-    Args:
-        degree: Number of points.
+    """The group of the identity alone, for elements without symmetry: ``I4``.
 
     Example:
         >>> from symsets.groups import dimension
@@ -60,9 +73,6 @@ class Trivial(_Named):
 class Symmetric(_Named):
     """All permutations, the symmetry of an unordered set: ``S5``.
 
-    Args:
-        degree: Number of points.
-
     Example:
         >>> from symsets.groups import basis
         >>> basis(Symmetric(3))
@@ -82,28 +92,18 @@ class Symmetric(_Named):
     def _order(self) -> int:
         return math.factorial(self.degree)
 
-    def log10_order(self) -> float:
-        """Return the decimal logarithm of the order."""
+    def _log10_order(self) -> float:
         return math.lgamma(self.degree + 1) / math.log(10)
-
-    def _orbits(self) -> IntArray:
-        return np.zeros(self.degree, dtype=np.int64)
 
     def _random(self, rng: np.random.Generator) -> IntArray:
         return rng.permutation(self.degree)
 
-    def _pair_labels(self) -> IntArray:
-        return 1 - np.eye(self.degree, dtype=np.int64)
-
-    def _num_pair_labels(self) -> int:
-        return min(self.degree, 2)
+    def _first_row(self) -> IntArray:
+        return np.minimum(np.arange(self.degree), 1)
 
 
 class Cyclic(_Named):
     """Circular shifts of a signal: ``C4``. Its equivariant maps are the circular convolutions.
-
-    Args:
-        degree: Number of points.
 
     Example:
         >>> from symsets.groups import basis
@@ -116,35 +116,19 @@ class Cyclic(_Named):
     letter = "C"
 
     def _generators(self) -> Sequence[IntArray]:
-        return [self._shift(1)] if self.degree > 1 else []
-
-    def _shift(self, steps: int) -> IntArray:
-        return (np.arange(self.degree) + steps) % self.degree
+        return [np.roll(np.arange(self.degree), -1)] if self.degree > 1 else []
 
     def _order(self) -> int:
         return self.degree
 
-    def _orbits(self) -> IntArray:
-        return np.zeros(self.degree, dtype=np.int64)
-
     def _random(self, rng: np.random.Generator) -> IntArray:
-        return self._shift(int(rng.integers(self.degree)))
-
-    def _pair_labels(self) -> IntArray:
-        points = np.arange(self.degree)
-        return (points[None, :] - points[:, None]) % self.degree
-
-    def _num_pair_labels(self) -> int:
-        return self.degree
+        return np.roll(np.arange(self.degree), rng.integers(self.degree))
 
 
 class Dihedral(_Named):
     """Circular shifts and reflections of a ring of points: ``D6``.
 
     It has 2d elements for d > 2 points; on one or two points a reflection is a shift.
-
-    Args:
-        degree: Number of points.
 
     Example:
         >>> from symsets.groups import dimension
@@ -161,20 +145,13 @@ class Dihedral(_Named):
     def _order(self) -> int:
         return self.degree * (2 if self.degree > 2 else 1)
 
-    def _orbits(self) -> IntArray:
-        return np.zeros(self.degree, dtype=np.int64)
-
     def _random(self, rng: np.random.Generator) -> IntArray:
         sign, steps = rng.choice([1, -1]), rng.integers(self.degree)
         return (sign * np.arange(self.degree) + steps) % self.degree
 
-    def _pair_labels(self) -> IntArray:
+    def _first_row(self) -> IntArray:
         points = np.arange(self.degree)
-        steps = np.abs(points[None, :] - points[:, None])
-        return np.minimum(steps, self.degree - steps)
-
-    def _num_pair_labels(self) -> int:
-        return self.degree // 2 + 1
+        return np.minimum(points, self.degree - points)
 
 
 def Translations(*sizes: int) -> PermutationGroup:  # noqa: N802  reads as the group it makes
@@ -189,7 +166,4 @@ def Translations(*sizes: int) -> PermutationGroup:  # noqa: N802  reads as the g
     """
     if not sizes:
         raise ValueError("sizes must name at least one axis, got ()")
-    group: PermutationGroup = Cyclic(sizes[0])
-    for size in sizes[1:]:
-        group = group * Cyclic(size)
-    return group
+    return reduce(operator.mul, map(Cyclic, sizes))

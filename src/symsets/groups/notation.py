@@ -1,15 +1,14 @@
 """Groups as people write them: ``S5 x C4``, ``C4 wr S5``, ``S4^2``."""
 
-import math
 import re
 from collections.abc import Callable
 from typing import NoReturn
 
-from symsets.groups.composite import tensor_power, wreath
+from symsets.groups.composite import wreath
 from symsets.groups.named import Cyclic, Dihedral, Symmetric, Trivial
 from symsets.groups.permutation import PermutationGroup
 
-__all__ = ["order_text", "parse"]
+__all__ = ["parse"]
 
 MAX_NUMBER = 100_000
 MAX_POWER = 8
@@ -24,7 +23,6 @@ _NAMED: dict[str, Callable[[int], PermutationGroup]] = {
 _TOKEN = re.compile(
     r"\s*(?:(?P<named>[SCDI])(?P<size>[0-9]+)|(?P<number>[0-9]+)|(?P<sign>wr|[x×*^()]))"
 )
-_PRODUCT = ("x", "×", "*")
 
 
 def parse(text: str) -> PermutationGroup:
@@ -33,8 +31,8 @@ def parse(text: str) -> PermutationGroup:
     ======================  ==================================================================
     ``S5 C4 D6 I3``         symmetric, cyclic, dihedral and trivial group, by number of points
     ``S5 x C4``             direct product; also ``×`` or ``*``
-    ``C4 wr S5``            wreath product: five elements, each moved by its own member of C4
-    ``S4^2``                S4 on pairs of indices, moved together (not a product)
+    ``C4 wr S5``            wreath product: five elements, C4 acts on each separately
+    ``S4^2``                S4 acting on pairs of indices (not a product)
     ``(C8 x C8) wr S5``     brackets; ``^`` binds tightest, then ``wr``, then the product
     ======================  ==================================================================
 
@@ -47,49 +45,29 @@ def parse(text: str) -> PermutationGroup:
     """
     if not isinstance(text, str):
         raise TypeError(f"text must be a string such as 'S5 x C4', got {text!r}")
-    return _Reader(text).whole()
-
-
-def order_text(group: PermutationGroup) -> str:
-    """Write the order of a group, rounded if it has more than 12 digits.
-
-    Example:
-        >>> order_text(Symmetric(5)), order_text(Symmetric(25))
-        ('120', '1.55·10^25')
-    """
-    logarithm = group.log10_order()  # the order itself may have billions of digits
-    if logarithm < 13 and group.order < 10**12:
-        return str(group.order)
-    exponent = math.floor(logarithm)
-    if exponent > 10**9:  # the logarithm knows no more digits than these
-        return f"10^{exponent}"
-    mantissa = f"{10 ** (logarithm - exponent):.2f}"
-    return f"1.00·10^{exponent + 1}" if mantissa == "10.00" else f"{mantissa}·10^{exponent}"
+    reader = _Reader(text)
+    group = reader.product()
+    if text[reader.place :].strip():
+        reader.fail("a product sign, 'wr', '^' or the end")
+    return group
 
 
 class _Reader:
-    """One pass over the text, one method per level of binding, each leaving off where it ends."""
+    """A recursive-descent parser with one method per level of precedence."""
 
     def __init__(self, text: str) -> None:
         self.text, self.place, self.depth = text, 0, 0
 
-    def whole(self) -> PermutationGroup:
-        group = self.product()
-        if self.text[self.place :].strip():
-            self.fail("a product sign, 'wr', '^' or the end")
-        return group
-
     def product(self) -> PermutationGroup:
         group = self.wreath()
-        while self.sign(*_PRODUCT):
+        while self.sign("x", "×", "*"):
             group = group * self.wreath()
         return group
 
     def wreath(self) -> PermutationGroup:
         group = self.power()
         while self.sign("wr"):
-            place = self.place
-            copies = self.power()
+            place, copies = self.place, self.power()
             if not isinstance(copies, Symmetric):
                 self.place = place
                 self.fail("S<n> after 'wr'")
@@ -99,7 +77,7 @@ class _Reader:
     def power(self) -> PermutationGroup:
         group = self.atom()
         while self.sign("^"):
-            group = tensor_power(group, self.number("number", "a power", MAX_POWER))
+            group = group.on_tuples(self.number("number", "a power", MAX_POWER))
         return group
 
     def atom(self) -> PermutationGroup:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from symsets.groups._arrays import IntArray, closure, components
+from symsets.groups._arrays import IntArray, components
 from symsets.groups.permutation import PermutationGroup, checked_group
 
 __all__ = [
@@ -15,12 +15,10 @@ __all__ = [
     "factor_pairs",
     "label_numbers",
     "leaf_labels",
-    "trace_dimension",
 ]
 
-MAX_SEARCHED = 20_000_000
-MAX_WRITTEN = 50_000_000
-"""Numbers of pairs up to which orbits are searched for, and labels written out."""
+MAX_SEARCHED = 20_000_000  # pairs of points up to which orbits are searched for
+MAX_WRITTEN = 50_000_000  # pairs of points up to which labels are written out
 
 
 def dimension(source: PermutationGroup, target: PermutationGroup | None = None) -> int:
@@ -42,7 +40,11 @@ def dimension(source: PermutationGroup, target: PermutationGroup | None = None) 
     Reference:
         Maron et al., On Learning Sets of Symmetric Elements, ICML 2020, theorems 1 and 6.
     """
-    return math.prod(_leaf_dimension(*pair) for pair in factor_pairs(source, target))
+    count = 1
+    for s, t in factor_pairs(source, target):
+        closed = s._num_pair_labels() if s == t else None
+        count *= int(leaf_labels(s, t).max()) + 1 if closed is None else closed
+    return count
 
 
 def basis(source: PermutationGroup, target: PermutationGroup | None = None) -> IntArray:
@@ -72,53 +74,24 @@ def basis(source: PermutationGroup, target: PermutationGroup | None = None) -> I
     pairs = factor_pairs(source, target)
     check_written(math.prod(s.degree * t.degree for s, t in pairs))
     schemes = [leaf_labels(*pair) for pair in pairs]
-    labels = schemes[0]
-    for scheme in schemes[1:]:
-        rows, columns = labels.shape[0] * scheme.shape[0], labels.shape[1] * scheme.shape[1]
+    labels = np.zeros((1, 1), dtype=np.int64)
+    for scheme in schemes:
         outer = labels[:, None, :, None] * (scheme.max() + 1)
-        labels = (outer + scheme[:, None, :]).reshape(rows, columns)
-    return labels if len(schemes) == 1 else label_numbers(schemes)[labels]
-
-
-def trace_dimension(source: PermutationGroup, target: PermutationGroup | None = None) -> int:
-    r"""Return the dimension by averaging over all elements: an independent check.
-
-    .. math:: E(G) = \frac{1}{|G|} \sum_{g \in G} \operatorname{tr} P(g) \operatorname{tr} Q(g)
-
-    where P and Q are the permutation matrices of the two actions. Only for small groups, whose
-    elements can be listed.
-
-    Args:
-        source: The action on the input.
-        target: The action of the same group on the output; the same as on the input if left out.
-
-    Example:
-        >>> from symsets.groups import Cyclic, Symmetric
-        >>> trace_dimension(Symmetric(4) * Cyclic(3))
-        6
-
-    Reference:
-        Maron et al., On Learning Sets of Symmetric Elements, ICML 2020, lemma 1.
-    """
-    target = _same_group(source, target)
-    # Both actions side by side: one permutation of the two index sets together per element.
-    both = [
-        np.r_[s, source.degree + t]
-        for s, t in zip(source.generators, target.generators, strict=True)
-    ]
-    moved = closure(both, source.degree + target.degree, str(source.group))
-    fixed = moved == np.arange(source.degree + target.degree)
-    traces = fixed[:, : source.degree].sum(1) * fixed[:, source.degree :].sum(1)
-    total, remainder = divmod(int(traces.sum()), len(moved))
-    assert remainder == 0, "an average of characters is an integer"
-    return total
+        labels = (outer + scheme[:, None, :]).reshape(len(labels) * len(scheme), -1)
+    return label_numbers(schemes)[labels]
 
 
 def factor_pairs(
     source: PermutationGroup, target: PermutationGroup | None = None
 ) -> list[tuple[PermutationGroup, PermutationGroup]]:
     """Split two actions of one product into the actions of its factors, where they correspond."""
-    target = _same_group(source, target)
+    checked_group("source", source)
+    target = source if target is None else checked_group("target", target)
+    if source.group != target.group:
+        raise ValueError(
+            f"target must be an action of the same group as source, {source.group}, "
+            f"got {target.group}; see PermutationGroup.on"
+        )
     pairs = list(zip(source.factors, target.factors, strict=False))
     aligned = len(source.factors) == len(target.factors)
     return pairs if aligned and all(s.group == t.group for s, t in pairs) else [(source, target)]
@@ -131,7 +104,7 @@ def leaf_labels(source: PermutationGroup, target: PermutationGroup) -> IntArray:
 
 
 def pair_components(source: PermutationGroup, target: PermutationGroup) -> IntArray:
-    """Label pairs by connected components: each generator joins a pair to the pair it becomes."""
+    """Label pairs by connected components: each generator links a pair to its image."""
     shape = (target.degree, source.degree)
     if math.prod(shape) > MAX_SEARCHED:
         raise ValueError(
@@ -161,23 +134,6 @@ def label_numbers(schemes: Sequence[IntArray]) -> IntArray:
 
 
 def check_written(count: int) -> None:
-    """Raise one sentence where there are too many pairs of points to write their labels out."""
+    """Raise ValueError if there are too many pairs of points to write their labels out."""
     if count > MAX_WRITTEN:
         raise ValueError(f"group must have at most {MAX_WRITTEN} pairs of points, got {count}")
-
-
-def _leaf_dimension(source: PermutationGroup, target: PermutationGroup) -> int:
-    closed = source._num_pair_labels() if source == target else None
-    return int(leaf_labels(source, target).max()) + 1 if closed is None else closed
-
-
-def _same_group(source: PermutationGroup, target: PermutationGroup | None) -> PermutationGroup:
-    checked_group("source", source)
-    if target is None:
-        return source
-    if source.group != checked_group("target", target).group:
-        raise ValueError(
-            f"target must be an action of the same group as source, {source.group}, "
-            f"got {target.group}; see PermutationGroup.on"
-        )
-    return target

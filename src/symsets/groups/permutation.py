@@ -1,4 +1,4 @@
-"""Permutation groups: groups that move the entries of an index set."""
+"""Permutation groups: groups that act on an index set."""
 
 from __future__ import annotations
 
@@ -11,33 +11,33 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
+from symsets._checks import positive
 from symsets.groups._arrays import (
-    MAX_POINTS,
     IntArray,
-    closure,
     components,
     cycles,
     frozen,
     permutation,
-    quotient,
     random_product,
 )
 
 __all__ = ["PermutationGroup", "checked_group"]
 
+MAX_POINTS = 50_000_000  # permutations of more points are not written out
+MAX_ELEMENTS = 100_000  # groups with more elements are not listed
 Array = TypeVar("Array", npt.NDArray[np.generic], torch.Tensor)
 
 
 class PermutationGroup:
     r"""A group of permutations of an index set, given by generators.
 
-    A permutation ``g`` sends point ``i`` to ``g[i]`` and moves a vector by
+    A permutation ``g`` sends point ``i`` to ``g[i]`` and acts on a vector by
     :math:`(g \cdot x)_{g(i)} = x_i`. The index set may have several axes: :math:`S_5 \times C_4`
-    moves the entries of a 5×4 matrix, which are numbered row by row.
+    permutes the entries of a 5×4 matrix, which are numbered row by row.
 
-    The same group can move other index sets as well. :meth:`on` keeps some of the axes and
-    remembers, in :attr:`group`, whose elements act, so that linear maps from one index set to
-    another can be asked for (:func:`symsets.groups.basis`).
+    The same group can act on other index sets as well: :meth:`on` keeps some of the axes, and
+    :meth:`on_tuples` takes tuples of indices. Both keep the group they come from as :attr:`group`,
+    and :func:`symsets.groups.basis` gives the linear maps from one such index set to another.
 
     Two groups are equal if they are described in the same way; groups with the same elements but
     different generators are not recognised.
@@ -57,19 +57,21 @@ class PermutationGroup:
     shape: tuple[int, ...]
     """Axes of the index set."""
 
+    _factors: tuple[PermutationGroup, ...] = ()
+    _acting_group: PermutationGroup | None = None
+
     def __init__(
         self, generators: Sequence[npt.ArrayLike], *, shape: tuple[int, ...] | None = None
     ) -> None:
-        given = tuple(permutation(g) for g in generators)
-        if not given:
+        self._given = tuple(permutation(g) for g in generators)
+        if not self._given:
             raise ValueError("generators must hold at least one permutation, got []; see Trivial")
-        lengths = sorted({len(g) for g in given})
+        lengths = sorted({len(g) for g in self._given})
         if len(lengths) > 1:
             raise ValueError(f"generators must all have the same length, got lengths {lengths}")
         self.shape = (lengths[0],) if shape is None else tuple(shape)
         if math.prod(self.shape) != lengths[0] or min(self.shape, default=1) < 1:
             raise ValueError(f"shape must hold {lengths[0]} points, got {self.shape}")
-        self._given = given
 
     @property
     def degree(self) -> int:
@@ -78,27 +80,31 @@ class PermutationGroup:
 
     @property
     def group(self) -> PermutationGroup:
-        """The group whose elements act: this one, unless made by ``on`` or ``tensor_power``."""
-        return self
+        """The group whose elements act: this one, unless made by ``on`` or ``on_tuples``."""
+        return self._acting_group or self
 
     @property
     def factors(self) -> tuple[PermutationGroup, ...]:
         """The factors of a direct product, outermost first; the group itself if it is none."""
-        return (self,)
+        return self._factors or (self,)
 
     @cached_property
     def generators(self) -> tuple[IntArray, ...]:
         """Permutations that generate the group, one for each generator of :attr:`group`."""
         if self.degree > MAX_POINTS:
-            limit = f"at most {MAX_POINTS} points for its generators to be written out"
-            raise ValueError(f"group must move {limit}, {self} moves {self.degree}")
-        return tuple(frozen(g) for g in self._generators())
+            raise ValueError(
+                f"group must act on at most {MAX_POINTS} points for its generators to be written "
+                f"out, {self} acts on {self.degree}"
+            )
+        acting = self._acting_group
+        own = [self.image(g) for g in acting.generators] if acting else self._generators()
+        return tuple(frozen(g) for g in own)
 
     def _generators(self) -> Sequence[IntArray]:
         return self._given
 
     def image(self, element: npt.ArrayLike) -> IntArray:
-        """Return the permutation by which an element of :attr:`group` moves this index set."""
+        """Return the permutation by which an element of :attr:`group` acts on this index set."""
         shape = np.shape(element)
         if shape != (self.group.degree,):
             raise ValueError(f"element must have shape ({self.group.degree},), got {shape}")
@@ -107,22 +113,20 @@ class PermutationGroup:
     def _image(self, element: IntArray) -> IntArray:
         return element
 
-    def move(self, x: Array, element: npt.ArrayLike) -> Array:
-        """Move the entries of ``x``, an array or tensor ``(..., *shape)``, by a group element.
+    def act(self, x: Array, element: npt.ArrayLike) -> Array:
+        """Apply a group element to ``x``, an array or tensor ``(..., *shape)``.
 
         Example:
             >>> G = PermutationGroup([[1, 2, 0]])
-            >>> G.move(torch.tensor([10, 20, 30]), [1, 2, 0])
+            >>> G.act(torch.tensor([10, 20, 30]), [1, 2, 0])
             tensor([30, 10, 20])
         """
         lead = tuple(x.shape[: x.ndim - len(self.shape)])
         if tuple(x.shape[len(lead) :]) != self.shape or x.ndim < len(self.shape):
             raise ValueError(f"x must end in the axes {self.shape}, got {tuple(x.shape)}")
         source = np.argsort(self.image(element))
-        if isinstance(x, torch.Tensor):
-            index = torch.from_numpy(source).to(x.device)
-            return x.reshape(*lead, self.degree)[..., index].reshape(x.shape)
-        return x.reshape(*lead, self.degree)[..., source].reshape(x.shape)
+        index = torch.from_numpy(source).to(x.device) if isinstance(x, torch.Tensor) else source
+        return x.reshape(*lead, self.degree)[..., index].reshape(x.shape)
 
     def on(self, *axes: int) -> PermutationGroup:
         """Return the action of the same group on only some of the index axes.
@@ -145,7 +149,32 @@ class PermutationGroup:
         return self if len(axes) == len(self.shape) else self._on(axes)
 
     def _on(self, axes: tuple[int, ...]) -> PermutationGroup:
-        return Restriction(self, axes)
+        from symsets.groups.composite import OnAxes
+
+        return OnAxes(self, axes)
+
+    def on_tuples(self, length: int) -> PermutationGroup:
+        r"""Return the action of the same group on tuples of indices, each permuted alike.
+
+        For :math:`S_k` and pairs this is the relabelling of the vertices of a graph, which permutes
+        rows and columns of its adjacency matrix together.
+
+        Args:
+            length: Number of indices in a tuple.
+
+        Example:
+            >>> from symsets.groups import Symmetric, dimension
+            >>> graphs = Symmetric(5).on_tuples(2)
+            >>> graphs, dimension(graphs)
+            (S5^2 acting on 5×5, 15)
+            >>> dimension(graphs, graphs.on(0))  # from adjacency matrices to vertices
+            5
+        """
+        from symsets.groups.composite import OnTuples
+
+        if isinstance(self, OnTuples):
+            return self.base.on_tuples(self.length * positive("length", length))
+        return self if positive("length", length) == 1 else OnTuples(self, length)
 
     @cached_property
     def order(self) -> int:
@@ -153,21 +182,24 @@ class PermutationGroup:
         return self._order()
 
     def _order(self) -> int:
-        moving = [g.tolist() for g in self.generators if (g != np.arange(self.degree)).any()]
-        if not moving:
+        others = [g.tolist() for g in self.generators if (g != np.arange(self.degree)).any()]
+        if not others:
             return 1
         from sympy.combinatorics import Permutation
         from sympy.combinatorics import PermutationGroup as SympyGroup
 
-        return int(SympyGroup([Permutation(g) for g in moving]).order())
+        return int(SympyGroup([Permutation(g) for g in others]).order())
 
     def log10_order(self) -> float:
         """Return the decimal logarithm of the order, also where the order is too long to write."""
+        return self._log10_order()
+
+    def _log10_order(self) -> float:
         return math.log10(self.order)
 
     @cached_property
     def orbits(self) -> IntArray:
-        """Labels 0, 1, … of the points, equal where the group can move one to the other."""
+        """Labels 0, 1, … of the points, equal where the group can take one to the other."""
         return frozen(self._orbits())
 
     def _orbits(self) -> IntArray:
@@ -180,7 +212,7 @@ class PermutationGroup:
 
     @property
     def is_transitive(self) -> bool:
-        """Whether every point can be moved to every other."""
+        """Whether the group can take every point to every other."""
         return self.num_orbits == 1
 
     def random_element(self, rng: np.random.Generator | None = None) -> IntArray:
@@ -194,7 +226,17 @@ class PermutationGroup:
 
     def elements(self) -> IntArray:
         """List all permutations of a small group: ``(order, degree)``, the identity first."""
-        return closure(self.generators, self.degree, str(self))
+        identity = np.arange(self.degree)
+        found = {identity.tobytes(): identity}
+        newest = [identity]
+        while newest:
+            products = [g[p] for p in newest for g in self.generators]
+            newest = [p for p in products if found.setdefault(p.tobytes(), p) is p]
+            if len(found) > MAX_ELEMENTS:
+                raise ValueError(
+                    f"group must have at most {MAX_ELEMENTS} elements to be listed, {self} has more"
+                )
+        return np.stack(list(found.values()))
 
     def _pair_labels(self) -> IntArray | None:
         """Labels of pairs of points in closed form, where there is one."""
@@ -209,7 +251,7 @@ class PermutationGroup:
         return (self.shape, *(g.tobytes() for g in self.generators))
 
     def __mul__(self, other: PermutationGroup) -> PermutationGroup:
-        from symsets.groups.product import Product
+        from symsets.groups.composite import Product
 
         return Product(self, other) if isinstance(other, PermutationGroup) else NotImplemented
 
@@ -229,45 +271,9 @@ class PermutationGroup:
 
 
 def checked_group(name: str, value: object) -> PermutationGroup:
-    """Return ``value``, or say that ``name`` must be a group."""
+    """Return ``value``, or raise TypeError naming the argument if it is not a group."""
     if not isinstance(value, PermutationGroup):
         raise TypeError(
             f"{name} must be a permutation group, got {value!r}; symsets.groups.parse reads names"
         )
     return value
-
-
-class Restriction(PermutationGroup):
-    """The action of a group on some of its index axes; made by :meth:`PermutationGroup.on`."""
-
-    def __init__(self, parent: PermutationGroup, axes: tuple[int, ...]) -> None:
-        self.parent, self.axes = parent, axes
-        self.shape = tuple(parent.shape[axis] for axis in axes)
-        if axes and any(quotient(g, parent.shape, axes) is None for g in parent.generators):
-            raise ValueError(
-                f"axes must be moved by {parent} on their own, got {list(axes)}, whose movement"
-                f" depends on the other axes"
-            )
-
-    @property
-    def group(self) -> PermutationGroup:
-        """The group whose elements act."""
-        return self.parent.group
-
-    def _generators(self) -> Sequence[IntArray]:
-        return [self.image(g) for g in self.group.generators]
-
-    def _image(self, element: IntArray) -> IntArray:
-        image = quotient(self.parent.image(element), self.parent.shape, self.axes)
-        if image is None:
-            raise ValueError(f"element must belong to {self.group}, got {cycles(element)}")
-        return image
-
-    def _on(self, axes: tuple[int, ...]) -> PermutationGroup:
-        return self.parent.on(*(self.axes[axis] for axis in axes))
-
-    def _key(self) -> Hashable:
-        return (self.parent, self.axes)
-
-    def __str__(self) -> str:
-        return str(self.group)

@@ -1,17 +1,19 @@
-"""How a layer inside a network for single elements gets a message from the whole set.
+"""Layers inside a lifted network, which get a message from the set.
 
-A lifted layer keeps its class, its parameters and their names; a subclass made on the fly adds a
-message to what it returns. Inside the network all elements are rows of one batch. The layer learns
-which rows form a set from the binding that it shares with the network it belongs to.
+A lifted layer keeps its class, its parameters and their names; a subclass made for it adds a
+message from the set to what it returns. Inside the network all elements are rows of one batch. The
+layer asks a :class:`CurrentBatch`, which all layers of the network share, which rows form a set.
 """
 
 from __future__ import annotations
 
 import inspect
 import threading
+import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, NamedTuple
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor, nn
@@ -20,7 +22,7 @@ from symsets.nn._explain import check_rows, explain
 from symsets.nn.base import AdditiveSetLayer
 from symsets.sets import RaggedSets, add_to_elements
 
-__all__ = ["Binding", "Bound", "Gate", "attach_message", "is_lifted", "message_names", "uncalled"]
+__all__ = ["CurrentBatch", "Gate", "LiftedLayer", "SetBatch", "attach_message", "lifted_layers"]
 
 if TYPE_CHECKING:
     _Layer = nn.Module
@@ -28,13 +30,14 @@ else:
     _Layer = object
 
 
-class Bound(NamedTuple):
-    """The batch of sets that a lifted network is working on.
+@dataclass(eq=False)
+class SetBatch:
+    """The batch of sets of one call of a lifted network.
 
     Attributes:
         total: The number of elements.
         unfold: Makes sets of rows.
-        called: Collects the names of lifted layers that are called, if wanted.
+        called: Collects the names of lifted layers that are called, unless None.
     """
 
     total: int
@@ -42,66 +45,51 @@ class Bound(NamedTuple):
     called: set[str] | None = None
 
 
-class Binding:
-    """What connects the layers of one lifted network to the sets it is working on.
-
-    Each thread has its own. When activations are recomputed during the backward pass, the forward
-    call is long over: :meth:`recall` has its sets bound anew before any of its layers runs.
-    """
+class CurrentBatch:
+    """The batch that a lifted network is working on in this thread."""
 
     def __init__(self) -> None:
         self._local = threading.local()
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> Binding:
-        return Binding()
+    def __deepcopy__(self, memo: dict[int, Any]) -> CurrentBatch:
+        return CurrentBatch()
 
-    def __reduce__(self) -> tuple[type[Binding], tuple[()]]:
-        return Binding, ()
+    def __reduce__(self) -> tuple[type[CurrentBatch], tuple[()]]:
+        return CurrentBatch, ()
 
     @contextmanager
-    def active(self, bound: Bound) -> Iterator[None]:
-        """Bind ``bound`` while the network runs; the bindings of nested calls pile up."""
-        before = getattr(self._local, "bound", None)
-        self._local.bound = bound
+    def set(self, batch: SetBatch) -> Iterator[None]:
+        """Make ``batch`` the current one; calls may be nested."""
+        before = getattr(self._local, "batch", None)
+        self._local.batch = batch
         try:
             yield
         finally:
-            self._local.bound = before
+            self._local.batch = before
 
-    def recall(self, output: Tensor, bound: Bound) -> None:
-        """Bind ``bound`` again as soon as the backward pass comes to ``output``.
+    def set_in_backward(self, output: Tensor, batch: SetBatch) -> None:
+        """Make ``batch`` current as soon as the backward pass reaches ``output``.
 
-        The backward pass enters the network through its outputs, and finishes one call before it
-        comes to an earlier one, so recomputed layers always see the sets of their own call.
+        Activation checkpoints run layers again in the backward pass. It enters the network through
+        its outputs, and finishes one call before it reaches an earlier one, so layers that run
+        again always get the batch of their own call.
         """
         if not torch.compiler.is_compiling() and output.grad_fn is not None:
-            output.grad_fn.register_prehook(lambda grads: self._rebind(bound))
+            output.grad_fn.register_prehook(lambda grads: self._remember(batch))
 
-    def _rebind(self, bound: Bound) -> None:
-        self._local.recomputed = bound
-        # At the end of the backward pass nothing is recomputed any more.
-        torch.autograd.Variable._execution_engine.queue_callback(self._forget)
+    def _remember(self, batch: SetBatch) -> None:
+        self._local.in_backward = weakref.ref(batch)  # the hook keeps it as long as the graph lives
 
-    def _forget(self) -> None:
-        self._local.recomputed = None
-
-    @property
-    def current(self) -> Bound | None:
-        """The sets that the network works on in this thread."""
-        bound: Bound | None = getattr(self._local, "bound", None)
-        return bound if bound is not None else getattr(self._local, "recomputed", None)
+    def get(self) -> SetBatch | None:
+        """Return the current batch, or None if the network is not running."""
+        batch: SetBatch | None = getattr(self._local, "batch", None)
+        if batch is None:
+            batch = getattr(self._local, "in_backward", lambda: None)()
+        return batch
 
 
 class Gate(nn.Module):
-    """Scale what a map returns by a learned number that starts at zero.
-
-    Args:
-        map: The map.
-
-    Example:
-        >>> Gate(nn.Linear(2, 3))(torch.ones(1, 2)).abs().tolist()
-        [[0.0, 0.0, 0.0]]
-    """
+    """Scale what a map returns by a learned number that starts at zero."""
 
     def __init__(self, map: nn.Module) -> None:
         super().__init__()
@@ -114,45 +102,44 @@ class Gate(nn.Module):
 
 
 class LiftedLayer(_Layer):
-    """Mixed into the class of a layer: adds the message of the set to what the layer returns."""
+    """Mixed into the class of a layer: adds a message from the set to what the layer returns."""
 
     message: AdditiveSetLayer
     lifted: type[nn.Module]
-    _binding: Binding
+    _current: CurrentBatch
     _name: str
-    _takes: list[tuple[str, Any]]
+    _parameters_of_forward: list[tuple[str, Any]]
 
     def forward(self, *args: Any, **kwargs: Any) -> Tensor:
-        """Apply the layer to all rows and add the message of their sets."""
-        bound = self._binding.current
-        if bound is None:
+        """Apply the layer to all rows and add the messages from their sets."""
+        batch = self._current.get()
+        if batch is None:
             raise RuntimeError(
                 f"layer {self._name!r} belongs to a lifted network: call the network, not the layer"
             )
-        if bound.called is not None:
-            bound.called.add(self._name)
-        x, *extra = self._in_order(args, kwargs)
-        if x.shape[0] != bound.total:
+        if batch.called is not None:
+            batch.called.add(self._name)
+        x, *extra = self._by_position(args, kwargs)
+        if x.shape[0] != batch.total:
             raise ValueError(
-                f"layer {self._name!r} must get one row per element, {bound.total}, got "
+                f"layer {self._name!r} must get one row per element, {batch.total}, got "
                 f"{x.shape[0]} (windows or tokens folded into the batch?): leave it out with where="
             )
         try:
-            # The message first: a layer may change what it gets in place.
-            message = self.message.message(bound.unfold(x), *extra)
-            own = bound.unfold(super().forward(*args, **kwargs))
+            message = self.message.message(batch.unfold(x), *extra)  # before x changes in place
+            own = batch.unfold(super().forward(*args, **kwargs))
             total = add_to_elements(own, message, self.message.channel_axis)
         except Exception as error:
             explain(lambda rows: check_rows(rows, self, self._name), x, error)
             raise
         return total.elements if isinstance(total, RaggedSets) else total.flatten(0, 1)
 
-    def _in_order(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
-        """Return all arguments in the order of the layer's signature: messages know no names."""
+    def _by_position(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
+        """Return all arguments by position, as messages take them."""
         if not kwargs:
             return args
         named = dict(kwargs)
-        rest = [named.pop(name, default) for name, default in self._takes[len(args) :]]
+        rest = [named.pop(*parameter) for parameter in self._parameters_of_forward[len(args) :]]
         if named:
             raise TypeError(
                 f"layer {self._name!r} must be able to take its arguments by position, got "
@@ -166,7 +153,7 @@ class LiftedLayer(_Layer):
         return ", ".join(filter(None, [super().extra_repr(), f"+ {inner}"]))
 
     def __reduce_ex__(self, protocol: Any) -> Any:
-        # A class may have its own way to keep its state: one that is parametrised refuses.
+        # __getstate__ is the layer's own: that of a parametrised layer raises.
         return _restore, (self.lifted,), self.__getstate__()  # type: ignore[no-untyped-call]
 
 
@@ -174,17 +161,13 @@ _CLASSES: dict[type[nn.Module], type[nn.Module]] = {}
 
 
 def _lifted_class(base: type[nn.Module]) -> type[nn.Module]:
-    if base not in _CLASSES:
-        own = {"lifted": base, "_takes": _positional(base.forward)}
-        _CLASSES[base] = type(f"Lifted{base.__name__}", (LiftedLayer, base), own)
-    return _CLASSES[base]
-
-
-def _positional(forward: Callable[..., Any]) -> list[tuple[str, Any]]:
-    """Return the arguments beside ``self`` that have a place, and what they are if left out."""
-    kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-    parameters = list(inspect.signature(forward).parameters.values())[1:]
-    return [(p.name, p.default) for p in parameters if p.kind in kinds]
+    if base in _CLASSES:
+        return _CLASSES[base]
+    positional = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    _, *parameters = inspect.signature(base.forward).parameters.values()  # without self
+    names = [(p.name, p.default) for p in parameters if p.kind in positional]
+    own = {"lifted": base, "_parameters_of_forward": names}
+    return _CLASSES.setdefault(base, type(f"Lifted{base.__name__}", (LiftedLayer, base), own))
 
 
 def _restore(base: type[nn.Module]) -> nn.Module:
@@ -193,36 +176,16 @@ def _restore(base: type[nn.Module]) -> nn.Module:
 
 
 def attach_message(
-    module: nn.Module, name: str, message: AdditiveSetLayer, binding: Binding
+    module: nn.Module, name: str, message: AdditiveSetLayer, current: CurrentBatch
 ) -> None:
     """Lift ``module`` in place."""
     module.__class__ = _lifted_class(type(module))
     module.message = message
-    module.__dict__.update(_binding=binding, _name=name)
+    module.__dict__.update(_current=current, _name=name)
 
 
-def is_lifted(module: nn.Module) -> bool:
-    """Whether ``module`` is lifted already."""
-    return isinstance(module, LiftedLayer)
-
-
-def message_names(model: nn.Module, binding: Binding) -> set[str]:
-    """Return the names of all state that lifting has added to ``model``."""
-    return {
-        key
-        for name, layer in _lifted_layers(model, binding)
-        for key in layer.message.state_dict(prefix=f"{name}.message.".lstrip("."))
-    }
-
-
-def uncalled(model: nn.Module, binding: Binding, called: set[str]) -> list[str]:
-    """Return the names of lifted layers that are not among those ``called``."""
-    names = (layer._name for _, layer in _lifted_layers(model, binding))
-    return [name for name in dict.fromkeys(names) if name not in called]
-
-
-def _lifted_layers(model: nn.Module, binding: Binding) -> Iterator[tuple[str, LiftedLayer]]:
-    """Go through the layers that ``binding`` serves, by all their names."""
+def lifted_layers(model: nn.Module, current: CurrentBatch) -> Iterator[tuple[str, LiftedLayer]]:
+    """Go through the layers of the network that ``current`` belongs to, by all their names."""
     for name, module in model.named_modules(remove_duplicate=False):
-        if isinstance(module, LiftedLayer) and module._binding is binding:
+        if isinstance(module, LiftedLayer) and module._current is current:
             yield name, module

@@ -9,18 +9,16 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch.nn.modules.lazy import LazyModuleMixin
 from torch.nn.utils import parametrize
 from torch.utils import _pytree as pytree
 
 from symsets.lift.layers import (
-    Binding,
-    Bound,
+    CurrentBatch,
     Gate,
+    LiftedLayer,
+    SetBatch,
     attach_message,
-    is_lifted,
-    message_names,
-    uncalled,
+    lifted_layers,
 )
 from symsets.nn._explain import check_elements, explain
 from symsets.nn._maps import min_axes, zero_init
@@ -45,10 +43,13 @@ LIFTABLE = (
     CircularConv1d,
     CircularConv2d,
 )
-CLOSED = (nn.MultiheadAttention, SetModule)  # they call their insides in their own way
+CLOSED = (
+    nn.MultiheadAttention,
+    SetModule,
+)  # layers inside do not get one row per element
 TRANSFORMER_LAYERS = (nn.TransformerEncoderLayer, nn.TransformerDecoderLayer)
+LIFTING_SCHEMES = ("attention", "wreath", "siamese")  # and all dss
 Where = Callable[[str, nn.Module], bool] | Collection[str] | None
-Messenger = Callable[[nn.Module], AdditiveSetLayer]
 
 
 def lift(
@@ -58,10 +59,10 @@ def lift(
 
     The copy that is returned runs the model's own code, with all elements folded into the batch
     axis; residual sums, concatenations and functional calls keep working. Its convolutions and
-    linear maps learn to look at the whole set. What they take from it starts at zero, so at first
-    each element gets exactly what the original gave it. They learn it also where the original is
-    frozen. Activation checkpointing, threads and ``torch.compile`` work as they do for the model.
-    Layers whose weights the model reads without calling them get no message; the first call warns.
+    linear maps get a message from the whole set. It starts at zero, so at first each element gets
+    exactly what the original gave it. Messages learn also where the original is frozen. Activation
+    checkpointing, threads and ``torch.compile`` work as they do for the model. Layers whose weights
+    the model reads without calling them get no message; the first call warns.
 
     Args:
         model: Any network that treats the rows of its batch one by one. It is not changed.
@@ -85,26 +86,27 @@ def lift(
     if isinstance(model, Lifted):
         raise ValueError("model must be a network for single elements, got one lifted already")
     check_size(size)
-    messenger = _messenger(scheme, size)
-    copied = copy.deepcopy(model)
-    binding = Binding()
-    if messenger is None:
-        return Lifted(copied, binding, scheme)
-    messages = []  # all made before the first is attached: they are made of copies of layers
-    for name, module in _chosen(copied, where).items():
+    allowed = [s for s in schemes() if s in LIFTING_SCHEMES or dss_pool(s)]
+    if scheme not in allowed and not dss_pool(str(scheme)):
+        raise ValueError(
+            f"scheme must be one of {allowed} (or dss-power2, dss-power3, …), which can start as "
+            f"the original network, got {scheme!r}"
+        )
+    copied, current = copy.deepcopy(model), CurrentBatch()
+    chosen = {} if scheme == "siamese" else _chosen(copied, where)
+    _disable_fused_transformers(copied, chosen.values())
+    messages = {}  # all made before the first is attached: they are made of copies of layers
+    for name, module in chosen.items():
         try:
-            message = messenger(module)
+            messages[name] = _message(module, scheme, size)
         except ValueError as error:
             cause = str(error).partition(": ")[0]
             raise ValueError(
                 f"layer {name!r} cannot be lifted ({cause}): leave it out with where="
             ) from error
-        like = next(module.parameters())
-        message.to(like.device, like.dtype).train(module.training).requires_grad_(True)
-        messages.append((module, name, message))
-    for each in messages:
-        attach_message(*each, binding)
-    return Lifted(copied, binding, scheme)
+    for name, module in chosen.items():
+        attach_message(module, name, messages[name], current)
+    return Lifted(copied, current, scheme)
 
 
 class Lifted(SetModule):
@@ -119,13 +121,13 @@ class Lifted(SetModule):
           also inside tuples, lists and dictionaries.
     """
 
-    def __init__(self, model: nn.Module, binding: Binding, scheme: str) -> None:
+    def __init__(self, model: nn.Module, current: CurrentBatch, scheme: str) -> None:
         super().__init__()
         self.model = model
         self.scheme = scheme
         self.training = model.training
-        self._binding = binding
-        self._watched = False  # from the first call on
+        self._current = current
+        self._called_before = False
         self.min_axes = min_axes(model)
 
     def check_input(self, x: Sets) -> None:
@@ -146,48 +148,56 @@ class Lifted(SetModule):
             if x.ndim < self.min_axes:
                 raise IndexError(f"x must have at least {self.min_axes} axes, got {x.ndim}")
             rows, unfold = fold(x)
-            watch = not self._watched and not torch.compiler.is_compiling()
-            bound = Bound(len(rows), unfold, called=set() if watch else None)
-            with self._binding.active(bound):
+            is_first = not self._called_before and not torch.compiler.is_compiling()
+            batch = SetBatch(len(rows), unfold, called=set() if is_first else None)
+            with self._current.set(batch):
                 output = self.model(rows, *args, **kwargs)
         except Exception as error:
             explain(self.check_input, x, error)
             raise
-        if bound.called is not None:
-            self._watched = True
-            self._name_start_at_zero(bound.called)
-        return pytree.tree_map(lambda out: self._unfold(out, bound), output)
+        if batch.called is not None:
+            self._called_before = True
+            self._warn_of_uncalled(batch.called)
+        return pytree.tree_map(lambda out: self._unfold(out, batch), output)
 
-    def _name_start_at_zero(self, called: set[str]) -> None:
-        """Warn of layers that the network does not call: they get no message."""
-        if names := uncalled(self.model, self._binding, called):
+    def _warn_of_uncalled(self, called: set[str]) -> None:
+        names = dict.fromkeys(layer._name for _, layer in lifted_layers(self.model, self._current))
+        if uncalled := [name for name in names if name not in called]:
             warnings.warn(
-                f"this call did not reach the lifted layers {_shortened(names)}, so they get "
+                f"this call did not reach the lifted layers {_shortened(uncalled)}, so they get "
                 "no message from the set: some networks read the weights of a layer instead. Leave "
                 "them out with where=, or lift a block around them",
                 stacklevel=2,
             )
 
-    def _unfold(self, output: Any, bound: Bound) -> Any:
+    def _unfold(self, output: Any, batch: SetBatch) -> Any:
         if not isinstance(output, Tensor):
             return output
-        self._binding.recall(output, bound)
-        return bound.unfold(output) if output.shape[:1] == (bound.total,) else output
+        self._current.set_in_backward(output, batch)
+        return batch.unfold(output) if output.shape[:1] == (batch.total,) else output
+
+    def _message_names(self) -> set[str]:
+        """Return the names of all state that lifting has added to the model."""
+        return {
+            key
+            for name, layer in lifted_layers(self.model, self._current)
+            for key in layer.message.state_dict(prefix=f"{name}.message.".lstrip("."))
+        }
 
     def message_parameters(self) -> Iterator[nn.Parameter]:
-        """Go through the parameters that lifting has added, all of which start out silent.
+        """Go through the parameters that lifting has added; messages are zero at first.
 
         Example:
             >>> lifted = lift(nn.Linear(3, 2), scheme="dss-mean")
             >>> [tuple(parameter.shape) for parameter in lifted.message_parameters()]
             [(2, 3)]
         """
-        added = message_names(self.model, self._binding)
+        added = self._message_names()
         return (p for name, p in self.model.named_parameters() if name in added)
 
     def load_element_state_dict(self, state_dict: Mapping[str, Any]) -> None:
         """Load the weights of the original network, by the names they have there."""
-        own = self.model.state_dict().keys() - message_names(self.model, self._binding)
+        own = self.model.state_dict().keys() - self._message_names()
         unexpected, missing = sorted(state_dict.keys() - own), sorted(own - state_dict.keys())
         if missing or unexpected:
             raise ValueError(
@@ -201,56 +211,42 @@ def _shortened(names: list[str]) -> str:
     return str(names) if len(names) < 4 else f"{str(names[:3])[:-1]}, … {len(names) - 3} more]"
 
 
-def _messenger(scheme: str, size: float) -> Messenger | None:
-    """Return what makes the message of a layer, starting at zero."""
-    if scheme == "siamese":
-        return None
-    if scheme == "attention":
-        return lambda module: _start_at_zero(SetAttention(module), "value")
+def _message(module: nn.Module, scheme: str, size: float) -> AdditiveSetLayer:
+    """Make the message of a layer, starting at zero."""
+    layer: AdditiveSetLayer
     if scheme == "wreath":
-        return lambda module: _start_at_zero(
-            Wreath(module, size=size, channel_axis=-1 if isinstance(module, nn.Linear) else 1)
-        )
-    if pool := dss_pool(str(scheme)):
-        return lambda module: _start_at_zero(DSS(module, pool=pool, size=size), "context")
-    if scheme in schemes():
-        raise ValueError(
-            f"scheme must be able to start as the original network, which {scheme!r} cannot: "
-            "use dss-sum, dss-mean, dss-max, dss-median, attention, wreath or siamese"
-        )
-    raise ValueError(
-        f"scheme must be one of {schemes()} (or dss-power2, dss-power3, …), got {scheme!r}"
-    )
-
-
-def _start_at_zero(layer: AdditiveSetLayer, part: str | None = None) -> AdditiveSetLayer:
-    """Drop the element map, which is the lifted layer itself, and let the message start at zero.
-
-    Args:
-        layer: What makes the message.
-        part: The name of the map that ends it; all of ``layer`` if left out.
-    """
-    # A derived class may be no linear map of its weights, if it standardises them, say.
-    is_linear = type(layer.element) in LIFTABLE
-    layer.element = nn.Identity()
-    if part is None:
-        zero_init(layer)
-    elif is_linear:
-        zero_init(layer.get_submodule(part))
-    else:  # with all its weights at zero, a block of several layers would never learn
-        setattr(layer, part, Gate(layer.get_submodule(part)))
-    return layer
+        axis = -1 if isinstance(module, nn.Linear) else 1
+        layer, last = Wreath(module, size=size, channel_axis=axis), None
+    elif pool := dss_pool(scheme):
+        layer, last = DSS(module, pool=pool, size=size), "context"
+    else:
+        layer, last = SetAttention(module), "value"
+    layer.element = nn.Identity()  # the lifted layer itself is the element map
+    if last is None or type(module) in LIFTABLE:
+        zero_init(layer.get_submodule(last or ""))
+    else:
+        # With all its weights at zero a block would never learn, and a derived class that
+        # standardises its weights would not return zero.
+        setattr(layer, last, Gate(layer.get_submodule(last)))
+    like = next(module.parameters())
+    return layer.to(like.device, like.dtype).train(module.training).requires_grad_(True)
 
 
 def _chosen(model: nn.Module, where: Where) -> dict[str, nn.Module]:
     """Return the modules to lift by name; a module with several names appears once."""
     modules = dict(model.named_modules(remove_duplicate=False))
-    closed = _insides(modules, CLOSED)
+    closed = {
+        inner
+        for module in modules.values()
+        if isinstance(module, CLOSED)
+        for inner in module.modules()
+    }
     chosen: dict[str, nn.Module]
-    if isinstance(where, type):
+    is_names = isinstance(where, Collection) and not isinstance(where, str)
+    if isinstance(where, type) or not (where is None or callable(where) or is_names):
         raise TypeError(
-            f"where must be a list of names or a function of a name and a module, got the class "
-            f"{where.__name__}: say lambda name, module: isinstance(module, {where.__name__})"
+            "where must be a list of names, or a function such as lambda name, module: "
+            f"isinstance(module, nn.Conv2d), got {where!r}"
         )
     if where is None or callable(where):
         chosen = {
@@ -261,7 +257,10 @@ def _chosen(model: nn.Module, where: Where) -> dict[str, nn.Module]:
             and (where is None or where(name, module))
         }
     else:
-        chosen = _named(modules, where)
+        if unknown := [name for name in where if name not in modules]:
+            raise ValueError(f"where must name modules of the network, got {unknown}")
+        names = {modules[name]: name for name in reversed(list(where))}  # the first name of each
+        chosen = {name: module for module, name in reversed(names.items())}
     if not chosen:
         raise ValueError(
             "model must have a convolution or linear map that can be lifted, "
@@ -271,36 +270,18 @@ def _chosen(model: nn.Module, where: Where) -> dict[str, nn.Module]:
     for name, module in chosen.items():
         if problem := _problem(module, closed):
             raise ValueError(f"layer {name!r} cannot be lifted: {problem}")
-    _open_transformers(modules, set(chosen.values()))
     return chosen
 
 
-def _named(modules: dict[str, nn.Module], names: Collection[str]) -> dict[str, nn.Module]:
-    if isinstance(names, str):
-        raise TypeError(f"where must be a list of names or a function, got the string {names!r}")
-    if not isinstance(names, Collection):
-        raise TypeError(f"where must be a list of names or a function, got {names!r}")
-    if unknown := [name for name in names if name not in modules]:
-        raise ValueError(f"where must name modules of the network, got {unknown}")
-    first = {modules[name]: name for name in reversed(list(names))}
-    return {name: modules[name] for name in names if first[modules[name]] == name}
-
-
-def _insides(modules: dict[str, nn.Module], kinds: tuple[type, ...]) -> set[nn.Module]:
-    """Return all modules inside modules of some kinds, and these themselves."""
-    outer = [module for module in modules.values() if isinstance(module, kinds)]
-    return {inner for module in outer for inner in module.modules()}
-
-
 def _problem(module: nn.Module, closed: set[nn.Module]) -> str | None:
-    """Say why a module cannot be lifted, if so."""
-    if is_lifted(module):
+    """Return why a module cannot be lifted, or None if it can."""
+    if isinstance(module, LiftedLayer):
         return "it is lifted already"
     if module in closed:
         return "it is, or is inside, a set module or nn.MultiheadAttention"
     if "forward" in vars(module):
         return "it has a forward of its own beside that of its class, which would be called instead"
-    if isinstance(module, LazyModuleMixin) and module.has_uninitialized_params():
+    if any(nn.parameter.is_lazy(parameter) for parameter in module.parameters()):
         return "it must know its shape, so run the network once first"
     if isinstance(module, nn.Sequential | nn.ModuleList | nn.ModuleDict):
         return "it is a container, so name layers inside it"
@@ -311,10 +292,10 @@ def _problem(module: nn.Module, closed: set[nn.Module]) -> str | None:
     return None
 
 
-def _open_transformers(modules: dict[str, nn.Module], chosen: set[nn.Module]) -> None:
+def _disable_fused_transformers(model: nn.Module, chosen: Collection[nn.Module]) -> None:
     """Make torch's transformer layers call their linear maps, also in evaluation."""
-    for name, module in modules.items():
-        if chosen.isdisjoint(module.modules()):
+    for name, module in model.named_modules():
+        if set(chosen).isdisjoint(module.modules()):
             continue
         if isinstance(module, TRANSFORMER_LAYERS):
             if not module.self_attn.batch_first:
@@ -322,7 +303,7 @@ def _open_transformers(modules: dict[str, nn.Module], chosen: set[nn.Module]) ->
                     f"layer {name!r} must have batch_first=True, so that rows are elements; "
                     "or leave it out with where="
                 )
-            # A fused kernel would read the weights and pass the lifted layers by.
+            # The fused kernel reads the weights and never calls the lifted layers.
             module.activation_relu_or_gelu = 0
         if isinstance(module, nn.TransformerEncoder):
             module.use_nested_tensor = False  # nested tensors are for that kernel only

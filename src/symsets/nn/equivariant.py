@@ -59,7 +59,7 @@ class EquivariantLinear(nn.Module):
         >>> layer
         EquivariantLinear(S5 × C4: 3 × (5×4) → 8 × (5×4), 8 basis maps, bias=True)
         >>> x, g = torch.randn(2, 3, 5, 4), G.random_element()
-        >>> torch.allclose(layer(G.move(x, g)), G.move(layer(x), g), atol=1e-5)
+        >>> torch.allclose(layer(G.act(x, g)), G.act(layer(x), g), atol=1e-5)
         True
 
     Reference:

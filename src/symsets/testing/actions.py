@@ -1,72 +1,49 @@
-"""Elements of S_N × H, which move batches of sets: what symmetry is tested with."""
+"""Elements of S_N × H, which act on batches of sets."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from symsets._checks import positive
 from symsets.groups import PermutationGroup
 from symsets.sets import RaggedSets, Sets
 
-__all__ = ["Action", "GroupAction", "draw_actions", "reorder", "identity"]
+__all__ = ["ElementMap", "GroupAction", "draw_actions", "identity", "reorder"]
 
-Action = Callable[[Tensor], Tensor]
+ElementMap = Callable[[Tensor], Tensor]
 
 
 @dataclass(frozen=True)
 class GroupAction:
-    """An element of S_N × H: a new order for the rows of all sets, and a map of elements."""
+    """An element of S_N × H: an order for the rows of all sets, and how h maps elements."""
 
     order: Tensor
-    act: Action
-    act_out: Action
-
-    @classmethod
-    def draw(
-        cls,
-        x: Sets,
-        symmetry: Action | PermutationGroup | None,
-        output_symmetry: Action | None,
-        generator: torch.Generator,
-    ) -> GroupAction:
-        """Draw an order for every set and, from a group, a permutation of entries."""
-        counts = x.partition.counts if isinstance(x, RaggedSets) else (x.shape[1],) * x.shape[0]
-        blocks, start = [], 0
-        for n in counts:
-            blocks.append(start + torch.randperm(n, generator=generator, device="cpu"))
-            start += n
-        order = torch.cat(blocks) if blocks else torch.empty(0, dtype=torch.int64, device="cpu")
-        act = symmetry if symmetry is not None else identity
-        if isinstance(act, PermutationGroup):
-            act = _permute(act, generator)
-        return cls(order, act, output_symmetry or act)
+    act: ElementMap
+    act_out: ElementMap
 
     def reorder_only(self) -> GroupAction:
-        """Return the move that leaves elements as they are."""
-        return GroupAction(self.order, identity, identity)
+        """Return the same order with the identity for h."""
+        return replace(self, act=identity, act_out=identity)
 
     def element_only(self) -> GroupAction:
-        """Return the move that leaves the order as it is."""
-        return GroupAction(self.order.sort().values, self.act, self.act_out)
-
-    def nothing(self) -> GroupAction:
-        """Return the move that moves nothing."""
-        return self.reorder_only().element_only()
+        """Return the same h with the order that the rows have."""
+        return replace(self, order=self.order.sort().values)
 
 
 def draw_actions(
     x: Sets,
-    symmetry: Action | PermutationGroup | None,
-    output_symmetry: Action | None,
+    symmetry: ElementMap | PermutationGroup | None,
+    output_symmetry: ElementMap | None,
     trials: int,
     seed: int,
 ) -> list[GroupAction]:
-    """Draw some moves of sets ``x``; one sentence for a symmetry that is none."""
+    """Draw group actions on ``x``; raise TypeError or ValueError naming a wrong argument."""
     if not (symmetry is None or callable(symmetry) or isinstance(symmetry, PermutationGroup)):
         raise TypeError(
             f"symmetry must be a function or a permutation group, got {symmetry!r}; "
@@ -74,30 +51,38 @@ def draw_actions(
         )
     if not (output_symmetry is None or callable(output_symmetry)):
         raise TypeError(f"output_symmetry must be a function, got {output_symmetry!r}")
-    if trials < 1:
-        raise ValueError(f"trials must be at least 1, got {trials}")
+    counts = x.partition.counts if isinstance(x, RaggedSets) else (x.shape[1],) * x.shape[0]
     generator = torch.Generator().manual_seed(seed)
-    return [GroupAction.draw(x, symmetry, output_symmetry, generator) for _ in range(trials)]
+    actions = []
+    for _ in range(positive("trials", trials)):
+        order, start = [torch.empty(0, dtype=torch.int64, device="cpu")], 0
+        for n in counts:
+            order.append(start + torch.randperm(n, generator=generator, device="cpu"))
+            start += n
+        act = identity if symmetry is None else symmetry
+        if isinstance(act, PermutationGroup):
+            act = _random_map(act, generator)
+        actions.append(GroupAction(torch.cat(order), act, output_symmetry or act))
+    return actions
 
 
 def identity(x: Tensor) -> Tensor:
-    """Leave elements as they are."""
+    """Return ``x``."""
     return x
 
 
-def _permute(group: PermutationGroup, generator: torch.Generator) -> Action:
-    """Draw an element of the group and let it act on the last axes of a tensor."""
+def _random_map(group: PermutationGroup, generator: torch.Generator) -> ElementMap:
+    """Return how a random element of a group acts on the last axes of a tensor."""
     seed = int(torch.randint(2**31, (1,), generator=generator, device="cpu"))
-    permutation = torch.tensor(group.random_element(np.random.default_rng(seed)), device="cpu")
-    inverse, shape = permutation.argsort(), tuple(group.shape)
+    element, rank = group.group.random_element(np.random.default_rng(seed)), len(group.shape)
 
     def act(x: Tensor) -> Tensor:
-        if tuple(x.shape[x.ndim - len(shape) :]) != shape:
+        if tuple(x.shape[x.ndim - rank :]) != group.shape:
             raise ValueError(
                 f"symmetry must act on the last axes of an element, got {group} for "
                 f"elements of shape {tuple(x.shape[1:])}"
             )
-        return x.flatten(x.ndim - len(shape))[..., inverse.to(x.device)].unflatten(-1, shape)
+        return group.act(x, element)
 
     return act
 

@@ -1,11 +1,10 @@
-"""A model and its input, ready to be moved and compared."""
+"""Compare what a model returns for transformed sets with its transformed output."""
 
 from __future__ import annotations
 
 import copy
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -18,66 +17,73 @@ from symsets.sets import Sets, fold
 from symsets.testing.actions import GroupAction, identity, reorder
 from symsets.testing.distances import (
     EPS,
+    as_floats,
     difference,
-    distance,
-    explained_by_rounding,
+    flatten_output,
     is_inexact,
-    numbers_of,
-    parts_of,
+    relative_error,
+    rounding_error,
 )
 
 __all__ = ["EquivarianceCheck"]
 
 TASKS = ("transform", "select", "merge", "classify")
+REFUSED = (RuntimeError, TypeError, ValueError)  # what models raise for inputs they do not take
 
 
-@dataclass(frozen=True)
 class EquivarianceCheck:
-    """A model in float64 with its input, ready to be moved; and both as they were given."""
+    """A model and its input, both copied and converted to float64."""
 
-    given: tuple[Callable[..., Any], Sets, tuple[Any, ...]]
-    model: Callable[..., Any]
-    x: Sets
-    args: tuple[Any, ...]
-    moved_args: tuple[Any, ...]
-    task: str
-
-    @classmethod
-    def of(
-        cls,
+    def __init__(
+        self,
         model: Callable[..., Any],
         x: Sets,
         args: tuple[Any, ...],
         moved_args: Sequence[Any] | None,
         task: str,
-    ) -> EquivarianceCheck:
-        """Bring a model and its input to float64."""
+    ) -> None:
         check_choice("task", task, TASKS)
-        fold(x)  # one sentence if x is no batch of sets
-        given = (model, x, tuple(args))
-        if isinstance(model, nn.Module):
-            model = copy.deepcopy(model).double()
-        moved = args if moved_args is None else moved_args
-        x, args, moved = pytree.tree_map(_to_double, (x, tuple(args), tuple(moved)))
-        return cls(given, model, x, args, moved, task)
+        fold(x)  # raises unless x is a batch of sets
+        self.given, self.task = (model, x, args), task
+        self.model = _to_double(model)
+        given = (x, args, args if moved_args is None else tuple(moved_args))
+        self.x, self.args, self.moved_args = pytree.tree_map(_to_double, given)
 
-    def error(self, move: GroupAction) -> float:
-        """Return how far the output is from moving with the input."""
-        with torch.no_grad(), _kept_randomness(self.x):
-            plain = self._plain()
-            moved = self.model(self._moved(move), *self._args_for(move))
-        parts, spec = parts_of(plain)
-        moved_parts, moved_spec = parts_of(moved)
-        if moved_spec != spec:
+    def error(self, action: GroupAction) -> float:
+        """Return the largest relative difference between f(gX) and g f(X)."""
+        rounding = self._rounding
+        plain, moved = self._run(self.model, (self.x, self.args), self._inputs(action))
+        parts, structure = flatten_output(plain)
+        moved_parts, moved_structure = flatten_output(moved)
+        if moved_structure != structure:
             return math.inf
-        images = [self._act(part, move) for part in parts]
-        return max(map(distance, moved_parts, images, self._rounding))
+        expected = [self._act(part, action) for part in parts]
+        return max(map(relative_error, moved_parts, expected, rounding))
 
-    def _plain(self) -> Any:
-        """Run the model on the input where it is, and tell if float64 is what it cannot take."""
+    def _run(self, call: Callable[..., Any], *inputs: tuple[Any, tuple[Any, ...]]) -> list[Any]:
+        """Call on several inputs, and leave the global random numbers as they were."""
+        devices = [self.x.device] if self.x.device.type == "cuda" else []
+        with torch.no_grad(), torch.random.fork_rng(devices):
+            return [call(x, *args) for x, args in inputs]
+
+    def _inputs(self, action: GroupAction) -> tuple[Any, tuple[Any, ...]]:
+        """Apply a group action to the input and the further arguments."""
+        rows, unfold = fold(self.x)
+        args = self.args if action.act is identity else self.moved_args
+        return unfold(reorder(action.act(rows), action.order)), args
+
+    @cached_property
+    def _nudged(self) -> tuple[Any, tuple[Any, ...]]:
+        """The input with every entry changed by one rounding; equal entries stay equal."""
+        x = pytree.tree_map(lambda x: x * (1 + EPS) if is_inexact(x) else x, self.x)
+        return x, self.args
+
+    @cached_property
+    def _rounding(self) -> list[float]:
+        """How far rounding may change each part of the output."""
         try:
-            return self.model(self.x, *self.args)
-        except (RuntimeError, TypeError, ValueError) as error:
+            [plain] = self._run(self.model, (self.x, self.args))
+        except REFUSED as error:
             if not self._runs_as_given():
                 raise
             raise TypeError(
@@ -85,71 +91,50 @@ class EquivarianceCheck:
                 "type of x: pass a network itself, or a function with the network as a further "
                 "argument, as in (lambda x, net: net(x), x, net), and it is converted"
             ) from error
+        [nudged] = self._run(self.model, self._nudged)
+        parts, nudged_parts = flatten_output(plain)[0], flatten_output(nudged)[0]
+        if len(nudged_parts) != len(parts):
+            return [rounding_error(self.x, 0.0)] * len(parts)
+        return [rounding_error(self.x, change) for change in map(difference, nudged_parts, parts)]
 
     def _runs_as_given(self) -> bool:
-        """Whether the model takes its input as it was, before all became float64."""
+        """Whether the model takes its input before both are converted to float64."""
         try:
             model, x, args = copy.deepcopy(self.given)
             model(x, *args)
-        except (RuntimeError, TypeError, ValueError):
+        except REFUSED:
             return False
         return True
 
-    @cached_property
-    def _rounding(self) -> list[float]:
-        """By how much each part of the output may change where the input is rounded otherwise."""
-        with torch.no_grad(), _kept_randomness(self.x):
-            plain, _ = parts_of(self._plain())
-        with torch.no_grad(), _kept_randomness(self.x):
-            nudged, _ = parts_of(self.model(self._nudged(), *self.args))
-        if len(nudged) != len(plain):
-            return [explained_by_rounding(self.x, 0.0)] * len(plain)
-        return [explained_by_rounding(self.x, change) for change in map(difference, nudged, plain)]
-
-    def _nudged(self) -> Any:
-        """Change every entry of the input by one rounding; equal entries stay equal."""
-        return pytree.tree_map(lambda x: x * (1 + EPS) if is_inexact(x) else x, self.x)
-
-    def _moved(self, move: GroupAction) -> Any:
-        rows, unfold = fold(self.x)
-        return unfold(reorder(move.act(rows), move.order))
-
-    def _args_for(self, move: GroupAction) -> tuple[Any, ...]:
-        return self.args if move.act is identity else self.moved_args
-
-    def _act(self, out: Any, move: GroupAction) -> Any:
+    def _act(self, out: Any, action: GroupAction) -> Any:
+        """Apply a group action to an output."""
         if self.task == "classify":
             return out
         if self.task == "merge":
-            return move.act_out(out)
+            return action.act_out(out)
         rows, unfold = fold(out)
-        if len(rows) != len(move.order):
+        if len(rows) != len(action.order):
             raise ValueError(
-                f"model must return one row per element, {len(move.order)}, for task "
+                f"model must return one row per element, {len(action.order)}, for task "
                 f"{self.task!r}, got {len(rows)}: pass another task="
             )
-        act = move.act_out if self.task == "transform" else identity
-        return unfold(reorder(act(rows), move.order))
+        act = action.act_out if self.task == "transform" else identity
+        return unfold(reorder(act(rows), action.order))
 
-    def first_break(self, move: GroupAction, tolerance: float) -> str | None:
-        """Name the first submodule whose output does not move with its input."""
+    def first_break(self, action: GroupAction, tolerance: float) -> str | None:
+        """Name the first submodule whose output is not transformed as its input is."""
         if not isinstance(self.model, nn.Module):
             return None
-        with torch.no_grad(), _kept_randomness(self.x):
-            plain = self._record(self.x, self.args)
-            moved = self._record(self._moved(move), self._args_for(move))
-        with torch.no_grad(), _kept_randomness(self.x):
-            nudged = self._record(self._nudged(), self.args)
+        plain, moved = self._run(self._record, (self.x, self.args), self._inputs(action))
+        [nudged] = self._run(self._record, self._nudged)
         outputs = {self._axes(out) for name, _, out in plain if not name}
-        known = {(), self._axes(numbers_of(self.x)), *outputs}
-        for (name, kind, before), (_, _, after), (*_, near) in zip(
-            plain, moved, nudged, strict=False
-        ):
-            if move.act is not identity and self._axes(before) not in known:
-                continue
-            rounding = explained_by_rounding(self.x, difference(near, before))
-            images = self._images(before, move)
-            if not any(distance(after, image, rounding) <= tolerance for image in images):
+        known = {(), self._axes(as_floats(self.x)), *outputs}
+        for (name, kind, out), (*_, after), (*_, near) in zip(plain, moved, nudged, strict=False):
+            if action.act is not identity and self._axes(out) not in known:
+                continue  # how h acts on elements of this size is not known
+            rounding = rounding_error(self.x, difference(near, out))
+            allowed = self._allowed(out, action)
+            if not any(relative_error(after, other, rounding) <= tolerance for other in allowed):
                 return f"{name!r} ({kind})" if name else kind
         return None
 
@@ -158,16 +143,15 @@ class EquivarianceCheck:
         dense = isinstance(self.x, Tensor) and out.shape[:2] == self.x.shape[:2]
         return tuple(out.shape[3 if dense else 2 :])
 
-    def _record(self, x: Any, args: tuple[Any, ...]) -> list[tuple[str, str, Tensor]]:
-        """Run the model and keep what every submodule returns, in the order of execution."""
+    def _record(self, x: Any, *args: Any) -> list[tuple[str, str, Tensor]]:
+        """Run the model; return name, class and output of every submodule in execution order."""
         assert isinstance(self.model, nn.Module)
         seen: list[tuple[str, str, Tensor]] = []
 
         def hook(name: str) -> Callable[..., None]:
             def keep(module: nn.Module, inputs: Any, output: Any) -> None:
-                for part in pytree.tree_leaves(output):
-                    if isinstance(part, Tensor):
-                        seen.append((name, type(module).__name__, part))
+                tensors = (part for part in pytree.tree_leaves(output) if isinstance(part, Tensor))
+                seen.extend((name, type(module).__name__, tensor) for tensor in tensors)
 
             return keep
 
@@ -179,27 +163,22 @@ class EquivarianceCheck:
                 handle.remove()
         return seen
 
-    def _images(self, out: Tensor, move: GroupAction) -> list[Tensor]:
-        """Return all that ``out`` may become: reordered or not, moved by h or not."""
-        total = len(move.order)
-        reordered = [out]
+    def _allowed(self, out: Tensor, action: GroupAction) -> list[Tensor]:
+        """Return all that ``out`` may become: reordered or not, transformed by h or not."""
+        total = len(action.order)
+        orders = [out]
         if out.ndim and out.shape[0] == total:
-            reordered.append(reorder(out, move.order))
+            orders.append(reorder(out, action.order))
         if out.ndim > 1 and out.shape[0] * out.shape[1] == total:
-            reordered.append(reorder(out.flatten(0, 1), move.order).unflatten(0, out.shape[:2]))
-        images = []
-        for candidate in reordered:
-            for act in (identity, move.act, move.act_out):
+            orders.append(reorder(out.flatten(0, 1), action.order).unflatten(0, out.shape[:2]))
+        allowed = []
+        for rows in orders:
+            for act in (identity, action.act, action.act_out):
                 try:
-                    images.append(act(candidate))
+                    allowed.append(act(rows))
                 except (RuntimeError, IndexError, ValueError):
                     continue  # h does not act on a tensor of this shape
-        return images
-
-
-def _kept_randomness(x: Sets) -> Any:
-    """Return a context that leaves the global random numbers as it found them."""
-    return torch.random.fork_rng([x.device] if x.device.type == "cuda" else [])
+        return allowed
 
 
 def _to_double(value: Any) -> Any:

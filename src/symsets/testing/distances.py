@@ -13,12 +13,12 @@ from symsets.sets import RaggedSets, Sets
 
 __all__ = [
     "EPS",
+    "as_floats",
     "difference",
-    "distance",
-    "explained_by_rounding",
+    "flatten_output",
     "is_inexact",
-    "numbers_of",
-    "parts_of",
+    "relative_error",
+    "rounding_error",
 ]
 
 EPS = torch.finfo(torch.float64).eps
@@ -26,26 +26,26 @@ ROUNDINGS = 2**8  # how many roundings of the input may add up in an output
 
 
 def is_inexact(value: Any) -> bool:
-    """Whether ``value`` is a tensor of numbers that are rounded."""
+    """Whether ``value`` is a tensor of floating-point or complex numbers."""
     return isinstance(value, Tensor) and (value.is_floating_point() or value.is_complex())
 
 
-def parts_of(out: Any) -> tuple[list[Sets], Any]:
-    """Return the tensors and sets that a model returned, and how they were put together."""
-    parts, spec = pytree.tree_flatten(out, is_leaf=lambda part: isinstance(part, RaggedSets))
+def flatten_output(out: Any) -> tuple[list[Sets], Any]:
+    """Return the tensors and sets in the output of a model, and the structure they were in."""
+    parts, structure = pytree.tree_flatten(out, is_leaf=lambda part: isinstance(part, RaggedSets))
     wrong = [type(part).__name__ for part in parts if not isinstance(part, Tensor | RaggedSets)]
     if wrong or not parts:
         raise TypeError(
             "model must return a tensor, RaggedSets, or a tuple, list or dictionary of them, "
             f"got {wrong[0] if parts else repr(out)}"
         )
-    return parts, spec
+    return parts, structure
 
 
-def numbers_of(out: Any) -> Tensor:
+def as_floats(out: Any) -> Tensor:
     """Return all numbers of a tensor or of sets, as floats if they are integers or booleans."""
     if isinstance(out, RaggedSets):
-        return numbers_of(out.elements)
+        return as_floats(out.elements)
     return out if is_inexact(out) else out.double()
 
 
@@ -53,30 +53,30 @@ def _largest(values: Tensor) -> float:
     return float(values.abs().max()) if values.numel() else 0.0
 
 
-def explained_by_rounding(x: Sets, change: float) -> float:
-    """Return the difference that roundings explain, where one of them changes an output so much.
+def rounding_error(x: Sets, change: float) -> float:
+    """Return the difference that rounding explains if one rounding of ``x`` causes ``change``.
 
-    It is at most a billionth of the input: models that never repeat themselves are not excused.
+    It is at most 1e-9 of the largest input, so that random outputs do not pass as rounding.
     """
-    values = numbers_of(x)
+    values = as_floats(x)
     size = _largest(values.where(values.isfinite(), 0))
     return min(ROUNDINGS * max(EPS * size, 0.0 if change == math.inf else change), 1e-9 * size)
 
 
 def difference(a: Any, b: Any) -> float:
     """Return the largest difference, infinite for outputs of different shapes or not finite."""
-    first, second = numbers_of(a), numbers_of(b)
+    first, second = as_floats(a), as_floats(b)
     if first.shape != second.shape:
         return math.inf
     found = _largest(first - second)
     return found if math.isfinite(found) else math.inf
 
 
-def distance(a: Any, b: Any, rounding: float) -> float:
-    """Return the largest difference relative to the larger of both, unless rounding explains it."""
+def relative_error(a: Any, b: Any, rounding: float) -> float:
+    """Return the largest difference relative to the larger of both; 0 if rounding explains it."""
     found = difference(a, b)
     if found <= rounding:
         return 0.0
     if found == math.inf:
         return math.inf
-    return found / max(_largest(numbers_of(a)), _largest(numbers_of(b)))
+    return found / max(_largest(as_floats(a)), _largest(as_floats(b)))

@@ -15,13 +15,13 @@ from typing import Any
 
 from symsets.groups import PermutationGroup
 from symsets.sets import Sets
-from symsets.testing.actions import Action, GroupAction, draw_actions
+from symsets.testing.actions import ElementMap, GroupAction, draw_actions
 from symsets.testing.check import EquivarianceCheck
 
 __all__ = ["assert_equivariant", "equivariance_error", "roll"]
 
 
-def roll(*shifts: int) -> Action:
+def roll(*shifts: int) -> ElementMap:
     """Return the circular shift of the last axes of an element, as a symmetry to test.
 
     Example:
@@ -37,8 +37,8 @@ def equivariance_error(
     model: Callable[..., Any],
     x: Sets,
     *args: Any,
-    symmetry: Action | PermutationGroup | None = None,
-    output_symmetry: Action | None = None,
+    symmetry: ElementMap | PermutationGroup | None = None,
+    output_symmetry: ElementMap | None = None,
     moved_args: Sequence[Any] | None = None,
     task: str = "transform",
     trials: int = 3,
@@ -78,17 +78,17 @@ def equivariance_error(
         >>> equivariance_error(lambda x: x.cumsum(1), x) > 0.1
         True
     """
-    probe = EquivarianceCheck.of(model, x, args, moved_args, task)
-    moves = draw_actions(probe.x, symmetry, output_symmetry, trials, seed)
-    return max(probe.error(move) for move in moves)
+    check = EquivarianceCheck(model, x, args, moved_args, task)
+    actions = draw_actions(check.x, symmetry, output_symmetry, trials, seed)
+    return max(map(check.error, actions))
 
 
 def assert_equivariant(
     model: Callable[..., Any],
     x: Sets,
     *args: Any,
-    symmetry: Action | PermutationGroup | None = None,
-    output_symmetry: Action | None = None,
+    symmetry: ElementMap | PermutationGroup | None = None,
+    output_symmetry: ElementMap | None = None,
     moved_args: Sequence[Any] | None = None,
     task: str = "transform",
     trials: int = 3,
@@ -97,47 +97,37 @@ def assert_equivariant(
 ) -> None:
     """Raise an ``AssertionError`` that says where the symmetry of a model breaks, if it does.
 
-    The arguments are those of :func:`equivariance_error`. The message tells whether the order of
-    the set or the symmetry of the elements breaks it, and names the first submodule, in the order
-    of execution, whose output does not move with the input of the model. Where elements have the
-    size of neither the input nor the output, as between strides, :math:`h` is not known and not
-    checked.
+    The message says whether the order of the set or the symmetry of the elements breaks it, and
+    names the first submodule, in the order of execution, whose output is not transformed as the
+    input of the model is. Where elements have the size of neither the input nor the output, as
+    between strides, it is not known how :math:`h` acts, and only the order is checked.
 
-    Args:
-        model: What to test.
-        x: A batch of sets.
-        args: Further arguments of the model.
-        symmetry: How :math:`h` acts on a batch of elements.
-        output_symmetry: How :math:`h` acts on the output, if not as on the input.
-        moved_args: What ``args`` become under :math:`h`, if they change.
-        task: What the output is.
-        trials: How many draws to take the maximum over.
-        seed: Of the draws.
-        tolerance: The largest relative error that passes.
+    The largest relative error that passes is ``tolerance``; the other arguments are those of
+    :func:`equivariance_error`.
     """
-    probe = EquivarianceCheck.of(model, x, args, moved_args, task)
-    for move in draw_actions(probe.x, symmetry, output_symmetry, trials, seed):
-        error = probe.error(move)
+    check = EquivarianceCheck(model, x, args, moved_args, task)
+    for action in draw_actions(check.x, symmetry, output_symmetry, trials, seed):
+        error = check.error(action)
         if not error <= tolerance:
             message = f"equivariance error {error:.2g} is above {tolerance:.2g}: "
-            raise AssertionError(message + _diagnosis(probe, move, tolerance))
+            raise AssertionError(message + _diagnosis(check, action, tolerance))
 
 
-def _diagnosis(probe: EquivarianceCheck, move: GroupAction, tolerance: float) -> str:
+def _diagnosis(check: EquivarianceCheck, action: GroupAction, tolerance: float) -> str:
     """Say which of the two symmetries breaks, and where first."""
-    if not probe.error(move.nothing()) <= tolerance:
+    order_only, element_only = action.reorder_only(), action.element_only()
+    if not check.error(element_only.reorder_only()) <= tolerance:
         return "the model does not repeat itself (dropout? a NaN?); use evaluation mode"
-    order = not probe.error(move.reorder_only()) <= tolerance
-    element = not probe.error(move.element_only()) <= tolerance
-    if order and element:
-        verdict = "neither the order of the set nor the symmetry of the elements is kept"
-    elif order or element:
-        verdict = (
-            f"{'the order of the set' if order else 'the symmetry of the elements'} is not kept"
-        )
-    else:
-        verdict = "order and symmetry are kept, but not both together"
-    if order != element:
-        move = move.reorder_only() if order else move.element_only()
-    broken = probe.first_break(move, tolerance)
+    order = not check.error(order_only) <= tolerance
+    element = not check.error(element_only) <= tolerance
+    verdict, action = {
+        (True, False): ("the order of the set is not kept", order_only),
+        (False, True): ("the symmetry of the elements is not kept", element_only),
+        (False, False): ("order and symmetry are kept, but not both together", action),
+        (True, True): (
+            "neither the order of the set nor the symmetry of the elements is kept",
+            action,
+        ),
+    }[order, element]
+    broken = check.first_break(action, tolerance)
     return f"{verdict}; it first breaks in {broken}" if broken else verdict

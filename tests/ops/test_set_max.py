@@ -17,7 +17,6 @@ LAYOUTS = {
     "channels last": lambda: ties(3, 4, 8, 9, 10).movedim(-1, 2),
     "channels first": lambda: ties(3, 4, 2, 7, 6),
     "entries first": lambda: ties(5, 3, 4, 64).movedim(0, -1),
-    "sets first": lambda: ties(4, 3, 64).transpose(0, 1),
     "one element": lambda: ties(3, 1, 70),
     "one set": lambda: ties(1, 4, 70),
 }

@@ -31,11 +31,11 @@ from symsets.nn import (
     EquivariantLinear,
     Exchangeable,
     Graph,
-    GraphBatch,
     GraphConv,
     Merge,
     SetModule,
 )
+from symsets.nn.graph import GraphBatch
 from symsets.nn.registry import unregister_scheme
 from symsets.testing import equivariance_error
 

@@ -3,7 +3,8 @@ import torch
 from torch.autograd import gradcheck
 
 from symsets import RaggedSets, pool
-from symsets.sets import Partition, power_sums, softmax
+from symsets.sets import power_sums, softmax
+from symsets.sets.partition import Partition
 from symsets.sets.pooling import _middle_at_once, _middle_by_size
 
 HOW = ["sum", "mean", "max", "median", "power3"]

@@ -12,7 +12,8 @@ from torch.utils.data import DataLoader
 
 from symsets import DSS, RaggedSets, SetAttention, collate
 from symsets.data import LabelledSets
-from symsets.sets import Partition, membership
+from symsets.sets.folding import membership
+from symsets.sets.partition import Partition
 
 
 @pytest.fixture

@@ -30,7 +30,8 @@ from symsets.nn.circular import CircularConv1d, CircularConv2d
 from symsets.nn.dss import DSS
 from symsets.nn.registry import dss_pool, schemes
 from symsets.nn.wreath import Wreath
-from symsets.sets import RaggedSets, Sets, check_size, fold
+from symsets.sets import RaggedSets, Sets, fold
+from symsets.sets.pooling import check_size
 
 __all__ = ["Lifted", "lift"]
 

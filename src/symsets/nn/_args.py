@@ -9,7 +9,8 @@ from typing import Any
 
 from torch import Tensor, nn
 
-from symsets.sets import Sets, membership
+from symsets.sets import Sets
+from symsets.sets.folding import membership
 
 __all__ = ["Chain", "as_chain", "context_args", "accepts_args"]
 

@@ -14,7 +14,8 @@ from torch import Tensor, nn
 
 from symsets.nn._maps import AXES, first_map, first_part
 from symsets.nn._types import check_type, kind_of
-from symsets.sets import RaggedSets, Sets, check_sets
+from symsets.sets import RaggedSets, Sets
+from symsets.sets.folding import check_sets
 
 __all__ = [
     "check_channels",

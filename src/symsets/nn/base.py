@@ -8,7 +8,8 @@ from torch import Tensor, nn
 
 from symsets.nn._explain import check_elements, explained
 from symsets.nn._maps import as_element, min_axes
-from symsets.sets import RaggedSets, Sets, add_to_elements, check_sets, map_elements
+from symsets.sets import RaggedSets, Sets, add_to_elements, map_elements
+from symsets.sets.folding import check_sets
 
 __all__ = ["AdditiveSetLayer", "SetLayer", "SetModule"]
 

@@ -8,7 +8,7 @@ from torch.nn.functional import linear
 
 from symsets._checks import check_choice, positive
 from symsets.nn._types import check_type
-from symsets.sets import check_size
+from symsets.sets.pooling import check_size
 
 __all__ = ["Exchangeable"]
 

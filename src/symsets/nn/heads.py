@@ -17,17 +17,8 @@ from symsets.nn._types import check_type
 from symsets.nn.base import SetModule
 from symsets.nn.dss import DSS
 from symsets.nn.sequential import Sequential
-from symsets.sets import (
-    RaggedSets,
-    Sets,
-    check_pool,
-    check_size,
-    fold,
-    map_elements,
-    pool,
-    pool_symbol,
-    power_degree,
-)
+from symsets.sets import RaggedSets, Sets, fold, map_elements, pool
+from symsets.sets.pooling import check_pool, check_size, pool_symbol, power_degree
 
 __all__ = ["Classify", "Merge", "Select"]
 

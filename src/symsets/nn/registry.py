@@ -16,8 +16,7 @@ from symsets.nn.base import SetModule
 from symsets.nn.dss import DSS, Siamese
 from symsets.nn.sequential import takes_sets
 from symsets.nn.wreath import Wreath
-from symsets.sets import check_size, power_degree
-from symsets.sets.pooling import POOLS
+from symsets.sets.pooling import POOLS, check_size, power_degree
 
 __all__ = [
     "Make",

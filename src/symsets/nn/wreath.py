@@ -12,15 +12,8 @@ from symsets._checks import positive
 from symsets.nn._explain import check_channels
 from symsets.nn._maps import channels
 from symsets.nn.base import AdditiveSetLayer
-from symsets.sets import (
-    RaggedSets,
-    Sets,
-    check_size,
-    map_elements,
-    pool,
-    pool_symbol,
-    spread,
-)
+from symsets.sets import RaggedSets, Sets, map_elements, pool, spread
+from symsets.sets.pooling import check_size, pool_symbol
 
 __all__ = ["Wreath"]
 

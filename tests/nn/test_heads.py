@@ -158,7 +158,7 @@ SCORES = torch.zeros(2, 3)
         ),
     ],
 )
-def test_bad_input_gets_a_sentence(call, message):
+def test_wrong_input_is_named(call, message):
     with pytest.raises(ValueError, match=message):
         call()
 

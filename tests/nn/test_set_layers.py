@@ -653,7 +653,7 @@ def test_printing_a_layer_reads_like_the_mathematics(layer, formula):
         (lambda: Graph(EDGES, "5"), TypeError, "num_nodes must be an integer, got '5'"),
     ],
 )
-def test_bad_input_gets_a_sentence(call, error, message):
+def test_wrong_input_is_named(call, error, message):
     with pytest.raises(error, match=message):
         call()
 

@@ -205,7 +205,7 @@ def test_softmax_of_large_scores_is_finite_and_differentiable():
         ),
     ],
 )
-def test_bad_input_gets_a_sentence(call, error, message):
+def test_wrong_input_is_named(call, error, message):
     with pytest.raises(error, match=message):
         call()
 

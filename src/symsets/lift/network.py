@@ -28,7 +28,7 @@ from symsets.nn.attention import SetAttention
 from symsets.nn.base import AdditiveSetLayer, SetModule
 from symsets.nn.circular import CircularConv1d, CircularConv2d
 from symsets.nn.dss import DSS
-from symsets.nn.registry import dss_pool, schemes
+from symsets.nn.registry import Scheme, dss_pool, schemes
 from symsets.nn.wreath import Wreath
 from symsets.sets import RaggedSets, Sets, fold
 from symsets.sets.pooling import check_size
@@ -53,7 +53,7 @@ Messenger = Callable[[nn.Module], AdditiveSetLayer]
 
 
 def lift(
-    model: nn.Module, scheme: str = "dss-sum", where: Where = None, *, size: float = 1.0
+    model: nn.Module, scheme: Scheme | str = "dss-sum", where: Where = None, *, size: float = 1.0
 ) -> Lifted:
     """Turn a network for single elements into a network for sets.
 

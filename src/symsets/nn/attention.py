@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, Literal
 
 from torch import Tensor, nn
 
@@ -14,8 +14,6 @@ from symsets.sets import RaggedSets, Sets, map_elements
 from symsets.sets.ragged import common_rows
 
 __all__ = ["SetAttention"]
-
-COMPARISONS = ("element", "summary")
 
 
 class SetAttention(AdditiveSetLayer):
@@ -63,10 +61,10 @@ class SetAttention(AdditiveSetLayer):
         key: nn.Module | None = None,
         *,
         heads: int = 1,
-        compare: str = "element",
+        compare: Literal["element", "summary"] = "element",
     ) -> None:
         super().__init__(element)
-        check_choice("compare", compare, COMPARISONS)
+        check_choice("compare", compare, ("element", "summary"))
         self.heads = positive("heads", heads)
         self.value = self._part("value", value, bias=False)
         self.query = self._part("query", query)

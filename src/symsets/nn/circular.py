@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Sequence
+from typing import Literal, get_args
 
 import torch
 from torch import Tensor, nn
@@ -16,7 +17,7 @@ from symsets.ops import circular_conv
 
 __all__ = ["CircularConv1d", "CircularConv2d", "SymmetryWarning"]
 
-_METHODS = ("auto", "direct", "spectral")
+Method = Literal["auto", "direct", "spectral"]
 
 
 class SymmetryWarning(UserWarning):
@@ -34,10 +35,10 @@ class _CircularConv(ElementMap):
         *,
         stride: int | Sequence[int] = 1,
         bias: bool = True,
-        method: str = "auto",
+        method: Method = "auto",
     ) -> None:
         super().__init__(in_channels, out_channels)
-        check_choice("method", method, _METHODS)
+        check_choice("method", method, get_args(Method))
         self.kernel_size = self._per_axis("kernel_size", kernel_size)
         self.stride = self._per_axis("stride", stride)
         self.method = method

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 import torch
 from torch import Tensor, nn
 from torch.nn.functional import linear
@@ -58,7 +60,7 @@ class Exchangeable(ElementMap):
         out_channels: int,
         *,
         bias: bool = True,
-        pool: str = "sum",
+        pool: Literal["sum", "mean", "max"] = "sum",
         size: float = 1.0,
     ) -> None:
         super().__init__(in_channels, out_channels)

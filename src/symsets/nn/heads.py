@@ -1,10 +1,10 @@
-"""What comes last: one label per set, one score per element, or one new element per set."""
+"""Heads: one vector per set, one score per element, or one new element per set."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import torch
 from torch import Tensor, nn
@@ -17,11 +17,12 @@ from symsets.nn._types import check_type
 from symsets.nn.base import SetModule
 from symsets.nn.dss import DSS
 from symsets.nn.sequential import Sequential
-from symsets.sets import RaggedSets, Sets, fold, map_elements, pool
+from symsets.sets import Pool, RaggedSets, Sets, fold, map_elements, pool
 from symsets.sets.pooling import check_pool, check_size, pool_symbol, power_degree
 
 __all__ = ["Classify", "Merge", "Select"]
 
+Entries = Literal["sum", "mean", "max"]
 REDUCTIONS: dict[str, Callable[..., Tensor]] = {
     "sum": torch.sum,
     "mean": torch.mean,
@@ -30,11 +31,13 @@ REDUCTIONS: dict[str, Callable[..., Tensor]] = {
 
 
 class _InvariantHead(SetModule):
-    """Take the entries of every element together, then look at sets of feature vectors."""
+    """Reduce every element to its channels, then work on sets of such feature vectors."""
 
     min_axes = 3
 
-    def __init__(self, in_channels: int, pool: str, entries: str, size: float) -> None:
+    def __init__(
+        self, in_channels: int, pool: Pool | str, entries: Entries | str, size: float
+    ) -> None:
         super().__init__()
         check_pool(pool)
         check_size(size)
@@ -105,8 +108,8 @@ class Classify(_InvariantHead):
         num_classes: int,
         *,
         hidden: Sequence[int] = (),
-        pool: str = "sum",
-        entries: str = "mean",
+        pool: Pool | str = "sum",
+        entries: Entries | str = "mean",
         size: float = 1.0,
     ) -> None:
         super().__init__(in_channels, pool, entries, size)
@@ -124,7 +127,7 @@ class Classify(_InvariantHead):
 
 
 class Select(_InvariantHead):
-    r"""Map every element to a score, in the light of its set.
+    r"""Map every element to a score that depends on its whole set.
 
     .. math:: L(X)_i = L_1\Bigl(\sum_k x_{ik}\Bigr)
         + L_2\Bigl(\operatorname{pool}_j \sum_k x_{jk}\Bigr)
@@ -156,8 +159,8 @@ class Select(_InvariantHead):
         in_channels: int,
         *,
         hidden: Sequence[int] = (),
-        pool: str = "sum",
-        entries: str = "mean",
+        pool: Pool | str = "sum",
+        entries: Entries | str = "mean",
         size: float = 1.0,
     ) -> None:
         super().__init__(in_channels, pool, entries, size)
@@ -208,7 +211,7 @@ class Merge(SetModule):
         def __call__(self, x: Sets, *args: Any) -> Tensor:  # type: ignore[override]
             """Return one thing for every set."""
 
-    def __init__(self, element: nn.Module, *, pool: str = "sum", size: float = 1.0) -> None:
+    def __init__(self, element: nn.Module, *, pool: Pool | str = "sum", size: float = 1.0) -> None:
         super().__init__()
         check_pool(pool)
         check_size(size)

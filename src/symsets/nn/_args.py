@@ -60,4 +60,4 @@ def accepts_args(module: nn.Module) -> bool:
     if inspect.Parameter.VAR_POSITIONAL not in kinds:
         return named > 1
     parts = list(module.children())
-    return named > 0 or len(parts) != 1 or accepts_args(parts[0])  # a wrapper hands all on
+    return named > 0 or len(parts) != 1 or accepts_args(parts[0])  # a wrapper passes all on

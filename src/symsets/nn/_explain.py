@@ -6,6 +6,7 @@ about sets in place of torch's, which is about rows. A right call pays nothing.
 
 from __future__ import annotations
 
+import traceback
 from collections.abc import Callable, Sequence
 from functools import wraps
 from typing import Any, TypeVar
@@ -51,7 +52,7 @@ def explained(forward: Forward) -> Forward:
 
 
 def explain(check: Callable[[Any], None], x: Any, error: Exception) -> None:
-    """Raise what ``check`` says of ``x``, if it finds anything wrong, in place of torch's error."""
+    """Call ``check`` with ``x``; what it raises takes the place of torch's error."""
     if _is_ours(error):
         return
     try:
@@ -61,11 +62,9 @@ def explain(check: Callable[[Any], None], x: Any, error: Exception) -> None:
 
 
 def _is_ours(error: Exception) -> bool:
-    """Whether an error was raised by this package, and so says what is wrong already."""
-    trace = error.__traceback__
-    while trace is not None and trace.tb_next is not None:
-        trace = trace.tb_next
-    raised_in = "" if trace is None else str(trace.tb_frame.f_globals.get("__name__"))
+    """Whether an error was raised by this package, and so names what is wrong already."""
+    *_, (frame, _) = traceback.walk_tb(error.__traceback__)
+    raised_in = str(frame.f_globals.get("__name__"))
     return isinstance(error, ValueError | TypeError) and raised_in.startswith("symsets.")
 
 

@@ -64,7 +64,7 @@ class RemoveMean(SetLayer):
 
     .. math:: L(X)_i = L(x_i) - \frac{1}{N} \sum_j L(x_j)
 
-    What all elements have in common is removed: useful where differences matter, and fatal where
+    What all elements have in common is removed: useful where differences matter, and harmful where
     the common part is the signal.
 
     Args:

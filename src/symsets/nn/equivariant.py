@@ -113,7 +113,7 @@ class EquivariantLinear(ElementMap):
             self._expanded.append(last)
 
     def _register_schemes(self, schemes: list[Labels]) -> None:
-        """Put what the group says beside the weights."""
+        """Register the labels of the group as buffers on the device of the weights."""
 
         def constant(name: str, value: Labels | Tensor) -> None:
             value = torch.as_tensor(value, device=self.weight.device)
@@ -136,14 +136,14 @@ class EquivariantLinear(ElementMap):
     def _apply(self, fn: Any, recurse: bool = True) -> Any:
         was_meta = self.weight.is_meta
         super()._apply(fn, recurse)  # type: ignore[no-untyped-call]
-        if was_meta:  # to_empty gives memory, and no numbers
+        if was_meta:  # to_empty allocates buffers without values
             self._register_schemes(self._schemes())
         return self
 
     def _load_from_state_dict(self, *args: Any) -> None:
         was_meta = self.weight.is_meta
         super()._load_from_state_dict(*args)
-        if was_meta:  # assign=True gives weights, and what the group says is none of them
+        if was_meta:  # assign=True replaces the weights, but not the buffers
             self._register_schemes(self._schemes())
 
     def reset_parameters(self) -> None:

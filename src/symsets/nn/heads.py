@@ -47,11 +47,8 @@ class _InvariantHead(SetModule):
         self.entries = entries
         self.size = size
 
-    def _features(self, x: Sets) -> Sets:
-        """Reduce every element ``(C, *E)`` to its channels ``(C,)``, the H-invariant part."""
-        return map_elements(x, self._reduce)
-
     def _reduce(self, rows: Tensor | RaggedSets) -> Tensor:
+        """Reduce every element ``(C, *E)`` to its channels ``(C,)``."""
         if isinstance(rows, RaggedSets):  # clouds (P, C) with different numbers of points
             return pool(rows, self.entries)
         axes = tuple(range(2, rows.ndim))
@@ -60,7 +57,7 @@ class _InvariantHead(SetModule):
     def check_input(self, x: Sets) -> None:
         """Raise ValueError or TypeError unless elements have the channels of the head."""
         super().check_input(x)
-        features, _ = fold(self._features(x))
+        features, _ = fold(map_elements(x, self._reduce))
         check_channels(features, self.in_channels)
         linear = next(part for part in self.modules() if isinstance(part, nn.Linear))
         check_type(features, linear, self)
@@ -100,7 +97,7 @@ class Classify(_InvariantHead):
     if TYPE_CHECKING:
 
         def __call__(self, x: Sets, *args: Any) -> Tensor:  # type: ignore[override]
-            """Return one thing for every set."""
+            """Return one row per set."""
 
     def __init__(
         self,
@@ -114,7 +111,10 @@ class Classify(_InvariantHead):
     ) -> None:
         super().__init__(in_channels, pool, entries, size)
         pooled = in_channels * (power_degree(pool) or 1)
-        self.mlp = _mlp([pooled, *_widths(hidden), positive("num_classes", num_classes)])
+        layers: list[nn.Module] = []
+        for i, o in pairwise([pooled, *_widths(hidden), positive("num_classes", num_classes)]):
+            layers += [nn.Linear(i, o), nn.ReLU()]
+        self.mlp = nn.Sequential(*layers[:-1])
 
     def extra_repr(self) -> str:
         """Show the formula."""
@@ -123,7 +123,7 @@ class Classify(_InvariantHead):
     @explained
     def forward(self, x: Sets) -> Tensor:
         """Return one vector per set."""
-        return self.mlp(pool(self._features(x), self.pool, size=self.size))
+        return self.mlp(pool(map_elements(x, self._reduce), self.pool, size=self.size))
 
 
 class Select(_InvariantHead):
@@ -176,7 +176,8 @@ class Select(_InvariantHead):
     @explained
     def forward(self, x: Sets) -> Sets:
         """Return one score per element."""
-        return map_elements(self.deepsets(self._features(x)), lambda rows: rows.squeeze(1))
+        scores = self.deepsets(map_elements(x, self._reduce))
+        return map_elements(scores, lambda rows: rows.squeeze(1))
 
 
 class Merge(SetModule):
@@ -209,7 +210,7 @@ class Merge(SetModule):
     if TYPE_CHECKING:
 
         def __call__(self, x: Sets, *args: Any) -> Tensor:  # type: ignore[override]
-            """Return one thing for every set."""
+            """Return one row per set."""
 
     def __init__(self, element: nn.Module, *, pool: Pool | str = "sum", size: float = 1.0) -> None:
         super().__init__()
@@ -241,10 +242,3 @@ def _widths(hidden: Any) -> list[int]:
     if not isinstance(hidden, Sequence) or isinstance(hidden, str):
         raise TypeError(f"hidden must list the widths of layers, as in (128, 64), got {hidden!r}")
     return [positive("hidden", width) for width in hidden]
-
-
-def _mlp(widths: Sequence[int]) -> nn.Sequential:
-    layers: list[nn.Module] = []
-    for i, o in pairwise(widths):
-        layers += [nn.Linear(i, o), nn.ReLU()]
-    return nn.Sequential(*layers[:-1])

@@ -63,13 +63,11 @@ class NormAct(SetModule):
         y = self.layer(x, *args)
         if isinstance(y, Tensor):
             return ops.norm_act(y, None, self.norm, self.act)
-        inner = y.elements  # rows, or clouds of different sizes
-        return y.with_elements(
-            inner.map(self._rows) if isinstance(inner, RaggedSets) else self._rows(inner)
-        )
+        return self._map(y)
 
-    def _rows(self, rows: Tensor) -> Tensor:
-        return self.act(self.norm(rows))
+    def _map(self, y: Any) -> Any:
+        """Normalise rows, those of sets, or those of clouds in sets."""
+        return y.map(self._map) if isinstance(y, RaggedSets) else self.act(self.norm(y))
 
     @explained
     def _of_sum(self, x: Tensor, *args: Any) -> Tensor:

@@ -98,11 +98,9 @@ class RaggedSets:
         """
         if not isinstance(x, Tensor) or x.ndim < 2:
             raise ValueError(f"x must be a tensor (B, N, *E), got {_shown(x)}")
-        fits = isinstance(mask, Tensor) and mask.dtype == torch.bool and mask.shape == x.shape[:2]
-        if not fits:
-            raise ValueError(
-                f"mask must be boolean of shape {tuple(x.shape[:2])}, got {_shown(mask)}"
-            )
+        shape = tuple(x.shape[:2])
+        if not isinstance(mask, Tensor) or mask.dtype != torch.bool or mask.shape != shape:
+            raise ValueError(f"mask must be boolean of shape {shape}, got {_shown(mask)}")
         return cls(x[mask], mask.sum(1))
 
     def to_padded(self, value: float = 0.0) -> tuple[Tensor, Tensor]:
@@ -291,9 +289,7 @@ torch.serialization.add_safe_globals([RaggedSets])  # numbers and tensors, no co
 
 
 def _checked_sizes(elements: Tensor | RaggedSets, sizes: Tensor | Sequence[int]) -> list[int]:
-    if not isinstance(elements, Tensor | RaggedSets) or (
-        isinstance(elements, Tensor) and elements.ndim == 0
-    ):
+    if not isinstance(elements, Tensor | RaggedSets) or elements.ndim == 0:
         raise TypeError(f"elements must be a tensor (T, *E) or RaggedSets, got {_shown(elements)}")
     if isinstance(sizes, Tensor):
         if sizes.ndim != 1 or sizes.is_floating_point() or sizes.dtype == torch.bool:

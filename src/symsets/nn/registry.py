@@ -149,7 +149,7 @@ def dss_pool(scheme: str) -> str | None:
     return pool if pool != scheme and (pool in POOLS or power_degree(pool)) else None
 
 
-def _builder(name: str) -> SchemeBuilder | None:
+def _builder(name: object) -> SchemeBuilder | None:
     if not isinstance(name, str):
         return None
     if name in _SCHEMES:

@@ -459,6 +459,11 @@ def test_wrong_input_of_the_layer_is_named():
         layer(torch.zeros(2, 3, 5), graph.edge_index)
 
 
+def test_the_graph_may_be_named():
+    graph, layer, x = random_graph(), GraphConv(3, 4), torch.randn(2, 3, V)
+    assert torch.equal(layer(x, graph=graph), layer(x, graph))
+
+
 def test_a_batch_of_anything_else_is_refused():
     with pytest.raises(TypeError, match="Graph objects, got str"):
         GraphBatch(["a"])

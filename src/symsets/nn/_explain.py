@@ -39,10 +39,10 @@ def explained(forward: Forward) -> Forward:
     """
 
     @wraps(forward)
-    def call(self: Any, x: Any, *args: Any) -> Any:
+    def call(self: Any, x: Any, *args: Any, **options: Any) -> Any:
         try:
             if x.ndim >= self.min_axes:
-                return forward(self, x, *args)
+                return forward(self, x, *args, **options)
             raise IndexError(f"x must have at least {self.min_axes} axes, got {x.ndim}")
         except Exception as error:
             explain(self.check_input, x, error)

@@ -1,5 +1,3 @@
-"""Attention between the elements of a set."""
-
 import pytest
 import torch
 from torch import nn
@@ -8,73 +6,113 @@ from symsets import DSS, RaggedSets, SetAttention
 from symsets.testing import equivariance_error
 
 
-class TestAttention:
-    @pytest.mark.parametrize("compare", ["element", "summary"])
-    def test_weights_are_what_values_are_mixed_with(self, compare):
-        layer = SetAttention(nn.Conv1d(2, 4, 1), heads=2, compare=compare).double()
-        x = torch.randn(3, 5, 2, 7, dtype=torch.float64)
-        weights = layer.weights(x)  # (B, h, N, N)
-        value = layer.value(x.flatten(0, 1)).unflatten(0, (3, 5)).unflatten(2, (2, 2))
-        mixed = torch.einsum("bhij,bjhcl->bihcl", weights, value).flatten(2, 3)
-        torch.testing.assert_close(layer.message(x), mixed)
-        ragged = layer.weights(RaggedSets(x.flatten(0, 1)[:9], [5, 0, 4]))
-        assert [tuple(w.shape) for w in ragged] == [(2, 5, 5), (2, 0, 0), (2, 4, 4)]
-        torch.testing.assert_close(ragged[0], weights[0])
-        torch.testing.assert_close(ragged[2], layer.weights(x[1:2, :4])[0])
+@pytest.mark.parametrize("compare", ["element", "summary"])
+def test_weights_are_what_values_are_mixed_with(compare):
+    layer = SetAttention(nn.Conv1d(2, 4, 1), heads=2, compare=compare).double()
+    x = torch.randn(3, 5, 2, 7, dtype=torch.float64)
+    weights = layer.weights(x)  # (B, h, N, N)
+    value = layer.value(x.flatten(0, 1)).unflatten(0, (3, 5)).unflatten(2, (2, 2))
+    mixed = torch.einsum("bhij,bjhcl->bihcl", weights, value).flatten(2, 3)
+    torch.testing.assert_close(layer.message(x), mixed)
+    ragged = layer.weights(RaggedSets(x.flatten(0, 1)[:9], [5, 0, 4]))
+    assert [tuple(w.shape) for w in ragged] == [(2, 5, 5), (2, 0, 0), (2, 4, 4)]
+    torch.testing.assert_close(ragged[0], weights[0])
+    torch.testing.assert_close(ragged[2], layer.weights(x[1:2, :4])[0])
 
-    def test_maps_without_a_reset_say_which_arguments_to_pass(self):
-        class Scale(nn.Module):
-            def __init__(self):
-                super().__init__()
-                self.scale = nn.Parameter(torch.randn(3))
 
-        rule = "reset_parameters draws new weights, Scale has none that does: give it one, or pass"
-        with pytest.raises(ValueError, match=f"{rule} value=, query= and key= yourself"):
-            SetAttention(Scale())
-        with pytest.raises(ValueError, match=f"{rule} value=, query= and key= yourself"):
-            SetAttention(Scale(), Scale(), Scale())
-        with pytest.raises(ValueError, match=f"{rule} context= yourself"):
-            DSS(Scale())
+def test_maps_without_a_reset_say_which_arguments_to_pass():
+    class Scale(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.scale = nn.Parameter(torch.randn(3))
 
-    def test_weights_follow_the_formula(self):
-        layer = SetAttention(nn.Conv1d(2, 4, 1), heads=2)
-        x = torch.randn(1, 3, 2, 5)
-        q, k, v = (
-            part(x[0]).unflatten(1, (2, 2)) for part in (layer.query, layer.key, layer.value)
-        )
-        scores = torch.einsum("ihcl,jhcl->hij", q, k) / 10**0.5
-        mixed = torch.einsum("hij,jhcl->ihcl", scores.softmax(-1), v).flatten(1, 2)
-        torch.testing.assert_close(layer(x)[0], layer.element(x[0]) + mixed)
+    rule = "reset_parameters draws new weights, Scale has none that does: give it one, or pass"
+    with pytest.raises(ValueError, match=f"{rule} value=, query= and key= yourself"):
+        SetAttention(Scale())
+    with pytest.raises(ValueError, match=f"{rule} value=, query= and key= yourself"):
+        SetAttention(Scale(), Scale(), Scale())
+    with pytest.raises(ValueError, match=f"{rule} context= yourself"):
+        DSS(Scale())
 
-    def test_summaries_ignore_where_things_are(self):
-        conv = nn.Conv1d(2, 4, 3, padding=1, padding_mode="circular")
-        layer = SetAttention(conv, compare="summary")
-        x = torch.randn(1, 3, 2, 6)
-        shifted = x.clone()
-        shifted[:, 0] = x[:, 0].roll(2, -1)
-        value_of_last = layer(x)[:, 2] - layer(shifted)[:, 2]
-        assert value_of_last.mean().abs() < 1e-5
 
-    @pytest.mark.parametrize("compare", ["element", "summary"])
-    def test_both_comparisons_keep_the_symmetry(self, compare):
-        conv = nn.Conv2d(2, 4, 3, padding=1, padding_mode="circular")
-        layer = SetAttention(conv, compare=compare, heads=2)
-        error = equivariance_error(
-            layer, torch.randn(2, 3, 2, 4, 4), symmetry=lambda x: x.roll((1, 2), (-2, -1))
-        )
-        assert error < 1e-9
+def test_weights_follow_the_formula():
+    layer = SetAttention(nn.Conv1d(2, 4, 1), heads=2)
+    x = torch.randn(1, 3, 2, 5)
+    q, k, v = (part(x[0]).unflatten(1, (2, 2)) for part in (layer.query, layer.key, layer.value))
+    scores = torch.einsum("ihcl,jhcl->hij", q, k) / 10**0.5
+    mixed = torch.einsum("hij,jhcl->ihcl", scores.softmax(-1), v).flatten(1, 2)
+    torch.testing.assert_close(layer(x)[0], layer.element(x[0]) + mixed)
 
-    def test_an_empty_chain_is_an_identity_and_no_missing_part(self):
-        identity = nn.Sequential()
-        layer = SetAttention(nn.Linear(2, 2), identity, identity, identity)
-        assert layer.value is layer.query is layer.key is identity
 
-    def test_a_batch_of_empty_sets_is_fine(self):
-        out = SetAttention(nn.Linear(2, 4))(RaggedSets(torch.zeros(0, 2), [0, 0]))
-        assert out.elements.shape == (0, 4)
+def test_summaries_ignore_where_things_are():
+    conv = nn.Conv1d(2, 4, 3, padding=1, padding_mode="circular")
+    layer = SetAttention(conv, compare="summary")
+    x = torch.randn(1, 3, 2, 6)
+    shifted = x.clone()
+    shifted[:, 0] = x[:, 0].roll(2, -1)
+    value_of_last = layer(x)[:, 2] - layer(shifted)[:, 2]
+    assert value_of_last.mean().abs() < 1e-5
+
+
+@pytest.mark.parametrize("compare", ["element", "summary"])
+def test_both_comparisons_keep_the_symmetry(compare):
+    conv = nn.Conv2d(2, 4, 3, padding=1, padding_mode="circular")
+    layer = SetAttention(conv, compare=compare, heads=2)
+    error = equivariance_error(
+        layer, torch.randn(2, 3, 2, 4, 4), symmetry=lambda x: x.roll((1, 2), (-2, -1))
+    )
+    assert error < 1e-9
+
+
+def test_an_empty_chain_is_an_identity_and_no_missing_part():
+    identity = nn.Sequential()
+    layer = SetAttention(nn.Linear(2, 2), identity, identity, identity)
+    assert layer.value is layer.query is layer.key is identity
+
+
+def test_a_batch_of_empty_sets_is_fine():
+    out = SetAttention(nn.Linear(2, 4))(RaggedSets(torch.zeros(0, 2), [0, 0]))
+    assert out.elements.shape == (0, 4)
 
 
 def test_attention_of_large_elements_fits_into_float16():
     maps = [nn.Identity() for _ in range(4)]
     x = torch.full((1, 2, 64, 64), 8.0)
     assert torch.equal(SetAttention(*maps)(x.half()).float(), SetAttention(*maps)(x))
+
+
+@pytest.mark.parametrize(
+    ("layer", "formula"),
+    [
+        (SetAttention(nn.Linear(1, 1)), "softmax_j ⟨query(x_i), key(x_j)⟩ value(x_j)"),
+    ],
+)
+def test_repr_shows_the_formula(layer, formula):
+    assert formula in repr(layer)
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "message"),
+    [
+        (
+            lambda: SetAttention(nn.Linear(1, 1), compare="dot"),
+            ValueError,
+            r"compare must be one of \['element', 'summary'\], got 'dot'",
+        ),
+        (lambda: SetAttention(nn.Linear(1, 1), heads=0), ValueError, "heads must be at least 1"),
+        (
+            lambda: SetAttention(nn.Linear(1, 3), heads=2)(torch.zeros(1, 2, 1)),
+            ValueError,
+            "heads must divide the channels of query, 3, got 2",
+        ),
+        (lambda: SetAttention(nn.Linear(1, 1), heads=1.5), TypeError, "heads must be an integer"),
+        (
+            lambda: SetAttention(nn.Linear(1, 2), key=nn.Linear(1, 3))(torch.zeros(1, 2, 1)),
+            ValueError,
+            r"query and key must give outputs of one shape, got \(2,\) and \(3,\)",
+        ),
+    ],
+)
+def test_wrong_input_is_named(call, error, message):
+    with pytest.raises(error, match=message):
+        call()

@@ -167,7 +167,7 @@ def test_autocast_computes_in_the_lower_precision():
 def test_wrong_shapes_are_named():
     layer = EquivariantLinear(groups.parse("S5 x C4"), 3, 8)
     for shape in [(2, 3, 4, 5), (3, 5, 4), (2, 3, 20), (2, 1, 5, 4)]:
-        with pytest.raises(ValueError, match=r"x must have shape \(B, 3, 5, 4\), got \("):
+        with pytest.raises(ValueError, match=r"x must have shape \(B, 3, 5, 4\) .* got \("):
             layer(torch.zeros(shape))
 
 

@@ -108,14 +108,14 @@ def test_repr_shows_the_formula(options, formula):
     assert repr(Exchangeable(2, 3, **options)) == f"Exchangeable({formula})"
 
 
-def test_errors_are_one_sentence():
+def test_wrong_arguments_are_named():
     with pytest.raises(ValueError, match=r"pool must be one of .*'sum'\], got 'medain'"):
         Exchangeable(2, 3, pool="medain")
     with pytest.raises(ValueError, match="size must be positive, got 0"):
         Exchangeable(2, 3, size=0)
-    with pytest.raises(ValueError, match=r"x must be \(B, 2, P\) .* got shape \(4, 5, 6\)"):
+    with pytest.raises(ValueError, match=r"x must have shape \(B, 2, P\) .* got \(4, 5, 6\)"):
         Exchangeable(2, 3)(torch.zeros(4, 5, 6))
-    with pytest.raises(ValueError, match=r"x must be \(B, 2, P\) .* got shape \(4, 2\)"):
+    with pytest.raises(ValueError, match=r"x must have shape \(B, 2, P\) .* got \(4, 2\)"):
         Exchangeable(2, 3)(torch.zeros(4, 2))
 
 

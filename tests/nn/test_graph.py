@@ -417,7 +417,7 @@ def test_wrong_edges_are_named(edge_index, kind, message):
         Graph(edge_index, 5)
 
 
-def test_errors_of_graphs_are_one_sentence():
+def test_wrong_arguments_of_graphs_are_named():
     edges = torch.tensor([[0, 1], [1, 0]])
     with pytest.raises(ValueError, match="num_nodes must be at least 1, got 0"):
         Graph(edges, 0)
@@ -441,13 +441,15 @@ def test_errors_of_graphs_are_one_sentence():
         GraphBatch([Graph(edges, 2)]).over_sets(torch.tensor([0, 0]), torch.tensor([2]))
 
 
-def test_errors_of_layers_are_one_sentence():
+def test_wrong_input_of_the_layer_is_named():
     graph, layer = random_graph(num_nodes=5), GraphConv(3, 4)
     with pytest.raises(ValueError, match=r"x must have 5 nodes \(last axis\) .*, got 7"):
         layer(torch.zeros(2, 3, 7), graph)
-    with pytest.raises(ValueError, match=r"x must have 3 channels \(second axis\), got 2"):
+    with pytest.raises(
+        ValueError, match=r"x must have shape \(B, 3, V\) for GraphConv, got \(2, 2, 5\)"
+    ):
         layer(torch.zeros(2, 2, 5), graph)
-    with pytest.raises(ValueError, match=r"x must be \(B, C, V\), got shape \(3, 5\)"):
+    with pytest.raises(ValueError, match=r"shape \(B, 3, V\) for GraphConv, got \(3, 5\)"):
         layer(torch.zeros(3, 5), graph)
     with pytest.raises(ValueError, match=r"x must have 2 elements .*, one for each graph, got 3"):
         layer(torch.zeros(3, 3, 5), GraphBatch([graph, graph]))
@@ -457,7 +459,12 @@ def test_errors_of_layers_are_one_sentence():
         layer(torch.zeros(2, 3, 5), graph.edge_index)
 
 
-def test_a_batch_of_anything_else_gets_a_sentence():
+def test_the_graph_may_be_named():
+    graph, layer, x = random_graph(), GraphConv(3, 4), torch.randn(2, 3, V)
+    assert torch.equal(layer(x, graph=graph), layer(x, graph))
+
+
+def test_a_batch_of_anything_else_is_refused():
     with pytest.raises(TypeError, match="Graph objects, got str"):
         GraphBatch(["a"])
 

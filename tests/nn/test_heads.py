@@ -1,6 +1,6 @@
 import pytest
 import torch
-from test_set_layers import dimension_spanned, one_channel
+from matrices import dimension_spanned, one_channel
 from torch import nn
 from torch.autograd import gradcheck
 
@@ -158,7 +158,7 @@ SCORES = torch.zeros(2, 3)
         ),
     ],
 )
-def test_bad_input_gets_a_sentence(call, message):
+def test_wrong_input_is_named(call, message):
     with pytest.raises(ValueError, match=message):
         call()
 
@@ -183,7 +183,7 @@ def test_widths_are_positive_and_listed():
         Select(3, hidden=5)
 
 
-def test_wrong_types_get_a_sentence():
+def test_wrong_types_are_named():
     with pytest.raises(TypeError, match="target must be a tensor, got list"):
         select_loss(SCORES, [0, 1])
     with pytest.raises(TypeError, match="scores must be a tensor or RaggedSets, got list"):

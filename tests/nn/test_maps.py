@@ -1,4 +1,4 @@
-"""What set layers do with their maps: twins, biases, inputs that several maps see."""
+"""Maps that set layers are made of: twins, biases, types."""
 
 import pytest
 import torch

@@ -84,7 +84,7 @@ def test_the_library_is_not_imported():
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
-def test_errors_are_one_sentence():
+def test_wrong_arguments_are_named():
     with pytest.raises(TypeError, match=r"conv must be a torch_geometric .*, got Linear"):
         PyGConv(nn.Linear(2, 2))
     with pytest.raises(ValueError, match=r"conv must not keep .*, got GCNConv\(cached=True\)"):

@@ -1,5 +1,3 @@
-"""Schemes by name, and schemes of your own."""
-
 import pytest
 import torch
 from torch import nn
@@ -9,23 +7,22 @@ from symsets.nn import SetModule
 from symsets.nn.registry import unregister_scheme
 
 
-class TestRegistry:
-    def test_a_scheme_of_your_own(self):
-        @register_scheme("twice")
-        def build(make, in_channels, out_channels, *, size):
-            return Siamese(make(in_channels, out_channels))
+def test_a_scheme_of_your_own():
+    @register_scheme("twice")
+    def build(make, in_channels, out_channels, *, size):
+        return Siamese(make(in_channels, out_channels))
 
-        try:
-            assert isinstance(set_layer("twice", nn.Linear, 2, 3), Siamese)
-            assert "twice" in schemes()
-            with pytest.raises(ValueError, match="there is a scheme 'twice' already"):
-                register_scheme("twice")(print)
-        finally:
-            unregister_scheme("twice")
-        with pytest.raises(ValueError, match="registered scheme"):
-            unregister_scheme("twice")
+    try:
+        assert isinstance(set_layer("twice", nn.Linear, 2, 3), Siamese)
+        assert "twice" in schemes()
+        with pytest.raises(ValueError, match="there is a scheme 'twice' already"):
+            register_scheme("twice")(print)
+    finally:
+        unregister_scheme("twice")
+    with pytest.raises(ValueError, match="registered scheme"):
+        unregister_scheme("twice")
 
-    def test_a_cell_of_a_notebook_may_run_again(self):
+    def test_a_cell_of_a_notebook_may_run_again():
         cell = """
 @register_scheme("mine")
 def build(make, in_channels, out_channels, *, size):
@@ -39,32 +36,69 @@ def build(make, in_channels, out_channels, *, size):
         finally:
             unregister_scheme("mine")
 
-    def test_another_function_without_a_name_is_another(self):
-        def made(pool):
-            return lambda make, i, o, *, size: DSS(make(i, o), pool=pool)
 
-        register_scheme("mine")(made("max"))
-        try:
-            with pytest.raises(ValueError, match="there is a scheme 'mine' already"):
-                register_scheme("mine")(made("mean"))
-        finally:
-            unregister_scheme("mine")
+def test_another_function_without_a_name_is_another():
+    def made(pool):
+        return lambda make, i, o, *, size: DSS(make(i, o), pool=pool)
 
-    @pytest.mark.parametrize("made", [None, nn.Linear(2, 3)])
-    def test_a_scheme_makes_a_set_layer(self, made):
-        register_scheme("none")(lambda make, in_channels, out_channels, *, size: made)
-        try:
-            with pytest.raises(TypeError, match=r"scheme 'none' must make a set layer, .* got"):
-                set_layer("none", nn.Linear, 2, 3)
-        finally:
-            unregister_scheme("none")
+    register_scheme("mine")(made("max"))
+    try:
+        with pytest.raises(ValueError, match="there is a scheme 'mine' already"):
+            register_scheme("mine")(made("mean"))
+    finally:
+        unregister_scheme("mine")
 
-    def test_every_scheme_returns_the_channels_asked_for(self):
-        for scheme in schemes():
-            layer = set_layer(scheme, nn.Linear, 3, 8, size=5)
-            assert isinstance(layer, SetModule)
-            assert layer(torch.randn(2, 5, 3)).shape == (2, 5, 8)
-            assert layer(torch.randn(0, 5, 3)).shape == (0, 5, 8)
+
+@pytest.mark.parametrize("made", [None, nn.Linear(2, 3)])
+def test_a_scheme_makes_a_set_layer(made):
+    register_scheme("none")(lambda make, in_channels, out_channels, *, size: made)
+    try:
+        with pytest.raises(TypeError, match=r"scheme 'none' must make a set layer, .* got"):
+            set_layer("none", nn.Linear, 2, 3)
+    finally:
+        unregister_scheme("none")
+
+
+def test_every_scheme_returns_the_channels_asked_for():
+    for scheme in schemes():
+        layer = set_layer(scheme, nn.Linear, 3, 8, size=5)
+        assert isinstance(layer, SetModule)
+        assert layer(torch.randn(2, 5, 3)).shape == (2, 5, 8)
+        assert layer(torch.randn(0, 5, 3)).shape == (0, 5, 8)
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "message"),
+    [
+        (
+            lambda: set_layer("dss-sun", nn.Linear, 2, 2),
+            ValueError,
+            r"scheme must be one of \['aittala', .*\] \(or dss-power2, .*\), got 'dss-sun'",
+        ),
+        (
+            lambda: set_layer("aittala", nn.Linear, 2, 3),
+            ValueError,
+            "out_channels must be even for 'aittala', .* got 3",
+        ),
+        (lambda: register_scheme("My Scheme"), ValueError, "lower-case words"),
+        (lambda: register_scheme("dss-power4")(print), ValueError, "there is a scheme"),
+        (lambda: set_layer(["dss-sum"], nn.Linear, 2, 2), ValueError, "scheme must be one of"),
+        (
+            lambda: set_layer("dss-sum", nn.Linear(2, 2), 2, 2),
+            TypeError,
+            "make must be a function of input and output channels .* got Linear",
+        ),
+        (
+            lambda: set_layer("siamese", nn.Linear, 2, 2, size=0),
+            ValueError,
+            "size must be positive, got 0",
+        ),
+        (lambda: register_scheme(None), ValueError, "lower-case words joined by '-', got None"),
+    ],
+)
+def test_wrong_input_is_named(call, error, message):
+    with pytest.raises(error, match=message):
+        call()
 
 
 def test_numbers_of_channels_are_integers():

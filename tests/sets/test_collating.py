@@ -4,7 +4,7 @@ import torch
 from symsets.sets import RaggedSets, collate
 
 
-def test_nothing_to_collate_gets_a_sentence():
+def test_nothing_to_collate_is_refused():
     with pytest.raises(ValueError, match="at least one sample"):
         collate([])
 

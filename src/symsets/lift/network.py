@@ -26,9 +26,10 @@ from symsets.nn.attention import SetAttention
 from symsets.nn.base import AdditiveSetLayer, SetModule
 from symsets.nn.circular import CircularConv1d, CircularConv2d
 from symsets.nn.dss import DSS
-from symsets.nn.registry import dss_pool, schemes
+from symsets.nn.registry import Scheme, dss_pool, schemes
 from symsets.nn.wreath import Wreath
-from symsets.sets import RaggedSets, Sets, check_size, fold
+from symsets.sets import RaggedSets, Sets, fold
+from symsets.sets.pooling import check_size
 
 __all__ = ["Lifted", "lift"]
 
@@ -53,7 +54,7 @@ Where = Callable[[str, nn.Module], bool] | Collection[str] | None
 
 
 def lift(
-    model: nn.Module, scheme: str = "dss-sum", where: Where = None, *, size: float = 1.0
+    model: nn.Module, scheme: Scheme | str = "dss-sum", where: Where = None, *, size: float = 1.0
 ) -> Lifted:
     """Turn a network for single elements into a network for sets.
 

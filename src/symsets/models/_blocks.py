@@ -14,7 +14,8 @@ from symsets._checks import check_choice
 from symsets.models._convolution import convolution
 from symsets.nn import DSS, NormAct, Sequential, SetModule, set_layer
 from symsets.nn.registry import Make, dss_pool, is_scheme, schemes
-from symsets.sets import Sets, fold, map_elements, power_degree
+from symsets.sets import Sets, fold, map_elements
+from symsets.sets.pooling import power_degree
 
 __all__ = [
     "MODELS",

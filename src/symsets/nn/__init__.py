@@ -8,11 +8,10 @@ from symsets.nn.circular import CircularConv1d, CircularConv2d
 from symsets.nn.dss import DSS, Siamese
 from symsets.nn.equivariant import EquivariantLinear
 from symsets.nn.exchangeable import Exchangeable
-from symsets.nn.graph import Graph, GraphBatch, GraphConv
+from symsets.nn.graph import Graph, GraphConv
 from symsets.nn.heads import Classify, Merge, Select
 from symsets.nn.loss import select_loss
 from symsets.nn.norm_act import NormAct
-from symsets.nn.pyg import PyGConv
 from symsets.nn.registry import register_scheme, schemes, set_layer
 from symsets.nn.sequential import Sequential
 from symsets.nn.sizes import for_any_size
@@ -40,11 +39,9 @@ __all__ = [
     "CircularConv2d",
     "Exchangeable",
     "Graph",
-    "GraphBatch",
     "GraphConv",
     "AdjacencyLinear",
     "EquivariantLinear",
-    "PyGConv",
     # heads
     "Classify",
     "Select",

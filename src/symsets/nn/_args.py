@@ -1,4 +1,4 @@
-"""What maps take beside the elements, such as a graph: which maps take it, and what they get."""
+"""Arguments that maps take beside the elements, such as a graph."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from typing import Any
 
 from torch import Tensor, nn
 
-from symsets.sets import Sets, membership
+from symsets.sets import Sets
+from symsets.sets.folding import membership
 
 __all__ = ["Chain", "as_chain", "context_args", "accepts_args"]
 
@@ -30,12 +31,8 @@ class Chain(nn.Sequential):
 def as_chain(plain: nn.Sequential, adapt: Callable[[Any], nn.Module]) -> nn.Sequential:
     """Return ``plain`` or, if a part takes a graph, a chain of its parts under their names."""
     parts = OrderedDict((name, adapt(part)) for name, part in plain._modules.items())
-    graphs = any(accepts_args(part) and not _is_torchs(part) for part in parts.values())
-    return Chain(parts) if graphs else plain
-
-
-def _is_torchs(module: nn.Module) -> bool:
-    return type(module).__module__.startswith("torch.nn.")  # what some take beside is no graph
+    own = [p for p in parts.values() if not type(p).__module__.startswith("torch.nn.")]
+    return Chain(parts) if any(map(accepts_args, own)) else plain  # torch's modules take no graph
 
 
 def context_args(x: Sets, args: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -63,4 +60,4 @@ def accepts_args(module: nn.Module) -> bool:
     if inspect.Parameter.VAR_POSITIONAL not in kinds:
         return named > 1
     parts = list(module.children())
-    return named > 0 or len(parts) != 1 or accepts_args(parts[0])  # a wrapper hands all on
+    return named > 0 or len(parts) != 1 or accepts_args(parts[0])  # a wrapper passes all on

@@ -1,11 +1,12 @@
-"""What is wrong with the input of a layer, said after torch has raised.
+"""What is wrong with the input of a layer, found after torch has raised.
 
-A layer runs its formula. If torch raises, the layer looks at what it was given and says it in a
-sentence about sets; torch's would be about rows. A right call pays nothing.
+A layer runs its formula. If torch raises, the layer looks at what it was given and raises an error
+about sets in place of torch's, which is about rows. A right call pays nothing.
 """
 
 from __future__ import annotations
 
+import traceback
 from collections.abc import Callable, Sequence
 from functools import wraps
 from typing import Any, TypeVar
@@ -14,7 +15,8 @@ from torch import Tensor, nn
 
 from symsets.nn._maps import AXES, first_map, first_part
 from symsets.nn._types import check_type, kind_of
-from symsets.sets import RaggedSets, Sets, check_sets
+from symsets.sets import RaggedSets, Sets
+from symsets.sets.folding import check_sets
 
 __all__ = [
     "check_channels",
@@ -25,22 +27,22 @@ __all__ = [
     "explained",
 ]
 
-TENSOR_MAPS = ("torch.nn.modules.", "symsets.nn.")  # what is no set module there takes tensors
+TENSOR_MAPS = ("torch.nn.modules.", "symsets.nn.")  # modules there take tensors, or are set modules
 Forward = TypeVar("Forward", bound=Callable[..., Any])
 
 
 def explained(forward: Forward) -> Forward:
-    """Explain what ``forward`` of a set module was given, if torch refuses it.
+    """Let ``check_input`` of the module name what is wrong with ``x`` if ``forward`` raises.
 
-    One thing is asked before: whether the set axis is there. Without it a convolution may take a
+    Only the number of axes is checked before: without its set axis, a convolution could take a
     batch for one element, and silently mix all elements.
     """
 
     @wraps(forward)
-    def call(self: Any, x: Any, *args: Any) -> Any:
+    def call(self: Any, x: Any, *args: Any, **options: Any) -> Any:
         try:
             if x.ndim >= self.min_axes:
-                return forward(self, x, *args)
+                return forward(self, x, *args, **options)
             raise IndexError(f"x must have at least {self.min_axes} axes, got {x.ndim}")
         except Exception as error:
             explain(self.check_input, x, error)
@@ -64,10 +66,8 @@ def explain(check: Callable[[Any], None], x: Any, error: Exception) -> None:
 
 def _is_ours(error: Exception) -> bool:
     """Whether this package raised an error of its own, which explains none of torch's."""
-    trace = error.__traceback__
-    while trace is not None and trace.tb_next is not None:
-        trace = trace.tb_next
-    raised_in = "" if trace is None else str(trace.tb_frame.f_globals.get("__name__"))
+    *_, (frame, _) = traceback.walk_tb(error.__traceback__)
+    raised_in = str(frame.f_globals.get("__name__"))
     own = isinstance(error, ValueError | TypeError) and error.__cause__ is None
     return own and raised_in.startswith("symsets.")
 
@@ -83,18 +83,7 @@ def check_channels(features: Tensor, expected: int) -> None:
 def check_elements(x: Sets, element: nn.Module, owner: nn.Module) -> None:
     """Raise ValueError or TypeError unless the elements of ``x`` are what ``element`` takes.
 
-    Args:
-        x: What ``owner`` was given.
-        element: The map; if it is none of torch's, it is left to check what it gets. Elements
-            that are themselves sets need a set layer.
-        owner: The layer to name.
-
-    Example:
-        >>> import torch
-        >>> check_elements(torch.zeros(2, 5, 4), nn.Linear(3, 8), nn.Identity())
-        Traceback (most recent call last):
-        ...
-        ValueError: x must have shape (B, N, …, 3) for the Linear in Identity, got (2, 5, 4)
+    A map that is none of torch's checks what it gets itself. ``owner`` is the layer to name.
     """
     check_sets(x)
     rows = x.elements if isinstance(x, RaggedSets) else x
@@ -114,15 +103,7 @@ def check_elements(x: Sets, element: nn.Module, owner: nn.Module) -> None:
 
 
 def check_rows(x: Tensor, layer: nn.Module, name: str) -> None:
-    """Raise ValueError unless rows ``x (T, *E)`` are what a layer inside a network takes.
-
-    Example:
-        >>> import torch
-        >>> check_rows(torch.zeros(6, 16, 16), nn.Conv2d(3, 8, 3), "stem")
-        Traceback (most recent call last):
-        ...
-        ValueError: layer 'stem' must get elements (3, H, W), got (16, 16): x must be ...
-    """
+    """Raise ValueError unless rows ``x (T, *E)`` are what a layer inside a network takes."""
     if (first := first_map(layer)) is None:
         return
     if wanted := _wanted(first, x.shape[1:]):
@@ -149,15 +130,7 @@ def _check_takes_sets(element: nn.Module, owner: nn.Module) -> None:
 
 
 def check_context(summary: Tensor, context: nn.Module) -> None:
-    """Raise ValueError unless ``context`` takes pooled sets ``(B, *E)``.
-
-    Example:
-        >>> import torch
-        >>> check_context(torch.zeros(2, 3), nn.Linear(5, 8))
-        Traceback (most recent call last):
-        ...
-        ValueError: context must take pooled sets (B, 3), got a Linear for (B, …, 5)
-    """
+    """Raise ValueError unless ``context`` takes pooled sets ``(B, *E)``."""
     first = first_map(context)
     if first is not None and (wanted := _wanted(first, summary.shape[1:])):
         pooled = ", ".join(("B", *map(str, summary.shape[1:])))

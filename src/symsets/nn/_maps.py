@@ -30,24 +30,14 @@ __all__ = [
 
 # The axes of an element after its channels (a linear map has the channels last). Only for torch's
 # own maps as they are: a subclass with its own forward may take anything.
-AXES: dict[Callable[..., Any], tuple[str, ...]] = {
-    nn.Linear.forward: (),
-    nn.Conv1d.forward: ("L",),
-    nn.Conv2d.forward: ("H", "W"),
-    nn.Conv3d.forward: ("D", "H", "W"),
-    nn.ConvTranspose1d.forward: ("L",),
-    nn.ConvTranspose2d.forward: ("H", "W"),
-    nn.ConvTranspose3d.forward: ("D", "H", "W"),
-}
+AXES: dict[Callable[..., Any], tuple[str, ...]] = {nn.Linear.forward: ()}
+for _kind, _axes in (("1d", ("L",)), ("2d", ("H", "W")), ("3d", ("D", "H", "W"))):
+    AXES[getattr(nn, f"Conv{_kind}").forward] = _axes
+    AXES[getattr(nn, f"ConvTranspose{_kind}").forward] = _axes
 
 
 def min_axes(element: nn.Module) -> int:
-    """Return how many axes a batch of sets must have: batch, set, and those that a map takes.
-
-    Example:
-        >>> min_axes(nn.Conv2d(3, 8, 3)), min_axes(nn.Linear(3, 8)), min_axes(nn.ReLU())
-        (5, 3, 2)
-    """
+    """Return how many axes a batch of sets must have: batch, set, and those that a map takes."""
     first = first_map(element)
     return 2 if first is None else 3 + len(AXES[kind_of(first).forward])
 
@@ -62,17 +52,13 @@ def first_part(module: nn.Module) -> nn.Module | None:
     """Return the part that sees the input of ``module``, if it sees it as it is."""
     while isinstance(module, nn.Sequential) and type(module) in (nn.Sequential, Chain) and module:
         module = module[0]
-    # A hook may change what comes in, and that of a lazy map still decides what it takes; what
-    # was traced or scripted cannot be seen.
+    # A hook may change the input (a lazy map has one), and a traced module hides its parts.
     hidden = isinstance(module, torch.jit.ScriptModule) or module._forward_pre_hooks
     return None if hidden or "forward" in vars(module) else module
 
 
 def as_element(module: nn.Module, name: str = "element") -> nn.Module:
-    """Check that ``module`` can be an element map; adapt a graph convolution to our layout.
-
-    A plain chain with parts that take a graph becomes one that hands it to them.
-    """
+    """Raise TypeError unless ``module`` is one; wrap those that take a graph in another layout."""
     if not isinstance(module, nn.Module):
         raise TypeError(f"{name} must be a module, got {type(module).__name__}")
     if type(module) is nn.Sequential:
@@ -81,14 +67,7 @@ def as_element(module: nn.Module, name: str = "element") -> nn.Module:
 
 
 def check_keeps_input(module: nn.Module, name: str) -> None:
-    """Raise ValueError if ``module`` starts by changing what other maps are to see, too.
-
-    Example:
-        >>> check_keeps_input(nn.Sequential(nn.ReLU(inplace=True), nn.Linear(2, 3)), "element")
-        Traceback (most recent call last):
-        ...
-        ValueError: element must not change its input in place, which other maps see, got a ReLU...
-    """
+    """Raise ValueError if ``module`` starts by changing its input, which other maps get too."""
     first = first_part(module)
     if getattr(first, "inplace", False):
         raise ValueError(
@@ -98,21 +77,14 @@ def check_keeps_input(module: nn.Module, name: str) -> None:
 
 
 def twin(module: nn.Module, *, bias: bool = True, instead: str = "context=") -> nn.Module:
-    """Return a freshly initialised copy of ``module``, to be trained also where it is frozen.
+    """Return a freshly initialised copy of ``module``, trainable even if ``module`` is frozen.
 
-    Every part is copied and its ``reset_parameters`` called. A part that has none, or whose
-    weights come out unchanged (as with weight normalisation), is named in the error, which says
-    what to pass ``instead``.
-
-    Example:
-        >>> a = nn.Conv1d(1, 2, 3)
-        >>> b = twin(a, bias=False)
-        >>> torch.equal(a.weight, b.weight), b.bias
-        (False, None)
+    Raise ValueError naming a part without ``reset_parameters``, or whose weights that leaves
+    unchanged (as with weight normalisation), and the argument to pass ``instead``.
     """
     copied = copy.deepcopy(module)
     for part in copied.modules():
-        reset: Callable[[], None] | None = getattr(part, "reset_parameters", None)
+        reset: Any = getattr(part, "reset_parameters", None)
         if reset is not None:
             reset()
     for (name, part), fresh in zip(module.named_modules(), copied.modules(), strict=True):
@@ -145,9 +117,10 @@ def _unchanged(before: Tensor, after: Tensor) -> bool:
 
 
 def without_bias(module: nn.Module) -> nn.Module:
-    """Remove the bias of a single map, in place; a map made of several keeps its own.
+    """Remove the bias of a single map, in place.
 
-    So does one that was not made to do without: its constructor has no ``bias`` to turn off.
+    A map made of several parts keeps its own, and so does one whose constructor has no ``bias``
+    to turn off.
     """
     carrier = module
     while "bias" not in carrier._parameters and isinstance(

@@ -1,4 +1,4 @@
-"""What graphs are made of: checked edges, a normalised adjacency, and products with it."""
+"""What one graph and a batch of graphs share: edges, a normalised adjacency, products with it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["Topology", "check_edge_index", "check_edge_weight", "normalised_adja
 
 
 class Topology:
-    """What one graph and a batch of graphs have in common: a sparse matrix that acts on nodes."""
+    """The base of graphs: a sparse matrix that acts on nodes."""
 
     num_nodes: int
     _matrix: SparseMatrix
@@ -53,7 +53,7 @@ class Topology:
         return mapped
 
     def check(self, x: Tensor) -> None:
-        """Raise one sentence unless ``x (B, C, V)`` lives on these nodes."""
+        """Raise ValueError unless ``x (B, C, V)`` has these nodes; torch would not notice."""
         if x.ndim != 3:
             raise ValueError(f"x must be (B, C, V), got shape {tuple(x.shape)}")
         if x.shape[-1] != self.num_nodes:
@@ -67,10 +67,7 @@ class Topology:
             )
 
     def propagate(self, x: Tensor) -> Tensor:
-        """Multiply the normalised adjacency with every channel of ``x``, in one sparse product.
-
-        The result has the shape of ``x`` and lies in memory as the next product wants it.
-        """
+        """Multiply the normalised adjacency with every channel of ``x``, in one sparse product."""
         self.check(x)
         return self.from_rows(self.multiply(self.to_rows(x)))
 
@@ -110,7 +107,7 @@ def normalised_adjacency(
 
 
 def check_edge_index(edge_index: Tensor, num_nodes: int) -> None:
-    """Raise one sentence unless ``edge_index`` holds edges between ``num_nodes`` nodes."""
+    """Raise ValueError or TypeError unless ``edge_index`` holds edges between these nodes."""
     if not isinstance(edge_index, Tensor):
         raise TypeError(f"edge_index must be a tensor (2, E), got {type(edge_index).__name__}")
     if edge_index.ndim != 2 or edge_index.shape[0] != 2:
@@ -126,6 +123,7 @@ def check_edge_index(edge_index: Tensor, num_nodes: int) -> None:
 
 
 def check_edge_weight(edge_weight: Tensor | None, num_edges: int) -> None:
+    """Raise ValueError unless there is a constant weight, zero or more, for each edge."""
     if edge_weight is None:
         return
     if edge_weight.shape != (num_edges,):
@@ -135,7 +133,7 @@ def check_edge_weight(edge_weight: Tensor | None, num_edges: int) -> None:
         )
     if edge_weight.requires_grad:
         raise ValueError("edge_weight must be constant, got one that requires a gradient")
-    if num_edges and not bool((edge_weight >= 0).all()):
+    if not bool((edge_weight >= 0).all()):
         raise ValueError(
             f"edge_weight must not be negative or NaN, got {edge_weight.min().item():g}"
         )

@@ -5,15 +5,16 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from symsets._checks import check_choice, positive
-from symsets.nn._types import check_type
+from symsets._checks import check_choice
+from symsets.nn._explain import explained
+from symsets.nn._types import ElementMap
 
 __all__ = ["AdjacencyLinear"]
 
 NUM_MAPS = {0: 2, 1: 5, 2: 15}  # Bell numbers, where the input is a matrix
 
 
-class AdjacencyLinear(nn.Module):
+class AdjacencyLinear(ElementMap):
     r"""Map k×k tensors by every linear map that commutes with relabelling the k nodes.
 
     The maps from matrices to matrices are spanned by 15: the matrix and its transpose; the
@@ -52,6 +53,8 @@ class AdjacencyLinear(nn.Module):
         Maron et al., "Invariant and Equivariant Graph Networks", ICLR 2019.
     """
 
+    axes = ("k", "k")
+
     def __init__(
         self,
         in_channels: int,
@@ -61,10 +64,8 @@ class AdjacencyLinear(nn.Module):
         bias: bool = True,
         normalize: bool = True,
     ) -> None:
-        super().__init__()
+        super().__init__(in_channels, out_channels)
         check_choice("order", order, NUM_MAPS)
-        self.in_channels = positive("in_channels", in_channels)
-        self.out_channels = positive("out_channels", out_channels)
         self.order, self.normalize = order, normalize
         self.weight = nn.Parameter(torch.empty(NUM_MAPS[order], out_channels, in_channels))
         shape = (2, out_channels) if order == 2 else (out_channels,)
@@ -73,16 +74,13 @@ class AdjacencyLinear(nn.Module):
 
     def reset_parameters(self) -> None:
         """Draw new weights; between noise and constant input the output stays near unit scale."""
-        bound = (6.0 / (len(self.weight) * self.in_channels)) ** 0.5
-        nn.init.uniform_(self.weight, -bound, bound)
-        if self.bias is not None:
-            nn.init.zeros_(self.bias)
+        self._draw((6.0 / (len(self.weight) * self.in_channels)) ** 0.5)
 
+    @explained
     def forward(self, x: Tensor) -> Tensor:
         """Apply the layer."""
-        if x.ndim != 4 or x.shape[1] != self.in_channels or x.shape[2] != x.shape[3]:
-            raise ValueError(f"x must be (B, {self.in_channels}, k, k), got shape {tuple(x.shape)}")
-        check_type(x, self)
+        if x.shape[2] != x.shape[3]:  # torch would add up any matrix
+            raise IndexError("x must be square")
         vectors, scalars = self._sums(x)
         if self.order == 0:
             y = self._mix(scalars, self.weight)[0].squeeze(-1)  # (B, C')

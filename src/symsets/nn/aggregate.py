@@ -10,16 +10,8 @@ from torch import Tensor, nn
 from symsets.nn._explain import explained
 from symsets.nn.base import SetLayer
 from symsets.ops import memory_order
-from symsets.sets import (
-    Pool,
-    RaggedSets,
-    Sets,
-    add_to_elements,
-    check_pool,
-    pool,
-    pool_symbol,
-    spread,
-)
+from symsets.sets import Pool, RaggedSets, Sets, add_to_elements, pool, spread
+from symsets.sets.pooling import check_pool, pool_symbol
 from symsets.sets.ragged import common_rows
 
 __all__ = ["ConcatPool", "RemoveMean"]
@@ -72,7 +64,7 @@ class RemoveMean(SetLayer):
 
     .. math:: L(X)_i = L(x_i) - \frac{1}{N} \sum_j L(x_j)
 
-    What all elements have in common is removed: useful where differences matter, and fatal where
+    What all elements have in common is removed: useful where differences matter, and harmful where
     the common part is the signal.
 
     Args:

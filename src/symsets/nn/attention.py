@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, Literal
 
 from torch import Tensor, nn
 
@@ -14,8 +14,6 @@ from symsets.sets import RaggedSets, Sets, map_elements
 from symsets.sets.ragged import common_rows
 
 __all__ = ["SetAttention"]
-
-COMPARISONS = ("element", "summary")
 
 
 class SetAttention(AdditiveSetLayer):
@@ -63,10 +61,10 @@ class SetAttention(AdditiveSetLayer):
         key: nn.Module | None = None,
         *,
         heads: int = 1,
-        compare: str = "element",
+        compare: Literal["element", "summary"] = "element",
     ) -> None:
         super().__init__(element)
-        check_choice("compare", compare, COMPARISONS)
+        check_choice("compare", compare, ("element", "summary"))
         self.heads = positive("heads", heads)
         self.value = self._part("value", value, bias=False)
         self.query = self._part("query", query)
@@ -84,14 +82,13 @@ class SetAttention(AdditiveSetLayer):
     @property
     def formula(self) -> str:
         """What the layer computes for element i."""
-        inner = "⟨query(x_i), key(x_j)⟩"
-        if self.compare == "summary":
-            inner = "⟨mean query(x_i), mean key(x_j)⟩"
+        mean = "mean " if self.compare == "summary" else ""
         heads = f", {self.heads} heads" if self.heads > 1 else ""
+        inner = f"⟨{mean}query(x_i), {mean}key(x_j)⟩"
         return f"element(x_i) + Σ_j softmax_j {inner} value(x_j){heads}"
 
     def message(self, x: Sets, *args: Any) -> Tensor:
-        """Return what every element takes from its set."""
+        """Return the weighted sum of values for every element."""
         query, key, value = (
             map_elements(x, part, *args) for part in (self.query, self.key, self.value)
         )
@@ -132,10 +129,7 @@ class SetAttention(AdditiveSetLayer):
     def _weights(self, query: Tensor, key: Tensor) -> Tensor:
         q, k = self._split(query, "query"), self._split(key, "key")
         if self.compare == "summary":
-            q, k = (
-                q.flatten(4).mean(4) if q.ndim > 4 else q,
-                k.flatten(4).mean(4) if k.ndim > 4 else k,
-            )
+            q, k = (part.flatten(4).mean(4) if part.ndim > 4 else part for part in (q, k))
         q, k = q.flatten(3), k.flatten(3)  # (B, h, N, D)
         if q.shape[-1] != k.shape[-1]:
             raise ValueError(

@@ -8,7 +8,8 @@ from torch import Tensor, nn
 
 from symsets.nn._explain import check_elements, explained
 from symsets.nn._maps import as_element, min_axes
-from symsets.sets import RaggedSets, Sets, add_to_elements, check_sets, map_elements
+from symsets.sets import RaggedSets, Sets, add_to_elements, map_elements
+from symsets.sets.folding import check_sets
 
 __all__ = ["AdditiveSetLayer", "SetLayer", "SetModule"]
 
@@ -20,8 +21,8 @@ class SetModule(nn.Module):
     Derive your own set modules from it.
 
     Attributes:
-        returns_sets: Whether the output is a batch of sets again. False for heads that make one
-            thing of every set; what follows them in a :class:`Sequential` sees these things.
+        returns_sets: Whether the output is a batch of sets again. False for heads that return one
+            row per set; what follows them in a :class:`Sequential` gets these rows.
     """
 
     returns_sets = True
@@ -76,8 +77,8 @@ class SetLayer(SetModule):
 class AdditiveSetLayer(SetLayer):
     """A set layer of the form element(x_i) + message(X)_i.
 
-    With a message of zero it is the element map, which is what lets :func:`symsets.lift` start
-    from a trained network.
+    With a message of zero it is the element map, so :func:`symsets.lift` can start from a trained
+    network.
 
     Attributes:
         channel_axis: Which axis of ``(B, *F)`` holds the channels; there a message must fit, while
@@ -87,7 +88,7 @@ class AdditiveSetLayer(SetLayer):
     channel_axis = 1
 
     def message(self, x: Sets, *args: Any) -> Tensor:
-        """Return what element i learns from its set, ready to be added to the elements."""
+        """Return what is added to the elements, with a set axis or as rows (see ``spread``)."""
         raise NotImplementedError
 
     @explained

@@ -5,28 +5,27 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Sequence
-from typing import ClassVar
+from typing import Literal, get_args
 
 import torch
 from torch import Tensor, nn
 
 from symsets._checks import check_choice, positive
-from symsets.nn._types import check_type
+from symsets.nn._explain import explained
+from symsets.nn._types import ElementMap
 from symsets.ops import circular_conv
 
 __all__ = ["CircularConv1d", "CircularConv2d", "SymmetryWarning"]
 
-_METHODS = ("auto", "direct", "spectral")
+Method = Literal["auto", "direct", "spectral"]
 
 
 class SymmetryWarning(UserWarning):
     """Say that a layer is used where the symmetry it promises does not hold exactly."""
 
 
-class _CircularConv(nn.Module):
+class _CircularConv(ElementMap):
     """All that the layers for one and two axes do."""
-
-    axes: ClassVar[tuple[str, ...]]
 
     def __init__(
         self,
@@ -36,18 +35,15 @@ class _CircularConv(nn.Module):
         *,
         stride: int | Sequence[int] = 1,
         bias: bool = True,
-        method: str = "auto",
+        method: Method = "auto",
     ) -> None:
-        super().__init__()
-        check_choice("method", method, _METHODS)
-        self.in_channels = positive("in_channels", in_channels)
-        self.out_channels = positive("out_channels", out_channels)
+        super().__init__(in_channels, out_channels)
+        check_choice("method", method, get_args(Method))
         self.kernel_size = self._per_axis("kernel_size", kernel_size)
         self.stride = self._per_axis("stride", stride)
         self.method = method
         self.weight = nn.Parameter(torch.empty(out_channels, in_channels, *self.kernel_size))
-        self.bias: nn.Parameter | None
-        self.register_parameter("bias", nn.Parameter(torch.empty(out_channels)) if bias else None)
+        self.bias = nn.Parameter(torch.empty(out_channels)) if bias else None
         self._warned = False
         self.reset_parameters()
 
@@ -72,38 +68,25 @@ class _CircularConv(nn.Module):
             raise ValueError(f"size must be one number for each of {list(self.axes)}, got {size}")
         return all(n % step == 0 for n, step in zip(size, self.stride, strict=True))
 
+    @explained
     def forward(self, x: Tensor) -> Tensor:
         """Convolve every element of the batch ``x``."""
-        self._check(x)
-        return circular_conv(x, self.weight, self.stride, self.bias, self.method)
-
-    def _check(self, x: Tensor) -> None:
-        if x.ndim != 2 + len(self.axes):
+        size = x.shape[2:]
+        if any(k > n for k, n in zip(self.kernel_size, size, strict=False)):
             raise ValueError(
-                f"x must have the axes {['batch', 'channels', *self.axes]}, "
-                f"got shape {tuple(x.shape)}"
+                f"kernel_size must be at most the size of x, got {self.kernel_size} "
+                f"for x of shape {tuple(x.shape)}"
             )
-        if x.shape[1] != self.in_channels:
-            raise ValueError(f"x must have {self.in_channels} channels, got {x.shape[1]}")
-        for axis, k, n in zip(self.axes, self.kernel_size, x.shape[2:], strict=True):
-            if k > n:
-                raise ValueError(
-                    f"kernel_size must be at most the {axis} of x, got {k} for {axis} {n}"
-                )
-        check_type(x, self)
-        if not torch.compiler.is_compiling():
-            self._warn_once(tuple(x.shape[2:]))
-
-    def _warn_once(self, size: tuple[int, ...]) -> None:
-        if self._warned or self.is_exact(*size):
-            return
-        warnings.warn(
-            f"stride {self.stride} of {type(self).__name__} does not divide the size {size} of x, "
-            "so the layer is only nearly equivariant to circular shifts (see is_exact)",
-            SymmetryWarning,
-            stacklevel=4,
-        )
-        self._warned = True
+        if not (self._warned or torch.compiler.is_compiling() or self.is_exact(*size)):
+            warnings.warn(
+                f"stride {self.stride} of {type(self).__name__} does not divide the size "
+                f"{tuple(size)} of x, so the layer is only nearly equivariant to circular shifts "
+                "(see is_exact)",
+                SymmetryWarning,
+                stacklevel=5,
+            )
+            self._warned = True
+        return circular_conv(x, self.weight, self.stride, self.bias, self.method)
 
     def extra_repr(self) -> str:
         """Write the arguments as torch's convolutions do."""
@@ -163,7 +146,7 @@ class CircularConv1d(_CircularConv):
         S. Winograd, "Arithmetic Complexity of Computations", 1980, for the number of products.
     """
 
-    axes = ("length",)
+    axes = ("L",)
 
 
 class CircularConv2d(_CircularConv):
@@ -198,4 +181,4 @@ class CircularConv2d(_CircularConv):
         True
     """
 
-    axes = ("height", "width")
+    axes = ("H", "W")

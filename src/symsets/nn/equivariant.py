@@ -8,18 +8,18 @@ import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
-from symsets._checks import positive
 from symsets.groups import PermutationGroup
 from symsets.groups.pairs import check_written, factor_pairs, label_numbers, leaf_labels
 from symsets.groups.permutation import checked_group
-from symsets.nn._types import check_type
+from symsets.nn._explain import explained
+from symsets.nn._types import ElementMap
 
 __all__ = ["EquivariantLinear"]
 
 Labels = npt.NDArray[np.int64]
 
 
-class EquivariantLinear(nn.Module):
+class EquivariantLinear(ElementMap):
     r"""Apply the most general linear map that commutes with a permutation group.
 
     .. math:: y_{ot} = \sum_{c,s} W_{\ell(t, s)\,oc}\, x_{cs} + b_{\omega(t)\,o}
@@ -79,11 +79,10 @@ class EquivariantLinear(nn.Module):
         target: PermutationGroup | None = None,
         bias: bool = True,
     ) -> None:
-        super().__init__()
+        super().__init__(in_channels, out_channels)
         self._pairs = factor_pairs(checked_group("group", group), target)
         self.group, self.target = group, group if target is None else target
-        self.in_channels = positive("in_channels", in_channels)
-        self.out_channels = positive("out_channels", out_channels)
+        self.axes = group.shape
         for source, goal in self._pairs:
             check_written(source.degree * goal.degree)
         schemes = self._schemes()
@@ -114,7 +113,7 @@ class EquivariantLinear(nn.Module):
             self._expanded.append(last)
 
     def _register_schemes(self, schemes: list[Labels]) -> None:
-        """Put what the group says beside the weights."""
+        """Register the labels of the group as buffers on the device of the weights."""
 
         def constant(name: str, value: Labels | Tensor) -> None:
             value = torch.as_tensor(value, device=self.weight.device)
@@ -137,14 +136,14 @@ class EquivariantLinear(nn.Module):
     def _apply(self, fn: Any, recurse: bool = True) -> Any:
         was_meta = self.weight.is_meta
         super()._apply(fn, recurse)  # type: ignore[no-untyped-call]
-        if was_meta:  # to_empty gives memory, and no numbers
+        if was_meta:  # to_empty allocates buffers without values
             self._register_schemes(self._schemes())
         return self
 
     def _load_from_state_dict(self, *args: Any) -> None:
         was_meta = self.weight.is_meta
         super()._load_from_state_dict(*args)
-        if was_meta:  # assign=True gives weights, and what the group says is none of them
+        if was_meta:  # assign=True replaces the weights, but not the buffers
             self._register_schemes(self._schemes())
 
     def reset_parameters(self) -> None:
@@ -155,13 +154,11 @@ class EquivariantLinear(nn.Module):
             if self.bias is not None:
                 self.bias.zero_()
 
+    @explained
     def forward(self, x: Tensor) -> Tensor:
         """Map ``(B, in_channels, *group.shape)`` to ``(B, out_channels, *target.shape)``."""
-        expected = (self.in_channels, *self.group.shape)
-        if x.ndim != 1 + len(expected) or x.shape[1:] != expected:
-            shown = ", ".join(map(str, expected))
-            raise ValueError(f"x must have shape (B, {shown}), got {tuple(x.shape)}")
-        check_type(x, self)
+        if x.shape[2:] != self.axes:  # torch would read the entries in another order
+            raise IndexError(f"elements must have shape {self.axes}")
         x = x.reshape(*x.shape[:2], *(s.degree for s, _ in self._pairs))  # (B, C, S1, …)
         for f in self._expanded:
             x = self._expand(x, f)  # (B, C·E…, T1, …)

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 import torch
 from torch import Tensor, nn
 from torch.nn.functional import linear
 
-from symsets._checks import check_choice, positive
-from symsets.nn._types import check_type
-from symsets.sets import check_size
+from symsets._checks import check_choice
+from symsets.nn._explain import explained
+from symsets.nn._types import ElementMap
+from symsets.sets.pooling import check_size
 
 __all__ = ["Exchangeable"]
 
 POOLS = ("max", "mean", "sum")
 
 
-class Exchangeable(nn.Module):
+class Exchangeable(ElementMap):
     r"""Mix every point of an element with a summary of all its points.
 
     .. math:: y_p = A x_p + B \operatorname{pool}_{q=1}^{P} x_q + b
@@ -49,20 +52,20 @@ class Exchangeable(nn.Module):
         Zaheer et al., "Deep Sets", NeurIPS 2017.
     """
 
+    axes = ("P",)
+
     def __init__(
         self,
         in_channels: int,
         out_channels: int,
         *,
         bias: bool = True,
-        pool: str = "sum",
+        pool: Literal["sum", "mean", "max"] = "sum",
         size: float = 1.0,
     ) -> None:
-        super().__init__()
+        super().__init__(in_channels, out_channels)
         check_choice("pool", pool, POOLS)
         check_size(size)
-        self.in_channels = positive("in_channels", in_channels)
-        self.out_channels = positive("out_channels", out_channels)
         self.pool, self.size = pool, size
         self.weight = nn.Parameter(torch.empty(2, out_channels, in_channels))  # A and B
         self.bias = nn.Parameter(torch.empty(out_channels)) if bias else None
@@ -70,19 +73,15 @@ class Exchangeable(nn.Module):
 
     def reset_parameters(self) -> None:
         """Draw new weights; the two maps share the variance."""
-        bound = (1.5 / self.in_channels) ** 0.5
-        nn.init.uniform_(self.weight, -bound, bound)
-        if self.bias is not None:
-            nn.init.zeros_(self.bias)
+        self._draw((1.5 / self.in_channels) ** 0.5)
 
+    def check_input(self, x: Tensor) -> None:
+        """Raise ValueError or TypeError naming what is wrong with ``x``; called after torch."""
+        super().check_input(x.flatten(2) if isinstance(x, Tensor) and x.ndim > 3 else x)
+
+    @explained
     def forward(self, x: Tensor) -> Tensor:
         """Apply the layer."""
-        if x.ndim < 3 or x.shape[1] != self.in_channels:
-            raise ValueError(
-                f"x must be (B, {self.in_channels}, P) with the channels second, "
-                f"got shape {tuple(x.shape)}"
-            )
-        check_type(x, self)
         own, pooled = self.weight.unbind()
         points = x.flatten(2)  # (B, C, P)
         context = linear(self._summary(points), pooled, self.bias)  # (B, C')

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Sequence
 from typing import Self
 
@@ -10,8 +11,9 @@ from torch import Tensor, nn
 from torch.nn.functional import linear
 
 from symsets._checks import positive
+from symsets.nn._explain import explained
 from symsets.nn._topology import Topology, check_edge_index, check_edge_weight, normalised_adjacency
-from symsets.nn._types import check_type
+from symsets.nn._types import ElementMap
 from symsets.ops import SparseMatrix
 from symsets.ops._constants import outside_transforms
 from symsets.ops.layout import entries_first
@@ -90,7 +92,7 @@ class Graph(Topology):
 
     @classmethod
     def from_adjacency(cls, adjacency: Tensor, *, self_loops: float = 2.0) -> Graph:
-        """Take the non-zero entries of a matrix; entry (i, j) is what node i hears of node j.
+        """Take the non-zero entries of a matrix; entry (i, j) is the edge from node j to node i.
 
         Example:
             >>> Graph.from_adjacency(torch.tensor([[0.0, 1.0], [1.0, 0.0]]))
@@ -175,18 +177,15 @@ class GraphBatch(Topology):
                 "nodes: without common nodes the symmetry is the wreath product, for which only "
                 "siamese and wreath layers, and layers after pooling each element, exist"
             )
-        matrix = SparseMatrix.block_diagonal([graph._matrix for graph in graphs])
-        self._set(matrix, len(graphs), counts[0])
-
-    def _set(self, matrix: SparseMatrix, num_graphs: int, num_nodes: int) -> None:
-        self._matrix, self.num_graphs, self.num_nodes = matrix, num_graphs, num_nodes
+        self.num_graphs, self.num_nodes = len(graphs), counts[0]
+        self._matrix = SparseMatrix.block_diagonal([graph._matrix for graph in graphs])
         self._means: tuple[Tensor, Tensor, GraphBatch] | None = None
 
     def __len__(self) -> int:
         return self.num_graphs
 
     def check(self, x: Tensor) -> None:
-        """Raise one sentence unless each row of ``x (T, C, V)`` has its graph."""
+        """Raise ValueError unless each row of ``x (T, C, V)`` has its graph."""
         super().check(x)
         if x.shape[0] != self.num_graphs:
             raise ValueError(
@@ -214,24 +213,13 @@ class GraphBatch(Topology):
     def over_sets(self, index: Tensor, sizes: Tensor) -> GraphBatch:
         """Return, for each set, the mean of its elements' normalised adjacencies.
 
-        Empty sets get a zero matrix. Nothing waits for the device, so ``index`` is not checked;
-        entries that two elements share are not merged. The last answer is kept, and given again
-        for the same two tensors (not copies of them), as when a batch passes several layers.
+        Empty sets get a zero matrix. Nothing waits for the device, so the values of ``index`` are
+        not checked. The last result is kept for the next layer that asks with the same two tensors
+        (not copies of them).
 
         Args:
-            index: The set that each element belongs to.
-            sizes: The number of elements of each set.
-
-        Shape:
-            - index: ``(T,)``.
-            - sizes: ``(B,)``.
-
-        Example:
-            >>> loop = Graph(torch.tensor([[0, 1], [1, 0]]), num_nodes=2)
-            >>> bare = Graph(torch.empty(2, 0, dtype=torch.long), num_nodes=2)
-            >>> mean = GraphBatch([loop, bare]).over_sets(torch.tensor([0, 0]), torch.tensor([2]))
-            >>> mean.to_dense()[0, 0]
-            tensor([0.8333, 0.1667], dtype=torch.float64)
+            index: The set that each element belongs to, ``(T,)``.
+            sizes: The number of elements of each set, ``(B,)``.
         """
         if index.shape != (self.num_graphs,):
             raise ValueError(
@@ -251,15 +239,15 @@ class GraphBatch(Topology):
         element = entries.columns.long() // V
         shift = (index[element] - element) * V  # from the element's block to that of its set
         share = sizes.to(entries.values.dtype).clamp(min=1).reciprocal()
-        matrix = SparseMatrix.from_entries(
+        mean = copy.copy(self)
+        mean.num_graphs, mean._means = len(sizes), None
+        mean._matrix = SparseMatrix.from_entries(
             entries.rows + shift,
             entries.columns + shift,
             entries.values * share[index[element]],
             len(sizes) * V,
             symmetric=self._matrix.symmetric,
         )
-        mean = GraphBatch.__new__(GraphBatch)
-        mean._set(matrix, len(sizes), V)
         return mean
 
     def to_dense(self) -> Tensor:
@@ -272,7 +260,7 @@ class GraphBatch(Topology):
         return f"GraphBatch({self.num_graphs} graphs, {self.num_nodes} nodes)"
 
 
-class GraphConv(nn.Module):
+class GraphConv(ElementMap):
     r"""Average every node with its neighbours, and mix the channels.
 
     .. math:: y = \hat D^{-1/2} \hat A \hat D^{-1/2} x W + b
@@ -306,21 +294,19 @@ class GraphConv(nn.Module):
         ICLR 2017.
     """
 
+    axes = ("V",)
+
     def __init__(self, in_channels: int, out_channels: int, *, bias: bool = True) -> None:
-        super().__init__()
-        self.in_channels = positive("in_channels", in_channels)
-        self.out_channels = positive("out_channels", out_channels)
+        super().__init__(in_channels, out_channels)
         self.weight = nn.Parameter(torch.empty(out_channels, in_channels))
         self.bias = nn.Parameter(torch.empty(out_channels)) if bias else None
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
         """Draw new weights."""
-        bound = (3.0 / self.in_channels) ** 0.5
-        nn.init.uniform_(self.weight, -bound, bound)
-        if self.bias is not None:
-            nn.init.zeros_(self.bias)
+        self._draw((3.0 / self.in_channels) ** 0.5)
 
+    @explained
     def forward(self, x: Tensor, graph: Graph | GraphBatch | None = None) -> Tensor:
         """Apply the layer."""
         if not isinstance(graph, Topology):
@@ -329,24 +315,15 @@ class GraphConv(nn.Module):
                 "make one with Graph(edge_index, num_nodes) and call layer(x, graph)"
             )
         graph.check(x)
-        if x.shape[1] != self.in_channels:
-            raise ValueError(
-                f"x must have {self.in_channels} channels (second axis), got {x.shape[1]}"
-            )
-        check_type(x, self)
-        if self.out_channels > self.in_channels:
+        widens = self.out_channels > self.in_channels
+        if widens:
             rows = linear(graph.multiply(graph.to_rows(x)), self.weight, self.bias)
-            return self._as(x, graph.from_rows(rows), graph)
-        # In this order a backward pass needs x, which is there anyway, and no average of it.
-        y = self._as(x, graph.from_rows(graph.multiply(self._mix(x, graph))), graph)
-        return y if self.bias is None else y + self.bias.to(y.dtype).unsqueeze(-1)
-
-    def _as(self, x: Tensor, y: Tensor, graph: Graph | GraphBatch) -> Tensor:
-        """Return ``y`` with nodes first where ``x`` has them so; they come out so from a graph."""
-        if isinstance(graph, Graph) and entries_first(x):
-            return y
-        # On a CPU, summing over a set and adding its context is much faster with nodes last.
-        return y.contiguous()
+        else:  # in this order a backward pass needs x, which is kept anyway, and no average of it
+            rows = graph.multiply(self._mix(x, graph))
+        y = graph.from_rows(rows)
+        if not (isinstance(graph, Graph) and entries_first(x)):
+            y = y.contiguous()  # on a CPU, sums over a set are much faster with nodes last
+        return y if widens or self.bias is None else y + self.bias.to(y.dtype).unsqueeze(-1)
 
     def _mix(self, x: Tensor, graph: Graph | GraphBatch) -> Tensor:
         """Return rows with mixed channels, reading ``x`` in the order of its memory."""

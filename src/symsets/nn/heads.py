@@ -1,10 +1,10 @@
-"""What comes last: one label per set, one score per element, or one new element per set."""
+"""Heads: one vector per set, one score per element, or one new element per set."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import torch
 from torch import Tensor, nn
@@ -17,20 +17,12 @@ from symsets.nn._types import check_type
 from symsets.nn.base import SetModule
 from symsets.nn.dss import DSS
 from symsets.nn.sequential import Sequential
-from symsets.sets import (
-    RaggedSets,
-    Sets,
-    check_pool,
-    check_size,
-    fold,
-    map_elements,
-    pool,
-    pool_symbol,
-    power_degree,
-)
+from symsets.sets import Pool, RaggedSets, Sets, fold, map_elements, pool
+from symsets.sets.pooling import check_pool, check_size, pool_symbol, power_degree
 
 __all__ = ["Classify", "Merge", "Select"]
 
+Entries = Literal["sum", "mean", "max"]
 REDUCTIONS: dict[str, Callable[..., Tensor]] = {
     "sum": torch.sum,
     "mean": torch.mean,
@@ -39,11 +31,13 @@ REDUCTIONS: dict[str, Callable[..., Tensor]] = {
 
 
 class _InvariantHead(SetModule):
-    """Take the entries of every element together, then look at sets of feature vectors."""
+    """Reduce every element to its channels, then work on sets of such feature vectors."""
 
     min_axes = 3
 
-    def __init__(self, in_channels: int, pool: str, entries: str, size: float) -> None:
+    def __init__(
+        self, in_channels: int, pool: Pool | str, entries: Entries | str, size: float
+    ) -> None:
         super().__init__()
         check_pool(pool)
         check_size(size)
@@ -53,11 +47,8 @@ class _InvariantHead(SetModule):
         self.entries = entries
         self.size = size
 
-    def _features(self, x: Sets) -> Sets:
-        """Reduce every element ``(C, *E)`` to its channels ``(C,)``, the H-invariant part."""
-        return map_elements(x, self._reduce)
-
     def _reduce(self, rows: Tensor | RaggedSets) -> Tensor:
+        """Reduce every element ``(C, *E)`` to its channels ``(C,)``."""
         if isinstance(rows, RaggedSets):  # clouds (P, C) with different numbers of points
             return pool(rows, self.entries)
         axes = tuple(range(2, rows.ndim))
@@ -66,7 +57,7 @@ class _InvariantHead(SetModule):
     def check_input(self, x: Sets) -> None:
         """Raise ValueError or TypeError unless elements have the channels of the head."""
         super().check_input(x)
-        features, _ = fold(self._features(x))
+        features, _ = fold(map_elements(x, self._reduce))
         check_channels(features, self.in_channels)
         linear = next(part for part in self.modules() if isinstance(part, nn.Linear))
         check_type(features, linear, self)
@@ -106,7 +97,7 @@ class Classify(_InvariantHead):
     if TYPE_CHECKING:
 
         def __call__(self, x: Sets, *args: Any) -> Tensor:  # type: ignore[override]
-            """Return one thing for every set."""
+            """Return one row per set."""
 
     def __init__(
         self,
@@ -114,13 +105,16 @@ class Classify(_InvariantHead):
         num_classes: int,
         *,
         hidden: Sequence[int] = (),
-        pool: str = "sum",
-        entries: str = "mean",
+        pool: Pool | str = "sum",
+        entries: Entries | str = "mean",
         size: float = 1.0,
     ) -> None:
         super().__init__(in_channels, pool, entries, size)
         pooled = in_channels * (power_degree(pool) or 1)
-        self.mlp = _mlp([pooled, *_widths(hidden), positive("num_classes", num_classes)])
+        layers: list[nn.Module] = []
+        for i, o in pairwise([pooled, *_widths(hidden), positive("num_classes", num_classes)]):
+            layers += [nn.Linear(i, o), nn.ReLU()]
+        self.mlp = nn.Sequential(*layers[:-1])
 
     def extra_repr(self) -> str:
         """Show the formula."""
@@ -129,11 +123,11 @@ class Classify(_InvariantHead):
     @explained
     def forward(self, x: Sets) -> Tensor:
         """Return one vector per set."""
-        return self.mlp(pool(self._features(x), self.pool, size=self.size))
+        return self.mlp(pool(map_elements(x, self._reduce), self.pool, size=self.size))
 
 
 class Select(_InvariantHead):
-    r"""Map every element to a score, in the light of its set.
+    r"""Map every element to a score that depends on its whole set.
 
     .. math:: L(X)_i = L_1\Bigl(\sum_k x_{ik}\Bigr)
         + L_2\Bigl(\operatorname{pool}_j \sum_k x_{jk}\Bigr)
@@ -165,8 +159,8 @@ class Select(_InvariantHead):
         in_channels: int,
         *,
         hidden: Sequence[int] = (),
-        pool: str = "sum",
-        entries: str = "mean",
+        pool: Pool | str = "sum",
+        entries: Entries | str = "mean",
         size: float = 1.0,
     ) -> None:
         super().__init__(in_channels, pool, entries, size)
@@ -182,7 +176,8 @@ class Select(_InvariantHead):
     @explained
     def forward(self, x: Sets) -> Sets:
         """Return one score per element."""
-        return map_elements(self.deepsets(self._features(x)), lambda rows: rows.squeeze(1))
+        scores = self.deepsets(map_elements(x, self._reduce))
+        return map_elements(scores, lambda rows: rows.squeeze(1))
 
 
 class Merge(SetModule):
@@ -215,9 +210,9 @@ class Merge(SetModule):
     if TYPE_CHECKING:
 
         def __call__(self, x: Sets, *args: Any) -> Tensor:  # type: ignore[override]
-            """Return one thing for every set."""
+            """Return one row per set."""
 
-    def __init__(self, element: nn.Module, *, pool: str = "sum", size: float = 1.0) -> None:
+    def __init__(self, element: nn.Module, *, pool: Pool | str = "sum", size: float = 1.0) -> None:
         super().__init__()
         check_pool(pool)
         check_size(size)
@@ -247,10 +242,3 @@ def _widths(hidden: Any) -> list[int]:
     if not isinstance(hidden, Sequence) or isinstance(hidden, str):
         raise TypeError(f"hidden must list the widths of layers, as in (128, 64), got {hidden!r}")
     return [positive("hidden", width) for width in hidden]
-
-
-def _mlp(widths: Sequence[int]) -> nn.Sequential:
-    layers: list[nn.Module] = []
-    for i, o in pairwise(widths):
-        layers += [nn.Linear(i, o), nn.ReLU()]
-    return nn.Sequential(*layers[:-1])

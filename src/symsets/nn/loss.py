@@ -12,8 +12,6 @@ from symsets.sets.ragged import common_rows
 
 __all__ = ["select_loss"]
 
-REDUCTIONS = ("mean", "sum", "none")
-
 
 def select_loss(scores: Sets, target: Tensor, *, reduction: str = "mean") -> Tensor:
     r"""Return the cross entropy of selecting the right element of every set.
@@ -35,11 +33,10 @@ def select_loss(scores: Sets, target: Tensor, *, reduction: str = "mean") -> Ten
         >>> torch.isclose(loss.exp(), torch.tensor(8.0).sqrt())
         tensor(True)
     """
-    check_choice("reduction", reduction, REDUCTIONS)
+    check_choice("reduction", reduction, ("mean", "sum", "none"))
     if not isinstance(scores, Tensor | RaggedSets):
         raise TypeError(f"scores must be a tensor or RaggedSets, got {type(scores).__name__}")
-    rank = common_rows(scores).ndim + 1 if isinstance(scores, RaggedSets) else scores.ndim
-    if rank != 2:
+    if scores.ndim != 2:
         raise ValueError("scores must be (B, N), or ragged with one number per element")
     _check_target(target, scores)
     if isinstance(scores, Tensor):
@@ -64,14 +61,15 @@ def _check_target(target: Tensor, scores: Sets) -> None:
     if 0 in counts:
         raise ValueError("scores must not hold empty sets: there is nothing to select")
     # On a device the check would make the host wait; there a wrong index fails in the gather, or
-    # makes the loss NaN. The targets of several networks at once (vmap) cannot be read.
-    hidden = torch.compiler.is_compiling() or torch._C._functorch.is_batchedtensor(target)
-    if hidden or target.device.type != "cpu":
+    # makes the loss NaN.
+    if torch.compiler.is_compiling() or target.device.type != "cpu":
         return
-    if any(not 0 <= t < n for t, n in zip(target.tolist(), counts, strict=True)):
-        raise ValueError(
-            f"target must index into its set, got {target.tolist()} for sizes {list(counts)}"
-        )
+    try:
+        numbers = target.tolist()
+    except RuntimeError:  # under vmap, a tensor stands for those of several networks
+        return
+    if any(not 0 <= t < n for t, n in zip(numbers, counts, strict=True)):
+        raise ValueError(f"target must index into its set, got {numbers} for sizes {list(counts)}")
 
 
 def _ragged_losses(scores: RaggedSets, target: Tensor) -> Tensor:

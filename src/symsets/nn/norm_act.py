@@ -66,12 +66,11 @@ class NormAct(SetModule):
         y = self.layer(x, *args)
         if isinstance(y, Tensor):
             return ops.norm_act(y, None, self.norm, self.act)
-        return map_elements(y, self._rows)
+        return self._map(y)
 
-    def _rows(self, rows: Tensor | RaggedSets) -> Any:
-        if isinstance(rows, RaggedSets):  # clouds of different sizes
-            return rows.map(self._rows)
-        return self.act(self.norm(rows))
+    def _map(self, y: Any) -> Any:
+        """Normalise rows, those of sets, or those of clouds in sets."""
+        return y.map(self._map) if isinstance(y, RaggedSets) else self.act(self.norm(y))
 
     @explained
     def _of_sum(self, x: Tensor, *args: Any) -> Tensor:

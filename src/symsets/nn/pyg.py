@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor, nn
 
 from symsets.nn._topology import check_edge_index
-from symsets.nn.graph import Graph
+
+if TYPE_CHECKING:
+    from symsets.nn.graph import Graph
 
 __all__ = ["PyGConv", "is_pyg"]
 
@@ -59,7 +61,7 @@ class PyGConv(nn.Module):
         self.conv.reset_parameters()  # type: ignore[operator]
 
     def _check_channels(self, x: Tensor) -> None:
-        """Raise one sentence where nodes and channels are likely to be the wrong way round."""
+        """Raise ValueError where nodes and channels are likely to be the wrong way round."""
         kind, wanted = type(self.conv), getattr(self.conv, "in_channels", None)
         known = kind.__module__.startswith("torch_geometric.") and isinstance(wanted, int)
         if known and wanted > 0 and x.shape[1] != wanted:  # type: ignore[operator]
@@ -80,29 +82,24 @@ class PyGConv(nn.Module):
             raise ValueError(f"x must be (B, C, V), got shape {tuple(x.shape)}")
         self._check_channels(x)
         batch, _, num_nodes = x.shape
-        if isinstance(edge_index, Graph):
-            edge_index.check(x)
-            edge_weight = edge_index.edge_weight if edge_weight is None else edge_weight
-            edge_index = edge_index.edge_index
+        edges: Any = edge_index
+        if hasattr(edges, "edge_index"):  # a Graph
+            edges.check(x)
+            edge_weight = edges.edge_weight if edge_weight is None else edge_weight
+            edges = edges.edge_index
         else:
-            check_edge_index(edge_index, num_nodes)
+            check_edge_index(edges, num_nodes)
         if edge_weight is None and getattr(self.conv, "improved", False):
-            edge_weight = x.new_ones(edge_index.shape[1])
+            edge_weight = x.new_ones(edges.shape[1])
         extra = {"edge_weight": edge_weight, "edge_attr": edge_attr}
         tiled = {name: _tile(e, batch, x) for name, e in extra.items() if e is not None}
         nodes = x.transpose(1, 2).flatten(0, 1)  # (B V, C)
-        y: Any = self.conv(nodes, _union(edge_index, batch, num_nodes), **tiled)
-        out: Tensor = y.unflatten(0, (batch, num_nodes)).transpose(1, 2)  # (B, C', V)
-        return out
+        y: Any = self.conv(nodes, _union(edges, batch, num_nodes), **tiled)
+        return y.unflatten(0, (batch, num_nodes)).transpose(1, 2)  # (B, C', V)
 
 
 def is_pyg(module: object) -> bool:
-    """Whether ``module`` is a convolution of PyTorch Geometric, told without importing it.
-
-    Example:
-        >>> is_pyg(nn.Linear(2, 2))
-        False
-    """
+    """Whether ``module`` is a convolution of PyTorch Geometric, told without importing it."""
     return any(
         kind.__name__ == "MessagePassing" and kind.__module__.split(".")[0] == "torch_geometric"
         for kind in type(module).__mro__

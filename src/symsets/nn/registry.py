@@ -1,10 +1,10 @@
-"""Schemes by name: how the elements of a set talk to each other, given a map for one element."""
+"""Schemes by name: which set layer is made of a map for one element."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import Protocol
+from typing import Literal, Protocol
 
 from torch import nn
 
@@ -16,11 +16,11 @@ from symsets.nn.base import SetModule
 from symsets.nn.dss import DSS, Siamese
 from symsets.nn.sequential import takes_sets
 from symsets.nn.wreath import Wreath
-from symsets.sets import check_size, power_degree
-from symsets.sets.pooling import POOLS
+from symsets.sets.pooling import POOLS, check_size, power_degree
 
 __all__ = [
     "Make",
+    "Scheme",
     "SchemeBuilder",
     "dss_pool",
     "is_scheme",
@@ -29,6 +29,19 @@ __all__ = [
     "set_layer",
     "unregister_scheme",
 ]
+
+Scheme = Literal[
+    "siamese",
+    "dss-sum",
+    "dss-mean",
+    "dss-max",
+    "dss-median",
+    "aittala",
+    "sridhar",
+    "attention",
+    "wreath",
+]
+"""The schemes of the library; ``"dss-power2"``, … and registered names are further ones."""
 
 Make = Callable[[int, int], nn.Module]
 """Makes a map for one element, given its numbers of input and output channels."""
@@ -48,7 +61,7 @@ _SCHEMES: dict[str, SchemeBuilder] = {}
 
 
 def set_layer(
-    scheme: str, make: Make, in_channels: int, out_channels: int, *, size: float = 1.0
+    scheme: Scheme | str, make: Make, in_channels: int, out_channels: int, *, size: float = 1.0
 ) -> SetModule:
     """Make the set layer of a scheme; it always returns ``out_channels`` channels.
 
@@ -90,7 +103,7 @@ def register_scheme(name: str) -> Callable[[SchemeBuilder], SchemeBuilder]:
     """Make a scheme of your own known to :func:`set_layer` and to every network of the paper.
 
     ``symsets run EXPERIMENT --import FILE --models NAME`` compares it with the others. A function
-    that is defined again, as in a cell of a notebook, takes the place of what it was.
+    that is defined again, as in a cell of a notebook, replaces the one before.
 
     Args:
         name: What users will type.
@@ -126,28 +139,23 @@ def schemes() -> list[str]:
 
 
 def is_scheme(name: str) -> bool:
-    """Whether there is a scheme of this name, power sums included.
-
-    Example:
-        >>> is_scheme("dss-sum"), is_scheme("dss-power3"), is_scheme("dss")
-        (True, True, False)
-    """
+    """Whether there is a scheme of this name, power sums included."""
     return _builder(name) is not None
 
 
 def dss_pool(scheme: str) -> str | None:
-    """Return the pooling that the name of a DSS layer ends in; None for all other schemes.
-
-    Example:
-        >>> dss_pool("dss-max"), dss_pool("dss-of-my-own"), dss_pool("siamese")
-        ('max', None, None)
-    """
+    """Return ``"max"`` for ``"dss-max"``, and None for schemes that are no DSS layer."""
     pool = scheme.removeprefix("dss-")
     return pool if pool != scheme and (pool in POOLS or power_degree(pool)) else None
 
 
-def _builder(name: str) -> SchemeBuilder | None:
-    return _SCHEMES.get(name) or _power_scheme(name) if isinstance(name, str) else None
+def _builder(name: object) -> SchemeBuilder | None:
+    if not isinstance(name, str):
+        return None
+    if name in _SCHEMES:
+        return _SCHEMES[name]
+    pool = dss_pool(name)
+    return _dss(pool) if pool and power_degree(pool) else None
 
 
 def _dss(pool: str) -> SchemeBuilder:
@@ -158,11 +166,6 @@ def _dss(pool: str) -> SchemeBuilder:
         return DSS(make(in_channels, out_channels), context, pool=pool, size=size)
 
     return build
-
-
-def _power_scheme(scheme: str) -> SchemeBuilder | None:
-    pool = dss_pool(scheme)
-    return _dss(pool) if pool and power_degree(pool) else None
 
 
 for _pool in ("sum", "mean", "max", "median"):

@@ -25,29 +25,21 @@ def takes_sets(module: nn.Module) -> bool:
 
 
 class _Step(NamedTuple):
-    """How one module of a chain is called.
+    """How one module of a chain is called."""
 
-    Attributes:
-        takes_sets: It gets whole sets, with further arguments if it accepts them.
-        accepts_args: Whether it does.
-        sees_elements: It is a plain module, applied to single elements; one after a head sees
-            what the head has made of the sets.
-        min_axes: Axes that sets must have for a plain module.
-    """
-
-    takes_sets: bool
-    accepts_args: bool
-    sees_elements: bool
-    min_axes: int
+    takes_sets: bool  # it gets whole sets
+    accepts_args: bool  # and further arguments
+    sees_elements: bool  # it is a plain module, not after a head: it gets single elements
+    min_axes: int  # that sets must have for such a module
 
 
 class Sequential(SetModule, nn.Sequential):
-    """Chain modules: set layers see whole sets, all others single elements.
+    """Chain modules: set layers get whole sets, all others single elements.
 
-    Dense and ragged batches take the same path. Further arguments (a graph, an ``edge_index``)
-    go to those set layers whose maps take them. After a head that makes one thing of every set
-    (``Classify``, ``Merge``), plain modules see these things, as they do in ``nn.Sequential``. Your
-    own module with set layers inside is taken to return sets, unless its ``returns_sets`` is false.
+    Further arguments (a graph, an ``edge_index``) go to those set layers whose maps take them.
+    After a head that returns one tensor row per set (``Classify``, ``Merge``), plain modules get
+    these rows, as in ``nn.Sequential``. A module of your own with set layers inside counts as one
+    that returns sets, unless it has a ``returns_sets`` that is false.
 
     How each module is called is decided when it joins the chain.
 
@@ -161,7 +153,7 @@ def _as_chain(value: Any) -> Any:
 
 
 def _returns_sets(module: nn.Module) -> bool:
-    """Whether sets come out of ``module``; what wraps a single module says what that says."""
+    """Whether ``module`` returns sets; a wrapper of a single module does if that does."""
     if hasattr(module, "returns_sets"):
         return bool(module.returns_sets)
     parts = list(module.children())

@@ -10,7 +10,7 @@ from torch import nn
 from symsets.nn.dss import DSS
 from symsets.nn.heads import Classify, Merge, Select
 from symsets.nn.wreath import Wreath
-from symsets.sets import power_degree
+from symsets.sets.pooling import power_degree
 
 __all__ = ["for_any_size"]
 

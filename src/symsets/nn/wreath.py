@@ -12,15 +12,8 @@ from symsets._checks import positive
 from symsets.nn._explain import check_channels
 from symsets.nn._maps import channels
 from symsets.nn.base import AdditiveSetLayer
-from symsets.sets import (
-    RaggedSets,
-    Sets,
-    check_size,
-    map_elements,
-    pool,
-    pool_symbol,
-    spread,
-)
+from symsets.sets import RaggedSets, Sets, map_elements, pool, spread
+from symsets.sets.pooling import check_size, pool_symbol
 
 __all__ = ["Wreath"]
 
@@ -100,7 +93,7 @@ class Wreath(AdditiveSetLayer):
         check_channels(pool(map_elements(x, self._mean_of_entries)), self.beta.shape[1])
 
     def message(self, x: Sets, *args: Any) -> Tensor:
-        """Return the same constant for every entry of every element of a set."""
+        """Return one number per set and channel, the same for all entries of an element."""
         summary = pool(map_elements(x, self._mean_of_entries), self.pool, size=self.size)
         message = nn.functional.linear(summary, self.beta)  # (B, C')
         if isinstance(x, RaggedSets) and isinstance(x.elements, RaggedSets):

@@ -41,10 +41,6 @@ def _collate_tensors(batch: Sequence[Tensor], *, collate_fn_map: Any = None) -> 
     return stacked
 
 
-def _collate_clouds(batch: Sequence[RaggedSets], *, collate_fn_map: Any = None) -> RaggedSets:
-    return RaggedSets.from_list(list(batch))
-
-
 def _collate_lists(batch: Sequence[list[Any]], *, collate_fn_map: Any = None) -> list[Any]:
     """Take the first items of all lists together, then the second ones, …, as PyTorch does."""
     lengths = sorted({len(items) for items in batch})
@@ -62,6 +58,6 @@ def _collate_lists(batch: Sequence[list[Any]], *, collate_fn_map: Any = None) ->
 _COLLATE: dict[Any, Any] = {
     **default_collate_fn_map,
     Tensor: _collate_tensors,
-    RaggedSets: _collate_clouds,
+    RaggedSets: _collate_tensors,
     list: _collate_lists,
 }

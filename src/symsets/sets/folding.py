@@ -1,4 +1,4 @@
-"""Fold sets into rows and back: the one way in which layers meet dense and ragged batches."""
+"""Fold sets into rows and back, so that layers need not tell dense batches from ragged ones."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def add_to_elements(y: Any, message: Tensor, channel_axis: int = 1) -> Any:
             return y + message
         order, back = memory_order(y)  # then the gradient of the message is summed in this order
         return (y.permute(order) + message.permute(order)).permute(back)
-    if isinstance(y.elements, RaggedSets):  # every point of an element hears the same
+    if isinstance(y.elements, RaggedSets):  # every point of an element gets the same message
         points = y.elements
         return y.with_elements(points.with_elements(points.elements + spread(message, points)))
     _check_message(y.elements.shape[1:], message.shape[1:], channel_axis)
@@ -129,15 +129,11 @@ def membership(x: Sets) -> tuple[Tensor, Tensor]:
     if isinstance(x, RaggedSets):
         return x.partition.index, x.partition.sizes
     traced = torch.compiler.is_compiling() or type(x) not in (Tensor, nn.Parameter)
-    make = _partition if traced else _kept_partition
+    make = _partition.__wrapped__ if traced else _partition
     partition = make(x.shape[0], x.shape[1], x.device)
     return partition.index, partition.sizes
 
 
-def _partition(batch: int, size: int, device: torch.device) -> Partition:
-    return Partition([size] * batch, device)
-
-
 @lru_cache(maxsize=16)  # one object per shape, so that what is derived from it can be kept, too
-def _kept_partition(batch: int, size: int, device: torch.device) -> Partition:
-    return outside_transforms(lambda: _partition(batch, size, device))
+def _partition(batch: int, size: int, device: torch.device) -> Partition:
+    return outside_transforms(lambda: Partition([size] * batch, device))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import accumulate
 from typing import Any
 
@@ -17,9 +17,8 @@ __all__ = ["Partition"]
 class Partition:
     """How the rows of a ragged batch are divided into sets.
 
-    One object is shared by all layers that a batch passes through, so what is derived from the
-    sizes is computed once per batch. The sizes are also known to the host: no layer ever waits
-    for the device to learn them.
+    All layers that a batch passes through share one object, so what follows from the sizes is
+    computed once. The host knows the sizes too: no layer waits for the device to learn them.
 
     Args:
         counts: The number of elements of each set.
@@ -34,8 +33,6 @@ class Partition:
         index: The set that each row belongs to, ``(T,)``.
     """
 
-    _order: tuple[Tensor, Tensor] | None = None  # also of one that was pickled without
-
     def __init__(self, counts: Iterable[int], device: torch.device | str = "cpu") -> None:
         self.counts = tuple(int(n) for n in counts)
         self.starts = tuple(accumulate(self.counts, initial=0))
@@ -47,7 +44,7 @@ class Partition:
         with torch.inference_mode(False):
             which = torch.arange(len(self), device=self.device)
             self.index = which.repeat_interleave(self.sizes, output_size=self.total)
-        self._buckets: list[tuple[Tensor, Tensor]] | None = None
+        self._derived: dict[str, Any] = {}
 
     def __len__(self) -> int:
         return len(self.counts)
@@ -59,7 +56,7 @@ class Partition:
         return hash(self.counts)
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state)
+        self.__dict__.update(state, _derived={})
         self.device = self.sizes.device  # ``map_location`` moves tensors and nothing else
 
     def to(self, device: torch.device | str) -> Partition:
@@ -74,12 +71,16 @@ class Partition:
     @property
     def buckets(self) -> list[tuple[Tensor, Tensor]]:
         """Sets grouped by their size: (which sets ``(b,)``, their rows ``(b, n)``) per size."""
-        if self._buckets is not None:
-            return self._buckets
-        buckets = outside_transforms(self._make_buckets)
+        return self._keep("buckets", self._make_buckets)
+
+    def _keep(self, name: str, make: Callable[[], Any]) -> Any:
+        """Return what ``make`` gives; it is kept, unless torch is tracing."""
+        if name in self._derived:
+            return self._derived[name]
+        made = outside_transforms(make)
         if not torch.compiler.is_compiling():
-            self._buckets = buckets
-        return buckets
+            self._derived[name] = made
+        return made
 
     def _make_buckets(self) -> list[tuple[Tensor, Tensor]]:
         groups: dict[int, list[int]] = {}
@@ -98,12 +99,7 @@ class Partition:
     @property
     def order(self) -> tuple[Tensor, Tensor]:
         """All rows in the order of the :attr:`buckets`, ``(T,)``, and the way back."""
-        if self._order is not None:
-            return self._order
-        found = outside_transforms(self._make_order)
-        if not torch.compiler.is_compiling():
-            self._order = found
-        return found
+        return self._keep("order", self._make_order)
 
     def _make_order(self) -> tuple[Tensor, Tensor]:
         rows = [rows.flatten().cpu() for _, rows in self.buckets]
@@ -111,14 +107,9 @@ class Partition:
         return order.to(self.device), order.argsort().to(self.device)
 
     def by_size(self, rows: Tensor) -> list[Tensor]:
-        """Return ``rows (T, *E)`` as dense sets ``(b, n, *E)`` for each of the :attr:`buckets`.
-
-        Example:
-            >>> [x.shape for x in Partition([2, 1, 2]).by_size(torch.zeros(5, 3))]
-            [torch.Size([1, 1, 3]), torch.Size([2, 2, 3])]
-        """
+        """Return ``rows (T, *E)`` as dense sets ``(b, n, *E)`` for each of the :attr:`buckets`."""
         shapes = [which.shape for _, which in self.buckets]
-        # Reordered at once: the gradient of a part taken on its own is as large as all rows.
+        # Reordered at once: the gradient of each part alone would be as large as all rows.
         parts = rows.index_select(0, self.order[0]).split([shape.numel() for shape in shapes])
         return [part.unflatten(0, shape) for part, shape in zip(parts, shapes, strict=True)]
 

@@ -67,7 +67,10 @@ def pool(x: Sets, how: Pool | str = "sum", *, size: float = 1.0) -> Tensor:
     try:
         if size <= 0:
             check_size(size)
-        return POOLS[how](x, size) if how in POOLS else power_sums(x, _degree(how), size=size)
+        if how in POOLS:
+            return POOLS[how](x, size)
+        check_pool(how)
+        return power_sums(x, power_degree(how) or 0, size=size)
     except (RuntimeError, TypeError, AttributeError, IndexError):
         check_pool(how)
         check_sets(x)
@@ -77,11 +80,6 @@ def pool(x: Sets, how: Pool | str = "sum", *, size: float = 1.0) -> Tensor:
                 f"x must be real, since complex numbers have no {how}, got {x.dtype}"
             ) from None
         raise
-
-
-def _degree(how: str) -> int:
-    check_pool(how)
-    return power_degree(how) or 0
 
 
 def power_sums(x: Sets, degree: int, *, size: float = 1.0) -> Tensor:
@@ -206,15 +204,12 @@ def _rounded(summary: Tensor, x: Sets) -> Tensor:
 
 def _sum_ragged(x: Sets) -> Tensor:
     assert isinstance(x, RaggedSets)
-    terms = _summable(common_rows(x))
-    return terms.new_zeros(len(x), *terms.shape[1:]).index_add(0, x.partition.index, terms)
-
-
-def _summable(rows: Tensor) -> Tensor:
-    """Return ``rows`` in the type in which a plain sum adds up."""
+    rows = common_rows(x)
     if rows.dtype in (torch.float16, torch.bfloat16):
-        return rows.float()
-    return rows.to(torch.int64) if _is_integer(rows.dtype) else rows
+        rows = rows.float()  # as torch's own sums, which add up in a wider type
+    elif _is_integer(rows.dtype):
+        rows = rows.to(torch.int64)
+    return rows.new_zeros(len(x), *rows.shape[1:]).index_add(0, x.partition.index, rows)
 
 
 def _is_integer(dtype: torch.dtype) -> bool:
@@ -253,7 +248,7 @@ def _median(x: Sets, size: float = 1.0) -> Tensor:
     rows = common_rows(x)
     if len(rows) == 0:
         return _mean(x)
-    # Sorting is what takes long on a CPU; a GPU is not asked for a small sort for every size.
+    # Sorting is what takes long on a CPU, and starting a sort for every size on a GPU.
     middle = _middle_by_size if rows.device.type == "cpu" else _middle_at_once
     return _zero_where_empty(_middle(x, *middle(rows.detach(), x.partition)), x)
 
@@ -270,7 +265,7 @@ def _middle_by_size(rows: Tensor, partition: Partition) -> Sequence[Tensor]:
 
 
 def _middle_at_once(rows: Tensor, partition: Partition) -> Sequence[Tensor]:
-    """Return the same by two sorts of all rows; what it says of empty sets means nothing."""
+    """Return the same by two sorts of all rows; the values of empty sets mean nothing."""
     # Sort by value, then (stably) by set: each set's values lie in order, set after set.
     by_value = rows.argsort(dim=0)
     by_set = partition.index[by_value].argsort(dim=0, stable=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -98,11 +98,9 @@ class RaggedSets:
         """
         if not isinstance(x, Tensor) or x.ndim < 2:
             raise ValueError(f"x must be a tensor (B, N, *E), got {_shown(x)}")
-        fits = isinstance(mask, Tensor) and mask.dtype == torch.bool and mask.shape == x.shape[:2]
-        if not fits:
-            raise ValueError(
-                f"mask must be boolean of shape {tuple(x.shape[:2])}, got {_shown(mask)}"
-            )
+        shape = tuple(x.shape[:2])
+        if not isinstance(mask, Tensor) or mask.dtype != torch.bool or mask.shape != shape:
+            raise ValueError(f"mask must be boolean of shape {shape}, got {_shown(mask)}")
         return cls(x[mask], mask.sum(1))
 
     def to_padded(self, value: float = 0.0) -> tuple[Tensor, Tensor]:
@@ -198,9 +196,9 @@ class RaggedSets:
         if isinstance(which, list) or (isinstance(which, Tensor) and which.ndim == 1):
             return self._some(which)
         if isinstance(which, slice):
-            if which.step not in (None, 1):
-                raise ValueError(f"slice must have step 1, got {which.step}")
-            start, stop, _ = which.indices(len(self))
+            start, stop, step = which.indices(len(self))
+            if step != 1:
+                return self._some(list(range(start, stop, step)))
             stop = max(start, stop)
             rows = slice(self.partition.starts[start], self.partition.starts[stop])
             return RaggedSets(self.elements[rows], self.partition.counts[start:stop])
@@ -221,12 +219,7 @@ class RaggedSets:
 
     def _some(self, which: list[int] | list[bool] | Tensor) -> RaggedSets:
         numbers = which.tolist() if isinstance(which, Tensor) else which
-        is_mask = (
-            which.dtype == torch.bool
-            if isinstance(which, Tensor)
-            else {type(number) for number in which} == {bool}
-        )
-        if is_mask:
+        if {type(number) for number in numbers} == {bool}:
             if len(numbers) != len(self):
                 raise IndexError(f"mask must have {len(self)} entries, got {len(numbers)}")
             numbers = [i for i, kept in enumerate(numbers) if kept]
@@ -234,9 +227,8 @@ class RaggedSets:
         some = Partition([self.partition.counts[i] for i in places], self.device)
         first = some._tensor([self.partition.starts[i] for i in places])
         # Row k of the result is as far from the old start of its set as from the new one.
-        rows = (
-            torch.arange(some.total, device=self.device) + (first - some.offsets[:-1])[some.index]
-        )
+        shift = (first - some.offsets[:-1])[some.index]
+        rows = torch.arange(some.total, device=self.device) + shift
         return RaggedSets._make(self.elements[rows], some)
 
     def __iter__(self) -> Iterator[Any]:
@@ -271,8 +263,9 @@ def end_to_end(batches: Sequence[Any]) -> Any:
     return RaggedSets(end_to_end([batch.elements for batch in batches]), counts)
 
 
-def _from_leaves(elements: Any, partition: Partition) -> RaggedSets:
+def _unflatten(children: Iterable[Any], partition: Partition) -> RaggedSets:
     """Make sets of what became of the elements, on the device that they were moved to."""
+    elements = next(iter(children))
     if isinstance(elements, Tensor | RaggedSets):
         partition = partition.to(elements.device)
     return RaggedSets._make(elements, partition)
@@ -281,7 +274,7 @@ def _from_leaves(elements: Any, partition: Partition) -> RaggedSets:
 pytree.register_pytree_node(
     RaggedSets,
     lambda sets: ([sets.elements], sets.partition),
-    lambda children, partition: _from_leaves(next(iter(children)), partition),
+    _unflatten,
     serialized_type_name="symsets.RaggedSets",
     to_dumpable_context=lambda partition: list(partition.counts),
     from_dumpable_context=Partition,
@@ -296,9 +289,7 @@ torch.serialization.add_safe_globals([RaggedSets])  # numbers and tensors, no co
 
 
 def _checked_sizes(elements: Tensor | RaggedSets, sizes: Tensor | Sequence[int]) -> list[int]:
-    if not isinstance(elements, Tensor | RaggedSets) or (
-        isinstance(elements, Tensor) and elements.ndim == 0
-    ):
+    if not isinstance(elements, Tensor | RaggedSets) or elements.ndim == 0:
         raise TypeError(f"elements must be a tensor (T, *E) or RaggedSets, got {_shown(elements)}")
     if isinstance(sizes, Tensor):
         if sizes.ndim != 1 or sizes.is_floating_point() or sizes.dtype == torch.bool:

@@ -9,7 +9,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from symsets.sets import Partition, RaggedSets, Sets, pool, spread
+from symsets.sets import RaggedSets, Sets, pool, spread
+from symsets.sets.partition import Partition
 
 __all__ = ["ACCURACY", "Loss", "Metric", "Task", "accuracy", "mean_absolute_error", "psnr", "ssim"]
 

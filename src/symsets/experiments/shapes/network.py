@@ -25,7 +25,8 @@ from symsets.nn import (
 )
 from symsets.nn.registry import Make, dss_pool
 from symsets.ops import to_fast_layout
-from symsets.sets import RaggedSets, Sets, fold, map_elements, power_degree
+from symsets.sets import RaggedSets, Sets, fold, map_elements
+from symsets.sets.pooling import power_degree
 
 __all__ = ["KINDS", "WIDTHS", "ShapeNetwork"]
 

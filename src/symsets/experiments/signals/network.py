@@ -26,7 +26,8 @@ from symsets.nn import (
 from symsets.nn.base import SetModule
 from symsets.nn.registry import dss_pool
 from symsets.ops import to_fast_layout
-from symsets.sets import Sets, power_degree
+from symsets.sets import Sets
+from symsets.sets.pooling import power_degree
 
 __all__ = ["MODELS", "RECIPES", "SignalNetwork", "default_widths"]
 

@@ -21,7 +21,7 @@ from symsets.experiments.views.network import WIDTHS, ViewsNetwork
 from symsets.experiments.views.sets import Truth, Views, ViewSets
 from symsets.models._blocks import MODELS
 from symsets.nn import for_any_size
-from symsets.sets import power_degree
+from symsets.sets.pooling import power_degree
 from symsets.train.metrics import Task
 from symsets.train.plan import Plan, epochs_between_validations
 

@@ -24,7 +24,8 @@ from symsets.nn import (
 )
 from symsets.nn.base import SetModule
 from symsets.nn.registry import dss_pool
-from symsets.sets import Sets, fold, power_degree
+from symsets.sets import Sets, fold
+from symsets.sets.pooling import power_degree
 
 __all__ = ["OUT_CHANNELS", "WIDTHS", "ViewsNetwork"]
 

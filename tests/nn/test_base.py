@@ -1,0 +1,221 @@
+"""What all set layers, and all maps of ours, do alike."""
+
+import re
+
+import pytest
+import torch
+from elements import EDGES
+from torch import nn
+
+from symsets import (
+    DSS,
+    ConcatPool,
+    RaggedSets,
+    RemoveMean,
+    Sequential,
+    SetAttention,
+    Siamese,
+    Wreath,
+    groups,
+    lift,
+)
+from symsets.nn import (
+    AdjacencyLinear,
+    CircularConv1d,
+    Classify,
+    EquivariantLinear,
+    Exchangeable,
+    Graph,
+    GraphConv,
+    Merge,
+)
+
+
+class TestDifferentSizes:
+    """Elements without a common index set: clouds with different numbers of points."""
+
+    clouds = ((4, 2), (5,), ())
+
+    def sets(self):
+        return RaggedSets.from_list(
+            [[torch.randn(p, 3) for p in sizes] for sizes in self.clouds[:2]]
+        )
+
+    def test_siamese_and_wreath_work(self):
+        for layer in (
+            Siamese(DSS(nn.Linear(3, 8), pool="max")),
+            Wreath(DSS(nn.Linear(3, 8), pool="max"), size=2),
+        ):
+            out = layer(self.sets())
+            assert [len(cloud) for one in out for cloud in one] == [4, 2, 5]
+            assert out[0][1].shape == (2, 8)
+
+    @pytest.mark.parametrize("layer", [DSS, ConcatPool, RemoveMean, SetAttention])
+    def test_the_others_say_why_not(self, layer):
+        with pytest.raises(ValueError, match="their symmetry is the wreath product"):
+            layer(Siamese(nn.Linear(3, 8)))(self.sets())
+
+    @pytest.mark.parametrize(
+        "layer", [Siamese, Wreath, ConcatPool, RemoveMean, SetAttention, Sequential, lift]
+    )
+    def test_the_map_of_an_element_must_take_sets(self, layer):
+        message = r"^element must itself be a set layer .*, as in Siamese\(Siamese\(Linear\(…\)\)\)"
+        for element in (nn.Linear(3, 8), nn.Sequential(nn.Linear(3, 8), nn.ReLU())):
+            with pytest.raises(ValueError, match=f"{message}, got the Linear in [A-Z]"):
+                layer(element)(self.sets())
+
+    @pytest.mark.parametrize("element", [nn.ReLU(), CircularConv1d(3, 8, 3), Exchangeable(3, 8)])
+    def test_so_must_all_maps_of_torch_and_ours(self, element):
+        name = type(element).__name__
+        with pytest.raises(ValueError, match=f"must itself be a set layer .* {name} in Siamese"):
+            Siamese(element)(self.sets())
+
+    def test_maps_that_keep_or_take_whatever_they_get_are_left_alone(self):
+        class Ends(nn.Module):
+            def forward(self, x):
+                return x.map(lambda rows: rows[:, :1])
+
+        for element in (nn.Identity(), nn.Sequential(), Ends()):
+            assert Siamese(element)(self.sets()).elements.sizes.tolist() == [4, 2, 5]
+
+    def test_merging_them_says_why_not(self):
+        with pytest.raises(ValueError, match="their symmetry is the wreath product"):
+            Merge(nn.Linear(3, 8))(self.sets())
+
+    def test_power_sums_of_them_say_why_not(self):
+        with pytest.raises(ValueError, match="their symmetry is the wreath product"):
+            DSS(Siamese(nn.Linear(3, 8)), pool="power2")(self.sets())
+
+
+class TestElementsOfAnotherShape:
+    @pytest.mark.parametrize(
+        "layer", [DSS, Siamese, ConcatPool, RemoveMean, SetAttention, Wreath, Merge, Sequential]
+    )
+    @pytest.mark.parametrize(
+        ("element", "shape", "wanted"),
+        [
+            (nn.Linear(3, 8), (2, 4, 5), r"\(B, N, …, 3\) for the Linear"),
+            (nn.Conv1d(3, 8, 3), (2, 4, 5, 9), r"\(B, N, 3, L\) for the Conv1d"),
+            (nn.Conv2d(3, 8, 3), (2, 4, 5, 9, 9), r"\(B, N, 3, H, W\) for the Conv2d"),
+            (nn.Sequential(nn.Conv1d(3, 8, 3), nn.ReLU()), (2, 4, 5, 9), "for the Conv1d"),
+        ],
+    )
+    def test_get_a_sentence_about_sets(self, layer, element, shape, wanted):
+        x = torch.zeros(shape)
+        message = rf"x must have shape .*{wanted} in {layer.__name__}, got "
+        with pytest.raises(ValueError, match=message + re.escape(str(shape))):
+            layer(element)(x)
+        with pytest.raises(ValueError, match=message + r"RaggedSets\(2 sets of 3–5 elements \(5,"):
+            layer(element)(RaggedSets(x.flatten(0, 1), [3, 5]))
+
+    @pytest.mark.parametrize("dtype", [torch.float64, torch.uint8, torch.bfloat16])
+    def test_may_also_be_of_another_type(self, dtype):
+        x, message = torch.zeros(2, 4, 3).to(dtype), rf"torch.float32 like the Linear .*got {dtype}"
+        for sets in (x, RaggedSets(x.flatten(0, 1), [3, 5])):
+            with pytest.raises(TypeError, match=message):
+                DSS(nn.Linear(3, 8))(sets)
+        if dtype == torch.bfloat16:
+            with torch.autocast("cpu", torch.bfloat16):
+                assert DSS(nn.Linear(3, 8))(x).dtype == torch.bfloat16
+
+    @pytest.mark.parametrize(
+        ("layer", "shape"),
+        [
+            (CircularConv1d(3, 8, 3), (2, 3, 9)),
+            (CircularConv1d(3, 8, 9), (2, 3, 9)),
+            (Exchangeable(3, 8), (2, 3, 9)),
+            (AdjacencyLinear(3, 8), (2, 3, 4, 4)),
+            (EquivariantLinear(groups.Cyclic(4), 3, 8), (2, 3, 4)),
+            (Classify(3, 8), (2, 4, 3, 9)),
+            (Siamese(CircularConv1d(3, 8, 3)), (2, 4, 3, 9)),
+        ],
+    )
+    def test_get_the_same_sentence_from_maps_of_our_own(self, layer, shape):
+        with pytest.raises(TypeError, match=r"torch.float32 like the \w+.*got torch.float64"):
+            layer(torch.zeros(shape, dtype=torch.float64))
+
+    def test_are_noticed_where_torch_would_mix_the_elements(self):
+        layer = Siamese(nn.Conv1d(6, 6, 3, padding=1))
+        with pytest.raises(ValueError, match=r"shape \(B, N, 6, L\) .* got \(2, 3, 16\)"):
+            layer(torch.randn(2, 3, 16))  # 6 rows: for torch, the channels of one element
+
+    def test_are_for_the_map_to_judge_if_it_is_not_torchs_own(self):
+        class Halved(nn.Linear):
+            def forward(self, x):
+                return super().forward(x[..., ::2])
+
+        x = torch.zeros(2, 4, 6)
+        hooked = nn.Linear(3, 8)
+        hooked.register_forward_pre_hook(lambda module, inputs: (inputs[0][..., ::2],))
+        for element in (Halved(3, 8), hooked, nn.LazyLinear(8)):
+            assert Siamese(element)(x).shape == (2, 4, 8)
+
+    @pytest.mark.filterwarnings("ignore")  # tracing is deprecated
+    @pytest.mark.parametrize("layer", [Siamese, Sequential])
+    def test_are_for_the_map_to_judge_if_it_was_traced(self, layer):
+        linear, x = nn.Linear(3, 8), torch.randn(2, 4, 3)
+        traced = torch.jit.trace(linear, torch.randn(5, 3))
+        torch.testing.assert_close(layer(traced)(x), layer(linear)(x))
+
+    @pytest.mark.parametrize("error", [RuntimeError("mine"), torch.OutOfMemoryError("all gone")])
+    def test_are_not_blamed_for_other_errors(self, error):
+        class Failing(nn.Linear):
+            def forward(self, x):
+                raise error
+
+        with pytest.raises(type(error)) as caught:
+            DSS(Failing(3, 8))(torch.zeros(2, 4, 3))
+        assert caught.value is error
+
+
+@pytest.mark.parametrize("x", [torch.zeros(2, 5), RaggedSets(torch.zeros(5), [2, 3])])
+def test_elements_without_channels_are_named(x):
+    maps = [nn.Identity() for _ in range(4)]
+    for layer, name in ((ConcatPool(*maps[:1]), "element"), (SetAttention(*maps), "query")):
+        with pytest.raises(ValueError, match=f"{name} must return elements with channels"):
+            layer(x)
+
+
+def test_a_map_that_returns_a_number_is_named():
+    with pytest.raises(ValueError, match="one row per element, 10, got a single number"):
+        Siamese(Total())(torch.zeros(2, 5, 3))
+
+
+class Total(nn.Module):
+    def forward(self, x):
+        return x.sum()
+
+
+def test_autocast_does_not_excuse_float64():
+    with torch.autocast("cpu", torch.bfloat16), pytest.raises(TypeError, match="x must be"):
+        DSS(nn.Linear(3, 4))(torch.zeros(2, 5, 3, dtype=torch.double))
+
+
+@pytest.mark.parametrize(
+    ("layer", "shape"),
+    [
+        (Wreath(nn.Conv1d(2, 3, 3)), (2, 8)),
+        (DSS(Exchangeable(2, 3)), (2, 8)),
+        (DSS(EquivariantLinear(groups.parse("S3 x C4"), 2, 3)), (2, 3, 4)),
+    ],
+)
+def test_exported_layers_take_other_numbers_of_sets_and_elements(layer, shape):
+    axes = {0: torch.export.Dim("B", min=2, max=9), 1: torch.export.Dim("N", min=2, max=9)}
+    example, x = torch.randn(2, 3, *shape), torch.randn(5, 4, *shape)
+    exported = torch.export.export(layer, (example,), dynamic_shapes=(axes,)).module()
+    torch.testing.assert_close(exported(x), layer(x))
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "message"),
+    [
+        (lambda: Exchangeable(0, 1), ValueError, "in_channels must be at least 1, got 0"),
+        (lambda: AdjacencyLinear(1, 0), ValueError, "out_channels must be at least 1, got 0"),
+        (lambda: GraphConv(1, "2"), TypeError, "out_channels must be an integer, got '2'"),
+        (lambda: CircularConv1d(1, 1, 2.5), TypeError, "kernel_size must be an integer, got 2.5"),
+        (lambda: Graph(EDGES, "5"), TypeError, "num_nodes must be an integer, got '5'"),
+    ],
+)
+def test_wrong_input_is_named(call, error, message):
+    with pytest.raises(error, match=message):
+        call()

@@ -1,0 +1,40 @@
+import pytest
+import torch
+from matrices import GROUPS, D, N, dimension_spanned, one_channel
+from torch import nn
+
+from symsets import Wreath, groups
+
+
+@pytest.mark.parametrize("H", GROUPS[:3], ids=str)
+def test_wreath_is_every_linear_layer_when_elements_move_alone(H):
+    G = groups.wreath(H, N)
+    spanned = dimension_spanned(lambda: Wreath(one_channel(H), size=N), (N, 1, D), groups.basis(G))
+    assert spanned == groups.dimension(G) == groups.dimension(H) + 1
+
+
+@pytest.mark.parametrize(
+    ("layer", "formula"),
+    [
+        (Wreath(nn.Linear(1, 1)), "element(x_i) + β Σ_j mean_k x_jk"),
+    ],
+)
+def test_repr_shows_the_formula(layer, formula):
+    assert formula in repr(layer)
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "message"),
+    [
+        (lambda: Wreath(nn.ReLU()), ValueError, "in_channels and out_channels must be given"),
+        (lambda: Wreath(nn.Linear(1, 1), size=-1), ValueError, "size must be positive, got -1"),
+        (
+            lambda: Wreath(nn.ReLU(), in_channels=4, out_channels=4)(torch.zeros(1, 2, 3)),
+            ValueError,
+            r"x must have 4 channels \(first axis of an element\), got 3",
+        ),
+    ],
+)
+def test_wrong_input_is_named(call, error, message):
+    with pytest.raises(error, match=message):
+        call()

@@ -34,11 +34,14 @@ lint: $(READY)
 types: $(READY)
 	$(BIN)/mypy
 
-check: $(READY)
-	$(BIN)/python -m pytest -n 2 --dist worksteal
+# Coverage takes half as long again, so it is asked for by CI and by make coverage.
+COVERAGE := --cov --cov-report=term:skip-covered --cov-fail-under=95
 
-coverage: $(READY)  ## The test suite with its coverage, which must be 95 % (takes half as long again)
-	$(BIN)/python -m pytest -n 2 --dist worksteal --cov --cov-report=term:skip-covered --cov-fail-under=95
+check: $(READY)
+	$(BIN)/python -m pytest -n 2 --dist worksteal $(if $(CI),$(COVERAGE))
+
+coverage: $(READY)  ## The test suite with its coverage, which must be 95 %
+	$(BIN)/python -m pytest -n 2 --dist worksteal $(COVERAGE)
 
 format: $(READY)  ## Format the code and sort the imports
 	$(BIN)/ruff check --fix .

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
-from itertools import groupby
 from typing import Any, NamedTuple
 
 from torch import nn
@@ -15,7 +14,7 @@ from symsets.nn._args import accepts_args
 from symsets.nn._explain import check_elements, explain
 from symsets.nn._maps import min_axes
 from symsets.nn.base import SetModule
-from symsets.sets import fold
+from symsets.sets import map_elements
 
 __all__ = ["Sequential", "takes_sets"]
 
@@ -62,7 +61,6 @@ class Sequential(SetModule, nn.Sequential):
     """
 
     _steps: dict[str, _Step]
-    _runs: list[tuple[bool, tuple[str, ...]]]
 
     def add_module(self, name: str, module: nn.Module | None) -> None:
         """Add a module; a plain ``nn.Sequential`` with set layers inside becomes a chain, too."""
@@ -116,12 +114,7 @@ class Sequential(SetModule, nn.Sequential):
                     f"got {type(module).__name__} at place {name}"
                 )
             are_sets = are_sets and (_returns_sets(module) if sets else True)
-        runs = [
-            (elements, tuple(names))  # neighbours that see elements are one run, others one each
-            for elements, group in groupby(steps, key=lambda name: steps[name].sees_elements)
-            for names in ([list(group)] if elements else [[name] for name in group])
-        ]
-        self.__dict__.update(_steps=steps, _runs=runs, _returns_sets=are_sets)
+        self.__dict__.update(_steps=steps, _returns_sets=are_sets)
 
     @property
     def returns_sets(self) -> bool:  # type: ignore[override]
@@ -132,28 +125,25 @@ class Sequential(SetModule, nn.Sequential):
         """Apply all modules in turn."""
         if args and not any(step.accepts_args for step in self._steps.values()):
             raise TypeError(f"none of the layers takes further arguments, got {len(args)}")
-        for elements, names in self._runs:
-            if elements:
-                x = self._map(x, names)
-                continue
-            module, step = self._modules[names[0]], self._steps[names[0]]
-            x = module(x, *args) if args and step.accepts_args else module(x)
+        for name, module in self._modules.items():
+            step = self._steps[name]
+            if step.takes_sets:
+                x = module(x, *args) if args and step.accepts_args else module(x)
+            elif step.sees_elements:
+                x = self._map(x, module, step.min_axes)
+            else:
+                x = module(x)
         return x
 
-    def _map(self, x: Any, names: Sequence[str]) -> Any:
-        """Apply plain modules to every element, one after the other; sets are folded once."""
-        rows, unfold = fold(x)
-        for name in names:
-            module: Any = self._modules[name]
-            try:
-                if rows.ndim + 1 < self._steps[name].min_axes:
-                    raise IndexError(f"x must have more axes than {rows.ndim + 1}")
-                rows = module(rows)
-            except Exception as error:
-                check = partial(check_elements, element=module, owner=self)
-                explain(check, unfold(rows), error)
-                raise
-        return unfold(rows)
+    def _map(self, x: Any, module: nn.Module, min_axes: int) -> Any:
+        """Apply a plain module to every element."""
+        try:
+            if x.ndim >= min_axes:
+                return map_elements(x, module)
+            raise IndexError(f"x must have at least {min_axes} axes, got {x.ndim}")
+        except Exception as error:
+            explain(partial(check_elements, element=module, owner=self), x, error)
+            raise
 
 
 def _as_chain(value: Any) -> Any:

@@ -7,6 +7,7 @@ import pytest
 import torch
 from torch import nn
 from torch._subclasses.fake_tensor import FakeTensorMode
+from torch.autograd import forward_ad
 from torch.func import functional_call
 
 from symsets import ops
@@ -119,6 +120,17 @@ def test_vmap(operation, fast_forms):
     torch.testing.assert_close(*fast_and_plain(mapped), rtol=1e-9, atol=1e-9)
     torch.testing.assert_close(*fast_and_plain(shared), rtol=1e-9, atol=1e-9)
     assert set(operation.forward + operation.backward) <= set(fast_forms.calls)
+
+
+def test_tangents(operation, fast_forms):
+    inputs = operation.sample()
+
+    def tangent():
+        with forward_ad.dual_level():
+            y = operation.run(*(forward_ad.make_dual(t, t.sin()) for t in inputs))
+            return forward_ad.unpack_dual(y).tangent
+
+    torch.testing.assert_close(*fast_and_plain(tangent), rtol=1e-9, atol=1e-9)
 
 
 def test_shapes_are_known_without_numbers(operation, fast_forms):

@@ -8,6 +8,7 @@ from contextvars import ContextVar
 
 import torch
 from torch import Tensor
+from torch.autograd.forward_ad import unpack_dual
 
 from symsets._checks import check_choice
 from symsets.ops.triton import kernels
@@ -51,7 +52,7 @@ def captured() -> Iterator[None]:
 
     A replayed kernel costs what it takes on the device. Called one by one from Python, its launch
     takes longer than it saves, so elsewhere the plain form runs. Warm-up steps belong inside, too.
-    Kernels have gradients, second ones included, but no derivatives in forward mode.
+    Kernels have gradients, second ones included; forward mode takes the plain form.
     ``symsets.train.capture`` and ``symsets.train.fit`` use it.
     """
     token = _captured.set(True)
@@ -78,4 +79,5 @@ def kernel(name: str, x: Tensor) -> bool:
     """Whether the kernels of an operation may run on ``x``: inside :func:`captured`."""
     if not (fast(name, x) and _captured.get() and x.dtype in HALVES_AND_FLOAT):
         return False
-    return kernels(name) is not None
+    # A kernel would drop a tangent without a word.
+    return unpack_dual(x).tangent is None and kernels(name) is not None

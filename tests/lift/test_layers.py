@@ -22,6 +22,7 @@ from lifting import (
     without_checkpoints,
 )
 from torch import nn
+from torch.utils.checkpoint import checkpoint
 
 from symsets import RaggedSets, lift
 from symsets.nn import Graph, GraphConv
@@ -233,6 +234,27 @@ def test_checkpointing_of_nested_calls_with_backward_in_another_thread(reentrant
         return {name: p.grad.clone() for name, p in net.named_parameters()}
 
     assert_same(run(net), run(without_checkpoints(net)))
+
+
+@pytest.mark.parametrize("reentrant", [False, True])
+def test_a_checkpoint_around_the_whole_network(reentrant):
+    net = lifted(Map())
+
+    def around(batch):
+        return checkpoint(net, batch, use_reentrant=reentrant)
+
+    a, b = dense(2, 3, 2, 8).requires_grad_(), dense(3, 2, 2, 8).requires_grad_()
+    (around(a).pow(2).sum() + around(b).pow(2).sum()).backward()
+    found = {name: p.grad.clone() for name, p in net.named_parameters()}
+    assert_same(found, gradients(net, a, b))
+
+
+def test_after_a_backward_pass_no_layer_takes_its_sets_for_others():
+    net = lifted(Map(False))
+    out = net(dense(2, 3, 2, 8).requires_grad_())  # is still there below
+    out.sum().backward(retain_graph=True)
+    with pytest.raises(RuntimeError, match="call the network, not the layer"):
+        net.model(out.detach().flatten(0, 1))
 
 
 def test_gradient_penalties_through_checkpoints():

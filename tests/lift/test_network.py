@@ -402,3 +402,34 @@ def test_wrong_arguments_are_named():
     for scheme in ("dss-sum", "siamese"):
         with pytest.raises(ValueError, match=r"^size must be positive, got 0"):
             lift(Map(), scheme, size=0)
+
+
+def test_loading_keeps_what_the_messages_have_learned():
+    net = lifted(Map())
+    before = net.model.first.message.context.weight.clone()
+    net.load_element_state_dict(Map().double().state_dict())
+    torch.testing.assert_close(net.model.first.message.context.weight, before)
+
+
+def test_tied_parameters_stay_tied():
+    model = nn.Sequential(nn.Linear(2, 2), nn.Linear(2, 2))
+    model[1].weight = model[0].weight
+    net = lift(model)
+    assert net.model[0].weight is net.model[1].weight
+    first, second = (net.model[k].message.context.weight for k in range(2))
+    assert first.data_ptr() != second.data_ptr()
+    assert copy.deepcopy(net).model[0].weight.data_ptr() != net.model[0].weight.data_ptr()
+
+
+def test_transformers_left_alone_keep_their_fast_path():
+    encoder = nn.TransformerEncoderLayer(4, 2, 8, batch_first=True, dropout=0.0)
+    model = nn.Sequential(nn.Linear(4, 4), encoder)
+    assert lift(model, where=["0"]).model[1].activation_relu_or_gelu
+    assert not lift(model).model[1].activation_relu_or_gelu
+    assert model[1].activation_relu_or_gelu
+
+
+def test_decoders_are_lifted():
+    model = nn.TransformerDecoderLayer(4, 2, 8, batch_first=True, dropout=0.0)
+    net = lifted(Apply(lambda m, x: m.decoder(x, x), decoder=model))
+    assert_equivariant(net, dense(2, 3, 5, 4))

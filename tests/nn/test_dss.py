@@ -161,17 +161,3 @@ def test_repr_shows_the_formula(layer, formula):
 def test_wrong_input_is_named(call, error, message):
     with pytest.raises(error, match=message):
         call()
-
-
-@pytest.mark.parametrize(
-    ("context", "pool", "message"),
-    [
-        (nn.Linear(5, 4), "sum", r"pooled sets \(B, 3\), got a Linear for \(B, …, 5\)"),
-        (nn.Sequential(nn.Linear(5, 4)), "max", r"got a Linear for \(B, …, 5\)"),
-        (nn.Linear(3, 4), "power2", r"pooled sets \(B, 6\), got a Linear for \(B, …, 3\)"),
-        (nn.Conv1d(3, 4, 1), "sum", r"got a Conv1d for \(B, 3, L\)"),
-    ],
-)
-def test_a_context_that_does_not_take_pooled_sets_is_named(context, pool, message):
-    with pytest.raises(ValueError, match=f"context must take .*{message}"):
-        DSS(nn.Linear(3, 4), context, pool=pool)(torch.randn(2, 5, 3))

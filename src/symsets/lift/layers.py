@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import inspect
 import threading
-import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -78,13 +77,18 @@ class CurrentBatch:
             output.grad_fn.register_prehook(lambda grads: self._remember(batch))
 
     def _remember(self, batch: SetBatch) -> None:
-        self._local.in_backward = weakref.ref(batch)  # the hook keeps it as long as the graph lives
+        self._local.in_backward = batch
+        # At the end of the backward pass no layer runs again.
+        torch.autograd.Variable._execution_engine.queue_callback(self._forget)
+
+    def _forget(self) -> None:
+        self._local.in_backward = None
 
     def get(self) -> SetBatch | None:
         """Return the current batch, or None if the network is not running."""
         batch: SetBatch | None = getattr(self._local, "batch", None)
         if batch is None:
-            batch = getattr(self._local, "in_backward", lambda: None)()
+            batch = getattr(self._local, "in_backward", None)
         return batch
 
 

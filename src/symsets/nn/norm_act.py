@@ -22,7 +22,7 @@ class NormAct(SetModule):
     .. math:: \operatorname{act}\bigl(\operatorname{norm}(L(X)_i)\bigr)
 
     The numbers are those of ``Sequential(layer, norm, act)``. On a GPU, training with batch
-    normalisation passes through memory less than half as often (see :func:`symsets.ops.norm_act`):
+    normalisation passes through memory half as often (see :func:`symsets.ops.norm_act`):
     the sum of a :class:`DSS` layer is never written there. That is so in captured steps
     (``symsets.train.capture``, ``symsets.train.fit``), where layer, norm and activation are one
     operation and are not called as modules; elsewhere they are.

@@ -100,7 +100,7 @@ def add_to_elements(y: Any, message: Tensor, channel_axis: int = 1) -> Any:
     """
     if not isinstance(y, RaggedSets):
         _check_message(y.shape[2:], message.shape[2:], channel_axis)
-        if y.is_contiguous():
+        if y.is_contiguous() or not torch.is_grad_enabled():
             return y + message
         order, back = memory_order(y)  # then the gradient of the message is summed in this order
         return (y.permute(order) + message.permute(order)).permute(back)

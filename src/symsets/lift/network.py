@@ -150,7 +150,7 @@ class Lifted(SetModule):
                 raise IndexError(f"x must have at least {self.min_axes} axes, got {x.ndim}")
             rows, unfold = fold(x)
             is_first = not self._called_before and not torch.compiler.is_compiling()
-            batch = SetBatch(len(rows), unfold, called=set() if is_first else None)
+            batch = SetBatch(rows.shape[0], unfold, called=set() if is_first else None)
             with self._current.set(batch):
                 output = self.model(rows, *args, **kwargs)
         except Exception as error:
@@ -175,7 +175,7 @@ class Lifted(SetModule):
         if not isinstance(output, Tensor):
             return output
         self._current.set_in_backward(output, batch)
-        return batch.unfold(output) if output.shape[:1] == (batch.total,) else output
+        return batch.sets(output) if output.shape[:1] == (batch.total,) else output
 
     def _message_names(self) -> set[str]:
         """Return the names of all state that lifting has added to the model."""

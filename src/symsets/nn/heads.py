@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -17,7 +18,7 @@ from symsets.nn._types import check_type
 from symsets.nn.base import SetModule
 from symsets.nn.dss import DSS
 from symsets.nn.sequential import Sequential
-from symsets.sets import Pool, RaggedSets, Sets, fold, map_elements, pool
+from symsets.sets import Pool, RaggedSets, Sets, fold, pool
 from symsets.sets.pooling import check_pool, check_size, pool_symbol, power_degree
 
 __all__ = ["Classify", "Merge", "Select"]
@@ -47,17 +48,22 @@ class _InvariantHead(SetModule):
         self.entries = entries
         self.size = size
 
-    def _reduce(self, rows: Tensor | RaggedSets) -> Tensor:
+    def _features(self, x: Sets) -> Sets:
         """Reduce every element ``(C, *E)`` to its channels ``(C,)``."""
-        if isinstance(rows, RaggedSets):  # clouds (P, C) with different numbers of points
-            return pool(rows, self.entries)
-        axes = tuple(range(2, rows.ndim))
-        return REDUCTIONS[self.entries](rows, axes) if axes else rows
+        if isinstance(x, RaggedSets):
+            return x.map(partial(self._reduce, first=2))
+        return self._reduce(x, first=3)
+
+    def _reduce(self, x: Tensor | RaggedSets, first: int) -> Tensor:
+        if isinstance(x, RaggedSets):  # clouds (P, C) with different numbers of points
+            return pool(x, self.entries)
+        axes = tuple(range(first, x.ndim))
+        return REDUCTIONS[self.entries](x, axes) if axes else x
 
     def check_input(self, x: Sets) -> None:
         """Raise ValueError or TypeError unless elements have the channels of the head."""
         super().check_input(x)
-        features, _ = fold(map_elements(x, self._reduce))
+        features, _ = fold(self._features(x))
         check_channels(features, self.in_channels)
         linear = next(part for part in self.modules() if isinstance(part, nn.Linear))
         check_type(features, linear, self)
@@ -123,7 +129,7 @@ class Classify(_InvariantHead):
     @explained
     def forward(self, x: Sets) -> Tensor:
         """Return one vector per set."""
-        return self.mlp(pool(map_elements(x, self._reduce), self.pool, size=self.size))
+        return self.mlp(pool(self._features(x), self.pool, size=self.size))
 
 
 class Select(_InvariantHead):
@@ -176,8 +182,8 @@ class Select(_InvariantHead):
     @explained
     def forward(self, x: Sets) -> Sets:
         """Return one score per element."""
-        scores = self.deepsets(map_elements(x, self._reduce))
-        return map_elements(scores, lambda rows: rows.squeeze(1))
+        scores = self.deepsets(self._features(x))
+        return scores.map(_numbers) if isinstance(scores, RaggedSets) else _numbers(scores)
 
 
 class Merge(SetModule):
@@ -236,6 +242,10 @@ class Merge(SetModule):
         return self.element(
             pool(x, self.pool, size=self.size), *(context_args(x, args) if args else ())
         )
+
+
+def _numbers(scores: Tensor) -> Tensor:
+    return scores.squeeze(-1)
 
 
 def _widths(hidden: Any) -> list[int]:

@@ -242,6 +242,9 @@ def _median(x: Sets, size: float = 1.0) -> Tensor:
         if n == 0:
             return _mean(x)
         ordered = dense.detach().sort(dim=1).values
+        if torch.compiler.is_compiling():  # n may be open, and both middle values the same
+            places = [torch.full((1,), k, device=x.device) for k in ((n - 1) // 2, n // 2, n - 1)]
+            return _middle(dense, *(ordered.index_select(1, k).squeeze(1) for k in places))
         low = ordered[:, (n - 1) // 2]
         return _middle(dense, low, ordered[:, n // 2] if n % 2 == 0 else low, ordered[:, -1])
     assert isinstance(x, RaggedSets)

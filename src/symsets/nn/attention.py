@@ -5,12 +5,14 @@ from __future__ import annotations
 import math
 from typing import Any, Literal
 
+import torch
 from torch import Tensor, nn
 
 from symsets._checks import check_choice, positive
 from symsets.nn._maps import as_element, check_keeps_input, twin
 from symsets.nn.base import AdditiveSetLayer
 from symsets.sets import RaggedSets, Sets, map_elements
+from symsets.sets.partition import OpenPartition
 from symsets.sets.ragged import common_rows
 
 __all__ = ["SetAttention"]
@@ -126,7 +128,7 @@ class SetAttention(AdditiveSetLayer):
             )
         return x.unflatten(2, (self.heads, -1)).transpose(1, 2)
 
-    def _weights(self, query: Tensor, key: Tensor) -> Tensor:
+    def _weights(self, query: Tensor, key: Tensor, apart: Tensor | None = None) -> Tensor:
         q, k = self._split(query, "query"), self._split(key, "key")
         if self.compare == "summary":
             q, k = (part.flatten(4).mean(4) if part.ndim > 4 else part for part in (q, k))
@@ -138,10 +140,12 @@ class SetAttention(AdditiveSetLayer):
             )
         # Divided first: the inner product of large elements does not fit into float16.
         scores = q / math.sqrt(max(q.shape[-1], 1)) @ k.transpose(-1, -2)  # (B, h, N, N)
-        return scores.softmax(-1)
+        return (scores if apart is None else scores.masked_fill(apart, -torch.inf)).softmax(-1)
 
-    def _attend(self, query: Tensor, key: Tensor, value: Tensor) -> Tensor:
-        weights = self._weights(query, key)
+    def _attend(
+        self, query: Tensor, key: Tensor, value: Tensor, *, apart: Tensor | None = None
+    ) -> Tensor:
+        weights = self._weights(query, key, apart)
         v = self._split(value, "value")  # (B, h, N, C / h, *F)
         mixed = weights.to(v.dtype) @ v.flatten(3)
         return mixed.unflatten(3, v.shape[3:]).transpose(1, 2).flatten(2, 3)
@@ -155,5 +159,8 @@ class SetAttention(AdditiveSetLayer):
             return self._attend(*(r.unflatten(0, shape) for r in rows)).flatten(0, 1)
         if partition.total == 0:
             return rows[2]
+        if isinstance(partition, OpenPartition):  # all rows at once, blind to other sets
+            apart = partition.index[:, None] != partition.index
+            return self._attend(*(r.unsqueeze(0) for r in rows), apart=apart).squeeze(0)
         dense = zip(*(partition.by_size(r) for r in rows), strict=True)
         return partition.from_sizes([self._attend(*sets) for sets in dense])

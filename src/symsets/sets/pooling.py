@@ -12,7 +12,7 @@ from torch.autograd.forward_ad import unpack_dual
 
 from symsets.ops import reduce_sets, set_max
 from symsets.sets.folding import Sets, check_sets, spread
-from symsets.sets.partition import Partition
+from symsets.sets.partition import OpenPartition, Partition
 from symsets.sets.ragged import RaggedSets, common_rows, expand_as
 
 __all__ = [
@@ -209,7 +209,9 @@ def _sum_ragged(x: Sets) -> Tensor:
         rows = rows.float()  # as torch's own sums, which add up in a wider type
     elif _is_integer(rows.dtype):
         rows = rows.to(torch.int64)
-    return rows.new_zeros(len(x), *rows.shape[1:]).index_add(0, x.partition.index, rows)
+    return rows.new_zeros(x.partition.num_sets, *rows.shape[1:]).index_add(
+        0, x.partition.index, rows
+    )
 
 
 def _is_integer(dtype: torch.dtype) -> bool:
@@ -224,7 +226,7 @@ def _max(x: Sets, size: float = 1.0) -> Tensor:
     rows = common_rows(x)
     index = expand_as(x.partition.index, rows).expand_as(rows)
     # Starting from the lowest value keeps the start out of the ties that share the gradient.
-    start = rows.new_full((len(x), *rows.shape[1:]), _lowest(rows.dtype))
+    start = rows.new_full((x.partition.num_sets, *rows.shape[1:]), _lowest(rows.dtype))
     top = start.scatter_reduce(0, index, rows, "amax")
     return _zero_where_empty(top, x)
 
@@ -249,10 +251,11 @@ def _median(x: Sets, size: float = 1.0) -> Tensor:
         return _middle(dense, low, ordered[:, n // 2] if n % 2 == 0 else low, ordered[:, -1])
     assert isinstance(x, RaggedSets)
     rows = common_rows(x)
-    if len(rows) == 0:
+    if rows.shape[0] == 0:
         return _mean(x)
     # Sorting is what takes long on a CPU, and starting a sort for every size on a GPU.
-    middle = _middle_by_size if rows.device.type == "cpu" else _middle_at_once
+    by_size = rows.device.type == "cpu" and not isinstance(x.partition, OpenPartition)
+    middle = _middle_by_size if by_size else _middle_at_once
     return _zero_where_empty(_middle(x, *middle(rows.detach(), x.partition)), x)
 
 
@@ -269,13 +272,14 @@ def _middle_by_size(rows: Tensor, partition: Partition) -> Sequence[Tensor]:
 
 def _middle_at_once(rows: Tensor, partition: Partition) -> Sequence[Tensor]:
     """Return the same by two sorts of all rows; the values of empty sets mean nothing."""
-    # Sort by value, then (stably) by set: each set's values lie in order, set after set.
+    # Sort by value, then by set and place: each set's values lie in order, set after set.
     by_value = rows.argsort(dim=0)
-    by_set = partition.index[by_value].argsort(dim=0, stable=True)
+    places = expand_as(torch.arange(rows.shape[0], device=rows.device), rows)
+    by_set = (partition.index[by_value] * rows.shape[0] + places).argsort(dim=0)
     ordered = rows.gather(0, by_value.gather(0, by_set))
     first, sizes = partition.offsets[:-1], partition.sizes
     steps = (sizes - 1).clamp(min=0) // 2, sizes // 2, (sizes - 1).clamp(min=0)
-    return [ordered[(first + step).clamp(max=len(rows) - 1)] for step in steps]
+    return [ordered[(first + step).clamp(max=rows.shape[0] - 1)] for step in steps]
 
 
 def _middle(x: Sets, low: Tensor, high: Tensor, last: Tensor) -> Tensor:
@@ -305,7 +309,7 @@ def _is_differentiated(x: Tensor) -> bool:
 
 
 def _zero_where_empty(summary: Tensor, x: RaggedSets) -> Tensor:
-    if 0 not in x.partition.counts:
+    if not x.partition.may_have_empty:
         return summary
     return summary.masked_fill(expand_as(x.sizes == 0, summary), 0)
 

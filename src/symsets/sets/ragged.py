@@ -32,6 +32,7 @@ class RaggedSets:
     Args:
         elements: The elements of the first set, then those of the second, and so on.
         sizes: Number of elements of each set; they must add up to the number of elements.
+        partition: How other sets with as many elements are divided, in place of ``sizes``.
 
     Shape:
         - elements: ``(T, *E)``.
@@ -46,16 +47,29 @@ class RaggedSets:
     """
 
     elements: Any
+    partition: Partition
 
-    def __init__(self, elements: Tensor | RaggedSets, sizes: Tensor | Sequence[int]) -> None:
+    def __init__(
+        self,
+        elements: Tensor | RaggedSets,
+        sizes: Tensor | Sequence[int] = (),
+        *,
+        partition: Partition | None = None,
+    ) -> None:
+        if partition is None:
+            partition = Partition(_checked_sizes(elements, sizes), elements.device)
         self.elements = elements
-        self.partition = Partition(_checked_sizes(elements, sizes), elements.device)
+        self.partition = partition
 
     @classmethod
     def _make(cls, elements: Any, partition: Partition) -> RaggedSets:
         sets = cls.__new__(cls)
         sets.elements, sets.partition = elements, partition
         return sets
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        # From a file: nothing is believed that does not fit together.
+        RaggedSets.__init__(self, state["elements"], state["partition"].counts)
 
     @classmethod
     def from_list(cls, sets: Sequence[Any]) -> RaggedSets:
@@ -241,7 +255,7 @@ class RaggedSets:
         if self.partition != other.partition:
             raise ValueError(
                 "sets must have the same sizes to be added, "
-                f"got {self.partition.counts} and {other.partition.counts}"
+                f"got {_some_of(self.partition.counts)} and {_some_of(other.partition.counts)}"
             )
         return self.with_elements(self.elements + other.elements)
 
@@ -300,14 +314,20 @@ def _checked_sizes(elements: Tensor | RaggedSets, sizes: Tensor | Sequence[int])
             counts = [operator.index(n) for n in sizes]
         except TypeError:
             raise TypeError(f"sizes must be a vector of integers, got {sizes!r}") from None
-    if any(n < 0 for n in counts):
-        raise ValueError(f"sizes must not be negative, got {counts}")
+    if min(counts, default=0) < 0:
+        raise ValueError(f"sizes must not be negative, got {_some_of(counts)}")
     if sum(counts) != len(elements):
         raise ValueError(
             f"sizes must add up to the number of elements, {len(elements)}, "
-            f"got {counts} (sum {sum(counts)})"
+            f"got {_some_of(counts)} (sum {sum(counts)})"
         )
     return counts
+
+
+def _some_of(counts: Sequence[int]) -> str:
+    """Show the first of many sizes."""
+    shown = ", ".join(map(str, counts[:8]))
+    return f"[{shown}]" if len(counts) <= 8 else f"[{shown}, … {len(counts) - 8} more]"
 
 
 def _shown(value: Any) -> str:

@@ -185,4 +185,5 @@ def test_metrics_at_something_else_than_numbers_of_elements_are_no_series(tmp_pa
     write_records(tmp_path / "results.json", [Record(metric=name, **base) for name in names])
     (comparison,) = load_records([tmp_path]).comparisons
     assert [m.name for m in comparison.metrics] == ["accuracy", "accuracy@top-2"]
-    assert comparison.by_elements == {"dss-sum": {5: (0.5,)}}
+    assert comparison.by_elements["dss-sum"][5].values == (0.5,)
+    assert [*comparison.by_elements["dss-sum"]] == [5]

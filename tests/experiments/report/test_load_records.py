@@ -150,7 +150,7 @@ def test_fields_of_another_type_are_named(tmp_path, old, new, problem):
 
 def test_a_broken_search_is_one_sentence(signals):
     (signals / "search.json").write_text('{"dss-sum": 0.9}')
-    with pytest.raises(ValueError, match="must map names to names to numbers"):
+    with pytest.raises(ValueError, match="must be a map of names to names to numbers"):
         load_records([signals])
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import re
 import statistics
@@ -16,7 +15,7 @@ from symsets.experiments.report.models import rank
 from symsets.experiments.report.published import Published, published
 from symsets.experiments.report.runs import Run, read_runs
 from symsets.experiments.study.experiment import find_experiment
-from symsets.experiments.study.records import Record, read_records
+from symsets.experiments.study.records import Record, read_records, reading
 
 __all__ = ["Comparison", "Numbers", "Results", "Score", "group_by", "load_records"]
 
@@ -268,19 +267,13 @@ def _each_once(by_folder: Mapping[Path, Sequence[Record]]) -> list[Record]:
 
 def _numbers(folders: Iterable[Path], name: str) -> dict[Path, Numbers]:
     """Read all tables of a name, such as ``search.json`` and ``search-points.json``."""
-    files = (path for folder in folders for path in sorted(folder.glob(f"{name}*.json")))
-    return {path: found for path in files if (found := _read_numbers(path))}
-
-
-def _read_numbers(path: Path) -> Numbers:
-    try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-        return {
-            row: {key: math.nan if v is None else float(v) for key, v in numbers.items()}
-            for row, numbers in content.items()
-        }
-    except (ValueError, TypeError, AttributeError) as error:
-        raise ValueError(f"{path} must map names to names to numbers: {error}") from error
+    tables: dict[Path, Numbers] = {}
+    for path in (path for folder in folders for path in sorted(folder.glob(f"{name}*.json"))):
+        with reading(path, "a map of names to names to numbers") as content:
+            for row, numbers in content.items():
+                found = {key: math.nan if v is None else float(v) for key, v in numbers.items()}
+                tables.setdefault(path, {})[row] = found
+    return tables
 
 
 def _compare(records: Sequence[Record], runs: Sequence[Run]) -> list[Comparison]:

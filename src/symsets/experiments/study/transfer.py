@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -200,8 +199,5 @@ def _take_everything(source: Any, trained_on_it: Sequence[Trained]) -> None:
 
 def _read(path: Path, *needed: str) -> dict[str, Any]:
     """Read a JSON object; raise ValueError naming the file if one of the needed keys is missing."""
-    with reading(path, "a file of a study"):
-        found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-        for name in needed:
-            found[name]
-    return found
+    with reading(path, "a file of a study") as found:
+        return {**found, **{name: found[name] for name in needed}}

@@ -1,13 +1,12 @@
 """Figures whose words can be read: nothing lies on top of them."""
 
 import json
-from dataclasses import replace
 
 import pytest
 
 from symsets.experiments.report.figures import pictures
 from symsets.experiments.report.load_records import load_records
-from symsets.experiments.study.records import Record, read_records, write_records
+from symsets.experiments.study.records import Record, write_records
 
 
 def drawn(folder, ending):
@@ -24,9 +23,10 @@ def extents(texts):
 @pytest.mark.parametrize("ending", ["accuracy-by-size", "curves"])
 def test_no_curve_crosses_the_word_chance(signals, ending):
     (axis,) = drawn(signals, ending).axes
-    (word,) = (text for text in axis.texts if text.get_text() == "chance")
+    words = axis.get_legend().get_texts()
+    (word,) = (text for text in words if text.get_text() == "chance")
     assert word.get_window_extent().x0 > axis.get_window_extent().x1
-    others = [text for text in axis.texts if text is not word]
+    others = [text for text in words if text is not word]
     assert word.get_window_extent().count_overlaps(extents(others)) == 0
 
 
@@ -95,7 +95,7 @@ def curves(folder, ends, accuracy):
 def test_chance_far_below_does_not_press_curves_together(tmp_path, accuracy, near):
     picture = curves(tmp_path, (9, 9), accuracy)  # chance is 5 %
     (axis,) = picture.figure.axes
-    assert ("chance" in [text.get_text() for text in axis.texts]) == near
+    assert ("chance" in [text.get_text() for text in axis.get_legend().get_texts()]) == near
     assert (axis.get_ylim()[0] < 5) == near
     assert ("chance, 5 %, is far below" in picture.caption) != near
 

@@ -43,7 +43,6 @@ def draw_choices(sets: Sets, *, goal: str) -> Picture:
         for model, answer in sets.answers.items()
     }
     return sheet.close(
-        sets,
         f"To be found is {goal} (thick frame). Under each picture: the probability, in %, that "
         "each model gives it. Bold is the model's choice, ✓ right or ✗ wrong. "
         f"Right here: {counted(right)}.",
@@ -83,7 +82,6 @@ def draw_colors(sets: Sets) -> Picture:
             ]
             sheet.row(tiles, [Line(f"set {s + 1}", bold=True)])
     return sheet.close(
-        sets,
         "A set holds the colour channels of two photographs, shuffled; here those of a "
         "photograph stand side by side. Models give every element its colours back. The answers "
         "shown are those to the framed element, which comes first in the set; under them, the "
@@ -107,7 +105,6 @@ def draw_bursts(sets: Sets) -> Picture:
         sheet.row(shots, [Line(f"set {s + 1}", bold=True)])
         sheet.row(_answers(sets, sets.target[s], (s,), errors, decibels=True))
     return sheet.close(
-        sets,
         "Above, the shots of a burst; below, the scene and what models made of the burst, "
         "with the mean absolute error in grey levels of 255 and the peak signal-to-noise ratio "
         "(dB).",

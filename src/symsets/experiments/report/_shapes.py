@@ -55,7 +55,6 @@ def draw_shapes(sets: Sets) -> Picture:
         for model, picked in picks.items()
     )
     return sheet.close(
-        sets,
         f"To be found is the frame in the middle of the motion (thick frame) among {N} "
         "shuffled ones. Under each set: that frame, and the one that each model picked, ✓ right "
         f"or ✗ wrong; behind wrong ones, in grey, the central frame. Right here: {counts}.",

@@ -158,12 +158,11 @@ class Sheet:
             patches.Rectangle(corner, *sides, fill=False, edgecolor=INK, linewidth=2)
         )
 
-    def close(self, sets: Sets, caption: str, description: str) -> Picture:
+    def close(self, caption: str, description: str) -> Picture:
         """Return the figure, with the size of all that was drawn."""
         self.figure.set_size_inches(self.width, self.y)
         self.axis.set(xlim=(0, self.width), ylim=(self.y, 0), aspect="auto")
-        models = tuple(sets.answers)
-        return Picture("examples", caption, description, self.figure, models, wide=True)
+        return Picture("examples", caption, description, self.figure, wide=True)
 
 
 def counted(found: Mapping[str, object]) -> str:

@@ -48,7 +48,6 @@ def draw_views(sets: Sets) -> Picture:
         f"{sets.name(m).text} {_CHAMFER.show(sum(e) / len(e))}" for m, e in errors.items()
     )
     return sheet.close(
-        sets,
         "Input views; true and predicted object coordinates (red, green and blue are x, y and "
         "z) of the surface that is seen and of the far one behind it; and the union of all "
         "views as a cloud, from two sides. Under the name of a model: the Chamfer distance of "

@@ -8,7 +8,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from symsets.experiments.report._drawing import INK, Picture, canvas, far_apart, label_ends, style
+from symsets.experiments.report._drawing import INK, Picture, canvas, far_apart, style
 from symsets.experiments.report.load_records import Comparison, Score
 from symsets.experiments.report.metrics import MetricDisplay, display_of
 from symsets.experiments.report.models import BASELINES, style_of
@@ -76,8 +76,7 @@ def _curves(comparison: Comparison) -> Picture | None:
         m,
         lines,
         name="curves",
-        caption=f"Validation {m.title} along training"
-        f"{f', {size:,} training sets' if size else ''}",
+        caption=f"Validation {m.title} along training{f', {size:,} training sets' if size else ''}",
         rest=" Where runs stopped early, the mean is over those that went on." if stopped else "",
         description=f"validation {m.title} along training of {{}} models",
         xlabel="epoch",
@@ -134,7 +133,7 @@ def _lines(
             lines[model] = points
     if not lines:
         return None
-    figure, (axis,) = canvas(WIDTH, HEIGHT)
+    figure, axis = canvas(WIDTH, HEIGHT)
     axis.set(**{"ylabel": m.header} | axes)
     if ticks:
         axis.set_xticks(ticks, [f"{n:,}" for n in ticks])
@@ -148,12 +147,10 @@ def _lines(
     for model, points in lines.items():
         _draw_line(axis, model, points, m, markers=bool(ticks))
     axis.margins(x=0.02)
-    guess, far = _draw_chance(axis, comparison, m)
-    ends = [
-        (points[max(points)].mean * m.scale, style_of(model).label, style_of(model).colour)
-        for model, points in lines.items()
-    ]
-    label_ends(axis, [*ends, *guess])
+    far = _draw_chance(axis, comparison, m)
+    # The order of the legend is that in which lines end.
+    drawn = sorted(axis.lines, key=lambda line: -line.get_ydata()[-1])
+    axis.legend(handles=drawn, loc="center left", bbox_to_anchor=(1, 0.5), fontsize=8.5)
     several = any(score.std is not None for score in everything)
     band = "; shaded: standard deviation over initialisations" if several else ""
     return Picture(
@@ -161,7 +158,6 @@ def _lines(
         caption=f"{caption}{far}{band}.{rest}",
         description=description.format(len(lines)),
         figure=figure,
-        models=tuple(lines),
     )
 
 
@@ -171,7 +167,8 @@ def _draw_line(axis: Any, model: str, points: Points, m: MetricDisplay, *, marke
     band = [(score.std or 0.0) * m.scale for score in points.values()]
     width = 2.2 if model == "dss-sum" else 1.4
     marker = seen.marker if markers or len(points) == 1 else ""
-    axis.plot([*points], y, seen.line, color=seen.colour, marker=marker, ms=4.5, lw=width)
+    looks = {"color": seen.colour, "marker": marker, "ms": 4.5, "lw": width, "label": seen.label}
+    axis.plot([*points], y, seen.line, **looks)
     if any(band) and model not in BASELINES:
         least = 0.0 if m.better == "lower" else -math.inf  # no error is negative
         low = [max(a - b, least) for a, b in zip(y, band, strict=True)]
@@ -181,21 +178,19 @@ def _draw_line(axis: Any, model: str, points: Points, m: MetricDisplay, *, marke
         axis.fill_between([*points], low, high, color=seen.colour, alpha=0.15, linewidth=0)
 
 
-def _draw_chance(
-    axis: Any, comparison: Comparison, m: MetricDisplay
-) -> tuple[list[tuple[float, str, str]], str]:
-    """Draw the accuracy of a random choice, if it is known, and return the end of the line.
+def _draw_chance(axis: Any, comparison: Comparison, m: MetricDisplay) -> str:
+    """Draw the accuracy of a random choice, if it is known.
 
     Far below all others it would press them together: then words for the caption come back.
     """
     found = comparison.paper.chance_at(comparison.setting)
     if found is None or m.name != "accuracy" or "random" in comparison.models:
-        return [], ""
+        return ""
     level, (low, high) = found * m.scale, axis.dataLim.intervaly
     if low - level > max(high - low, level):
-        return [], f"; chance, {level:.3g}{m.unit}, is far below"
-    axis.axhline(level, color=INK, lw=0.8, ls=(0, (1, 3)))
-    return [(level, "chance", INK)], ""
+        return f"; chance, {level:.3g}{m.unit}, is far below"
+    axis.axhline(level, color=INK, lw=0.8, ls=(0, (1, 3)), label="chance")
+    return ""
 
 
 def _times(comparison: Comparison) -> Picture | None:
@@ -204,7 +199,7 @@ def _times(comparison: Comparison) -> Picture | None:
     epochs = {m: s for m in trained if (s := _seconds_per_epoch(comparison, m))}
     if not epochs:
         return None
-    figure, (axis,) = canvas(WIDTH, 0.9 + 0.24 * len(epochs))
+    figure, axis = canvas(WIDTH, 0.9 + 0.24 * len(epochs))
     colours = [style_of(model).colour for model in epochs]
     bars = axis.barh(range(len(epochs)), [*epochs.values()], 0.62, color=colours)
     axis.bar_label(bars, [duration(s) for s in epochs.values()], padding=3, fontsize=8)
@@ -221,7 +216,6 @@ def _times(comparison: Comparison) -> Picture | None:
         f"device.{said}",
         description=f"time per epoch of {len(epochs)} models",
         figure=figure,
-        models=tuple(epochs),
     )
 
 

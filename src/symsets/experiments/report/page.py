@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from symsets._extras import require
-from symsets.experiments.report._drawing import Picture, colour_name
+from symsets.experiments.report._drawing import Picture
 from symsets.experiments.report.examples import examples as draw_examples
 from symsets.experiments.report.figures import pictures
 from symsets.experiments.report.headline import headline
@@ -156,7 +156,6 @@ def _content(results: Results, sections: list[Section], more: tuple[Table, ...])
             "commits": every("commit"),
         },
         "rule": RULE if any(section.verdicts for section in sections) else "",
-        "colours": {colour_name(m): (style_of(m).colour, style_of(m).dark) for m in models},
         "to_markdown": to_markdown,
         "by_reason": lambda verdicts: group_by(verdicts, lambda v: (v.state, v.reason)),
     }

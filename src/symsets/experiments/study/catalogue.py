@@ -178,8 +178,8 @@ def _packs(roots: Iterable[Path]) -> Iterator[Entry]:
                 yield Entry(path.stem, kind, True, path, f"a pack of {kind}")
 
 
-# What follows opens data by name: generated ones, a dataset or pack that `available` lists, a folder
-# or a pack. The seed fixes what is generated; directories are where to look, as in `available`.
+# What follows opens data by name: generated ones, a dataset or pack that `available` lists, or any
+# folder or pack. The seed fixes what is generated; directories are where to look, see `available`.
 
 
 def image_source(
@@ -237,7 +237,7 @@ def view_source(
     seed: int = 0,
     directories: Directories = None,
 ) -> ViewSource:
-    """Open views of height and width ``size``: ``embedded``, ``shapenetcoco`` or a folder of meshes.
+    """Open views of height and width ``size``, such as ``shapenetcoco`` or a folder of meshes.
 
     The category is ``"cars"``, ``"airplanes"`` or ``"chairs"``; a folder of meshes has none.
 

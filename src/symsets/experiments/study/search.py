@@ -36,7 +36,7 @@ def search_learning_rate(
     with file_lock(path.with_suffix(".lock")) if is_alone() else nullcontext():
         found: dict[str, dict[str, float | None]] = {}
         if path.exists():
-            with reading(path, "a search, with a value for each learning rate of each model") as kept:
+            with reading(path, "a search, with a value for each learning rate") as kept:
                 found = {model: _numbers(values) for model, values in kept.items()}
         if model not in found:
             found[model] = {f"{rate:g}": _finite(measure(rate)) for rate in LEARNING_RATE_GRID}

@@ -113,12 +113,12 @@ class RunGroup:
         return self.epochs * self.train_size * len(self.seeds) * self.relative_cost
 
 
-def write_arrays(path: Path, arrays: Mapping[str, Tensor]) -> None:
-    """Write tensors, in single precision at most; a kill in the middle leaves no file."""
-    plain = {key: value.detach().cpu() for key, value in arrays.items()}
+def write_arrays(path: Path, arrays: Mapping[str, Tensor], *, half: bool = False) -> None:
+    """Write tensors in single or half precision; a kill in the middle leaves no file."""
+    dtype = torch.float16 if half else torch.float32
     content: dict[str, Any] = {
-        key: (value.float() if value.dtype in (torch.float64, torch.bfloat16) else value).numpy()
-        for key, value in plain.items()
+        name: (x.to(dtype) if x.is_floating_point() else x).detach().cpu().numpy()
+        for name, x in arrays.items()
     }
     with atomic_write(path) as part, part.open("wb") as file:
         np.savez_compressed(file, **content)

@@ -19,13 +19,14 @@ from symsets.experiments.study.records import Record, read_records, reading
 
 __all__ = ["Comparison", "Numbers", "Results", "Score", "group_by", "load_records"]
 
-T, K = TypeVar("T"), TypeVar("K", bound=Hashable)
+T = TypeVar("T")
+K = TypeVar("K", bound=Hashable)
 
 Numbers = dict[str, dict[str, float]]
 """Rows of numbers by name, not-a-number where one is missing."""
 
 SAME = ("experiment", "setting", "data", "recipe", "preset")
-"""What compared runs agree in, and the split."""
+"""What compared runs agree in, besides the split."""
 
 
 @dataclass(frozen=True)
@@ -212,8 +213,8 @@ def group_by(items: Iterable[T], key: Callable[[T], K]) -> dict[K, list[T]]:
     return groups
 
 
-def _same(r: Record | Comparison) -> tuple[str, ...]:
-    return tuple(getattr(r, word) for word in SAME)
+def _same(r: Record | Comparison) -> tuple[str, str, str, str, str]:
+    return r.experiment, r.setting, r.data, r.recipe, r.preset
 
 
 def _run_id(r: Record) -> tuple[str | int, ...]:

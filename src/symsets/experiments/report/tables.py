@@ -56,8 +56,11 @@ def results_table(comparison: Comparison) -> Table:
     models = sorted({*comparison.models, *{*comparison.printed} & {*BASELINES}}, key=rank)
     columns: dict[str, list[Cell]] = {}
     for size in comparison.sizes:
+        by_first = [comparison.score(model, size=size) for model in models]
+        runs = [score.count if score else 0 for score in by_first]
         for m in comparison.metrics:
-            columns[_head(size, m, comparison)] = _scores(comparison, models, size, m)
+            scores = [comparison.score(model, metric=m.name, size=size) for model in models]
+            columns[_head(size, m, comparison)] = _scores(scores, m, runs)
             if (size, m.name) == (comparison.largest, paper.metric):
                 same_data = comparison.data.startswith(paper.data)
                 name = "published" if same_data else "published, other data"
@@ -79,9 +82,8 @@ def parts_table(comparison: Comparison) -> Table | None:
     models = [x for x in comparison.models if any(x in scores for scores in parts.values())]
     columns = {}
     for part, scores in parts.items():
-        best = _best([score.mean for score in scores.values() if score.values], m)
-        cells = [_score_cell(scores.get(model), m, best) for model in models]
-        columns[f"{part}{_count(scores.values())}"] = cells
+        found = [scores.get(model) for model in models]
+        columns[f"{part}{_count(scores.values())}"] = _scores(found, m, [0] * len(models))
     caption = (
         f"{m.header[:1].upper()}{m.header[1:]}; on the test sets of each source"
         f"{', as many as in brackets' if any('(' in head for head in columns) else ''}; "
@@ -190,38 +192,23 @@ def _chance(comparison: Comparison) -> str:
     return f"chance: {100 * level:.1f} %" if told and level is not None else ""
 
 
-def _scores(comparison: Comparison, models: list[str], size: int, m: MetricDisplay) -> list[Cell]:
-    scores = [comparison.score(model, metric=m.name, size=size) for model in models]
-    best = _best([s.mean for s in scores if s is not None and s.values], m)
-    runs = [comparison.score(model, size=size) for model in models]  # by the first metric
-    return [
-        _score_cell(score, m, best, num_runs=every.count if every else 0)
-        for score, every in zip(scores, runs, strict=True)
-    ]
-
-
-def _best(means: list[float], m: MetricDisplay) -> float | None:
-    """Return the best of some means; None if the direction is unknown or all are equal."""
-    if not means or m.better is None:
-        return None
-    low, high = min(means), max(means)
-    if len(means) > 1 and m.same(low, high):
-        return None
-    return low if m.better == "lower" else high
-
-
-def _score_cell(
-    score: Score | None, m: MetricDisplay, best: float | None, *, num_runs: int = 0
-) -> Cell:
-    if score is None:
-        return Cell(NOTHING)
-    if not score.values:
-        return Cell("failed", note=f"{score.failed} of {score.count}")
-    note = f"{score.failed} failed" if score.failed else ""
-    if score.count < num_runs:
-        note = ", ".join(filter(None, (f"{score.count} of {num_runs} runs", note)))
-    is_best = best is not None and m.same(score.mean, best)
-    return Cell(m.show(score.mean, score.std), is_best, note)
+def _scores(scores: list[Score | None], m: MetricDisplay, runs: Iterable[int]) -> list[Cell]:
+    """Return means ± std, the best in bold; runs are how many there are of each model."""
+    means = [score.mean for score in scores if score is not None and score.values]
+    best = m.best(means)
+    cells = []
+    for score, num_runs in zip(scores, runs, strict=True):
+        if score is None:
+            cells.append(Cell(NOTHING))
+        elif not score.values:
+            cells.append(Cell("failed", note=f"{score.failed} of {score.count}"))
+        else:
+            some = f"{score.count} of {num_runs} runs" if score.count < num_runs else ""
+            failed = f"{score.failed} failed" if score.failed else ""
+            is_best = best is not None and m.same(score.mean, best)
+            note = ", ".join(filter(None, (some, failed)))
+            cells.append(Cell(m.show(score.mean, score.std), is_best, note))
+    return cells
 
 
 def _published(comparison: Comparison, model: str) -> Cell:

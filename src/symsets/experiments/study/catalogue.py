@@ -54,9 +54,9 @@ class _Dataset(NamedTuple):
 
 
 def _published(kind: str, name: str, *folders: str) -> _Dataset:
-    present, needs = f"has_{name}", f"{name.upper()}_NEEDS"
-    found = (getattr(published, word) for word in (name, present, needs))
-    return _Dataset(kind, *found, (name, *folders))
+    words = (name, f"has_{name}", f"{name.upper()}_NEEDS")
+    source, present, needs = (getattr(published, word) for word in words)
+    return _Dataset(kind, source, present, needs, (name, *folders))
 
 
 def _nox(*folders: str, plain: bool) -> _Dataset:

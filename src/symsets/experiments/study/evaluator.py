@@ -140,7 +140,8 @@ class Evaluator:
                 x, y = self.sets(setting, "test").part(0, NUM_EXAMPLES)
                 targets = y._asdict() if hasattr(y, "_asdict") else {"target": y}
                 more = self.experiment.example_arrays(self.source)
-                write_arrays(path, {"x": x, **targets, **more}, half=True)
+                arrays: dict[str, Any] = {"x": x, **targets, **more}
+                write_arrays(path, arrays, half=True)
 
     @torch.no_grad()
     def _keep_outputs(self, run: RunDirectory, setting: str, network: Network) -> None:

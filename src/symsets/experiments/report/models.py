@@ -70,6 +70,4 @@ def style_of(model: str) -> ModelStyle:
 def rank(model: str) -> tuple[int, str]:
     """Return where a model stands in a list: early aggregation, late, unknown words, baselines."""
     order = list(MODEL_STYLES)
-    if model in BASELINES:
-        return len(order) + 1 + BASELINES.index(model), model
-    return order.index(model) if model in order else len(order), model
+    return order.index(model if model in order else BASELINES[0]) + (model in BASELINES), model

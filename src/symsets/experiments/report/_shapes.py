@@ -96,9 +96,9 @@ def _draw(views: Array, faces: Array | None, shapes: list[tuple[int, str]]) -> A
                 tones = base[None] if flat else 1 - (0.35 + 0.65 * near) * (1 - base)
                 sheet.points(*placed[order].T, s=2.5, c=tones)
             else:
-                sorted_ = faces[view[faces][..., 2].mean(1).argsort()]  # far ones first
-                lit = np.ones(len(faces)) if flat else _light(view[sorted_])
-                sheet.faces(placed[sorted_], np.clip(lit[:, None] * base, 0, 1))
+                far_first = faces[view[faces][..., 2].mean(1).argsort()]
+                lit = np.ones(len(faces)) if flat else _light(view[far_first])
+                sheet.faces(placed[far_first], np.clip(lit[:, None] * base, 0, 1))
 
     return draw
 

@@ -50,15 +50,15 @@ def evaluate(
             study, data, out, models=models, num_sets=sets, everything=everything, device=device
         )
         for transfer in transfers:
-            evaluator, networks = transfer.evaluator, transfer.left()
-            size = evaluator.preset.test_size
+            networks = transfer.left()
+            size = transfer.preset.test_size
             console.print(
-                f"{evaluator.experiment.name} on {evaluator.name}: {size:,} test sets, "
+                f"{transfer.experiment.name} on {transfer.name}: {size:,} test sets, "
                 f"{len(networks)} of {len(transfer.networks)} networks to go, on {device}",
                 soft_wrap=True,
             )
-            evaluator.keep_inputs()
-            evaluator.run_baselines()
+            transfer.keep_inputs()
+            transfer.run_baselines()
             with Progress(console=console) as progress:
                 task = progress.add_task("", total=len(networks))
                 for trained in networks:
@@ -66,7 +66,6 @@ def evaluate(
                     transfer.test(trained)
                     progress.advance(task)
         console.print()
-        evaluator = transfers[0].evaluator
-        evaluator.write_results()
-        show_left_out(evaluator)
-        show_report(report.write([evaluator.out]))
+        transfers[0].write_results()
+        show_left_out(transfers[0])
+        show_report(report.write([transfers[0].out]))

@@ -150,7 +150,7 @@ def test_fields_of_another_type_are_named(tmp_path, old, new, problem):
 
 def test_a_broken_search_is_one_sentence(signals):
     (signals / "search.json").write_text('{"dss-sum": 0.9}')
-    with pytest.raises(ValueError, match="must map names to names to numbers"):
+    with pytest.raises(ValueError, match="must be a map of names to names to numbers"):
         load_records([signals])
 
 
@@ -185,4 +185,5 @@ def test_metrics_at_something_else_than_numbers_of_elements_are_no_series(tmp_pa
     write_records(tmp_path / "results.json", [Record(metric=name, **base) for name in names])
     (comparison,) = load_records([tmp_path]).comparisons
     assert [m.name for m in comparison.metrics] == ["accuracy", "accuracy@top-2"]
-    assert comparison.by_elements == {"dss-sum": {5: (0.5,)}}
+    assert comparison.by_elements["dss-sum"][5].values == (0.5,)
+    assert [*comparison.by_elements["dss-sum"]] == [5]

@@ -138,7 +138,7 @@ def test_networks_of_other_data_are_told_apart(study, tmp_path):
     config = json.loads((other / "config.json").read_text())
     (other / "config.json").write_text(json.dumps({**config, "data": "faces"}))
     transfers = make_transfers(study, "leaves", tmp_path / "out")
-    names = {t.evaluator.name: [n.config["model"] for n in t.networks] for t in transfers}
+    names = {t.name: [n.config["model"] for n in t.networks] for t in transfers}
     assert names == {
         "dead leaves, trained on dead leaves": ["dss-sum", "siamese-ds"],
         "dead leaves, trained on faces": ["dss-sum"],

@@ -57,6 +57,10 @@ class Evaluator:
         """Return the name of a directory."""
         return "-".join(word for word in (self.data, *words) if word)
 
+    def table_path(self, name: str, setting: str = "") -> Path:
+        """Return the file for a table of numbers, such as ``search-points.json``."""
+        return self.out / f"{'-'.join(filter(None, (name, self._slug(setting))))}.json"
+
     def run(self, setting: str, model: str, train_size: int, seed: int) -> RunDirectory:
         """Return the directory of one run."""
         recipe = self.config.recipe
@@ -122,7 +126,7 @@ class Evaluator:
     def measure_source(self) -> None:
         """Measure what concerns the data alone, once."""
         name = self.experiment.source_table
-        path = self.out / f"{'-'.join(filter(None, (name, self.data)))}.json"
+        path = self.table_path(name)
         if name and not path.exists() and is_first():
             write_json(path, self.experiment.measure_source(self.source))
 
@@ -131,18 +135,21 @@ class Evaluator:
         if not self.data:  # signals: nothing that one could look at
             return
         for setting in self.preset.settings:
-            path = self.out / "examples" / f"{self._slug(setting) or 'sets'}.npz"
+            path = self.out / "examples" / f"{self._slug(setting)}.npz"
             if not path.exists() and is_first():
                 x, y = self.sets(setting, "test").part(0, NUM_EXAMPLES)
                 targets = y._asdict() if hasattr(y, "_asdict") else {"target": y}
-                _write_half(path, x=x, **targets, **self.experiment.example_arrays(self.source))
+                more = self.experiment.example_arrays(self.source)
+                arrays: dict[str, Any] = {"x": x, **targets, **more}
+                write_arrays(path, arrays, half=True)
 
     @torch.no_grad()
     def _keep_outputs(self, run: RunDirectory, setting: str, network: Network) -> None:
         """Keep what a network makes of these sets, if not all outputs are kept anyway."""
         if not self.experiment.task.keep_outputs:
             x, _ = self.sets(setting, "test").part(0, NUM_EXAMPLES)
-            _write_half(run.path / "examples.npz", output=outputs_of(network)(x)[0])
+            output = outputs_of(network)(x)[0]
+            write_arrays(run.path / "examples.npz", {"output": output}, half=True)
 
     def record(self, setting: str, model: str, **more: Any) -> Record:
         """Return what all records of a run have in common; metric and value are still to come."""
@@ -188,12 +195,6 @@ class Evaluator:
             if records := all_records(self.out):
                 write_records(self.out / "results.json", records)
         return records
-
-
-def _write_half(path: Path, **arrays: Any) -> None:
-    """Write arrays, numbers in half precision."""
-    halved = {name: x.half() if x.is_floating_point() else x for name, x in arrays.items()}
-    write_arrays(path, halved)
 
 
 def run_config(record: Record) -> dict[str, Any]:

@@ -32,10 +32,10 @@ __all__ = [
 
 SCHEMA = 1
 OWN_PREFIX = "src/symsets/experiments/study/"  # where this file lies in its own repository
-TYPES: dict[Any, tuple[tuple[type, ...], str]] = {  # of the fields, as they are written in a record
-    "str": ((str,), "text"),
-    "int": ((int,), "an integer"),
-    "float": ((int, float), "a number"),
+TYPES: dict[Any, tuple[Any, str]] = {  # of the fields, as they are written in a record
+    "str": (str, "text"),
+    "int": (int, "an integer"),
+    "float": (int | float, "a number"),
 }
 
 
@@ -129,19 +129,18 @@ def write_records(path: Path, records: Iterable[Record]) -> None:
 
 def read_records(path: Path) -> list[Record]:
     """Read ``results.json``; raise ValueError naming the file if it is none."""
-    with reading(path, f"a results file of schema {SCHEMA}"):
-        content = json.loads(path.read_text(encoding="utf-8"))
+    with reading(path, f"a results file of schema {SCHEMA}") as content:
         if content["schema"] != SCHEMA:
             raise ValueError(f"schema {content['schema']} is not {SCHEMA}")
         return [from_plain(record) for record in content["records"]]
 
 
 @contextmanager
-def reading(path: Path, what: str) -> Iterator[None]:
-    """Raise ValueError naming a file, and what it must be, for whatever is wrong with it."""
+def reading(path: Path, what: str) -> Iterator[Any]:
+    """Read JSON; raise ValueError naming the file, and what it must be, for whatever is wrong."""
     try:
-        yield
+        yield json.loads(path.read_text(encoding="utf-8"))
     except KeyError as error:
         raise ValueError(f"{path} must be {what}: {error} is missing") from error
-    except (OSError, ValueError, TypeError) as error:
+    except (OSError, ValueError, TypeError, AttributeError) as error:
         raise ValueError(f"{path} must be {what}: {error}") from error

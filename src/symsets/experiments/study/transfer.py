@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -70,17 +69,15 @@ def trained_networks(study: Path, models: str | None = None) -> list[Trained]:
     return found
 
 
-@dataclass(frozen=True)
-class Transfer:
+@dataclass(eq=False)
+class Transfer(Evaluator):
     """Networks that were trained on the same data, tested on others.
 
     Attributes:
-        evaluator: What they are tested on.
         networks: The networks.
     """
 
-    evaluator: Evaluator
-    networks: tuple[Trained, ...]
+    networks: tuple[Trained, ...] = ()
 
     def left(self) -> list[Trained]:
         """Return the networks that are still to be tested."""
@@ -88,25 +85,24 @@ class Transfer:
 
     def test(self, trained: Trained) -> None:
         """Test a network and write what was found."""
-        evaluator, config, run = self.evaluator, trained.config, self._run_of(trained)
-        setting = setting_on(evaluator.preset.settings, trained)
-        network = load(trained.path).to(evaluator.device)
-        evaluator.experiment.prepare(network, evaluator.source)
+        config, (setting, run) = trained.config, self._run_of(trained)
+        network = load(trained.path).to(self.device)
+        self.experiment.prepare(network, self.source)
         batch_size = int(config.get("evaluation_batch", 64))
-        found = evaluator.measure(run, setting, network, evaluator.config.precision, batch_size)
+        found = self.measure(run, setting, network, self.config.precision, batch_size)
         same = {name: config[name] for name in ("scheme", "train_size", "epochs", "seed")}
         size = sum(p.numel() for p in network.parameters())
-        record = evaluator.record(setting, config["model"], parameters=size, **same)
+        record = self.record(setting, config["model"], parameters=size, **same)
         told = {"trained_on": config["data"], "weights": trained.digest}
-        evaluator.write(run, record, {**run_config(record), **told}, [], found)
-        evaluator.write_results()
+        self.write(run, record, {**run_config(record), **told}, [], found)
+        self.write_results()
 
-    def _run_of(self, trained: Trained) -> RunDirectory:
-        config, setting = trained.config, setting_on(self.evaluator.preset.settings, trained)
-        return self.evaluator.run(setting, config["model"], config["train_size"], config["seed"])
+    def _run_of(self, trained: Trained) -> tuple[str, RunDirectory]:
+        config, setting = trained.config, setting_on(self.preset.settings, trained)
+        return setting, self.run(setting, config["model"], config["train_size"], config["seed"])
 
     def _is_tested(self, trained: Trained) -> bool:
-        run = self._run_of(trained)
+        _, run = self._run_of(trained)
         return run.finished and _read(run.path / CONFIG).get("weights") == trained.digest
 
 
@@ -163,9 +159,8 @@ def make_transfers(
     out = out or Path("runs") / f"{study.resolve().name}-on-{plain(source.name)}"
     same = {"preset": config.preset, "recipe": config.recipe, "test_size": preset.test_size}
     claim_directory(out, {"experiment": experiment.name, "evaluated_on": slug, **same})
-    transfers = []
-    for before in dict.fromkeys(str(trained.config["data"]) for trained in networks):
-        evaluator = Evaluator(
+    return [
+        Transfer(
             experiment,
             out,
             preset,
@@ -174,10 +169,10 @@ def make_transfers(
             device,
             data=f"{slug}_after_{plain(before)}",
             name=f"{tested_on}, trained on {before}",
+            networks=tuple(trained for trained in networks if trained.config["data"] == before),
         )
-        chosen = tuple(trained for trained in networks if str(trained.config["data"]) == before)
-        transfers.append(Transfer(evaluator, chosen))
-    return transfers
+        for before in dict.fromkeys(trained.config["data"] for trained in networks)
+    ]
 
 
 def _trained_on(trained: Trained, name: str, slug: str) -> bool:
@@ -200,8 +195,5 @@ def _take_everything(source: Any, trained_on_it: Sequence[Trained]) -> None:
 
 def _read(path: Path, *needed: str) -> dict[str, Any]:
     """Read a JSON object; raise ValueError naming the file if one of the needed keys is missing."""
-    with reading(path, "a file of a study"):
-        found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-        for name in needed:
-            found[name]
-    return found
+    with reading(path, "a file of a study") as found:
+        return {**found, **{name: found[name] for name in needed}}

@@ -8,8 +8,6 @@ from typing import Any
 
 import torch
 
-__all__ = ["check_choice", "check_new", "checked_device", "positive"]
-
 
 def check_choice(name: str, value: Any, choices: Collection[Any]) -> None:
     """Raise ValueError listing the choices unless ``value`` is one of them."""

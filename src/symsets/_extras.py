@@ -6,8 +6,6 @@ import importlib
 from importlib.util import find_spec
 from typing import Any
 
-__all__ = ["MissingExtraError", "check_experiments", "require"]
-
 EXPERIMENTS = ("lightning", "torchmetrics", "matplotlib", "jinja2")  # as in pyproject.toml
 
 

@@ -10,8 +10,6 @@ from typing import Any
 import torch
 from torch import nn
 
-__all__ = ["evaluating", "allow_tf32"]
-
 
 @contextmanager
 def evaluating(network: nn.Module) -> Iterator[None]:

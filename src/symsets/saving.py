@@ -10,8 +10,6 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-__all__ = ["find_weights", "load", "pretrained", "save", "shrink"]
-
 DESCRIPTION, WEIGHTS = "network.json", "model.safetensors"
 PRETRAINED = Path(__file__).parent / "pretrained"  # a folder for each network of the package
 BLOCK = 64  # weights that share a scale in a file of 8-bit weights

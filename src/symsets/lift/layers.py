@@ -21,8 +21,6 @@ from symsets.nn._explain import check_rows, explain
 from symsets.nn.base import AdditiveSetLayer
 from symsets.sets import RaggedSets, add_to_elements
 
-__all__ = ["CurrentBatch", "Gate", "LiftedLayer", "SetBatch", "attach_message", "lifted_layers"]
-
 if TYPE_CHECKING:
     _Layer = nn.Module
 else:

@@ -31,8 +31,6 @@ from symsets.nn.wreath import Wreath
 from symsets.sets import RaggedSets, Sets, fold
 from symsets.sets.pooling import check_size
 
-__all__ = ["Lifted", "lift"]
-
 LIFTABLE = (
     nn.Linear,
     nn.Conv1d,

@@ -17,16 +17,6 @@ from symsets.nn.registry import Make, dss_pool, is_scheme, schemes
 from symsets.sets import Sets, fold, map_elements
 from symsets.sets.pooling import power_degree
 
-__all__ = [
-    "MODELS",
-    "RECIPES",
-    "Layers",
-    "check_model",
-    "default_widths",
-    "image_size",
-    "in_full_precision",
-]
-
 MODELS = (
     "siamese",
     "siamese-ds",

@@ -9,8 +9,6 @@ from torch import Tensor, nn
 from symsets.ops import conv2d, max_pool
 from symsets.ops.conv2d import MULTIPLE
 
-__all__ = ["Conv2d", "MaxPool2d", "convolution"]
-
 
 def convolution(in_channels: int, out_channels: int, **options: Any) -> nn.Conv2d:
     """Return a convolution; one with few or odd channels is filled up on a GPU."""

@@ -10,8 +10,6 @@ from torch import nn
 
 from symsets._checks import check_choice, check_new
 
-__all__ = ["build", "register_network"]
-
 _NETWORKS: dict[str, Callable[..., nn.Module]] = {}
 _OF_EXPERIMENTS = ("signals", "shapes", "views")  # imported when one of their networks is built
 

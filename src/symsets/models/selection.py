@@ -14,8 +14,6 @@ from symsets.models.registry import register_network
 from symsets.nn import Sequential
 from symsets.sets import Sets
 
-__all__ = ["WIDTHS", "SelectionNetwork"]
-
 Blocks = tuple[tuple[int, ...], ...]
 POOLS = (2, 2, 5)  # after each block
 HIDDEN = (256, 128)  # of the DeepSets block

@@ -12,8 +12,6 @@ from torch import Tensor, nn
 from symsets.sets import Sets
 from symsets.sets.folding import membership
 
-__all__ = ["Chain", "as_chain", "context_args", "accepts_args"]
-
 
 class Chain(nn.Sequential):
     """Maps for single elements in turn; further arguments go to those that take them."""

@@ -18,15 +18,6 @@ from symsets.nn._types import check_type, kind_of
 from symsets.sets import RaggedSets, Sets
 from symsets.sets.folding import check_sets
 
-__all__ = [
-    "check_channels",
-    "check_context",
-    "check_elements",
-    "check_rows",
-    "explain",
-    "explained",
-]
-
 TENSOR_MAPS = ("torch.nn.modules.", "symsets.nn.")  # modules there take tensors, or are set modules
 Forward = TypeVar("Forward", bound=Callable[..., Any])
 

@@ -15,19 +15,6 @@ from symsets.nn._args import Chain, as_chain
 from symsets.nn._types import kind_of
 from symsets.nn.pyg import PyGConv, is_pyg
 
-__all__ = [
-    "AXES",
-    "as_element",
-    "channels",
-    "check_keeps_input",
-    "first_map",
-    "first_part",
-    "min_axes",
-    "twin",
-    "without_bias",
-    "zero_init",
-]
-
 # The axes of an element after its channels (a linear map has the channels last). Only for torch's
 # own maps as they are: a subclass with its own forward may take anything.
 AXES: dict[Callable[..., Any], tuple[str, ...]] = {nn.Linear.forward: ()}

@@ -11,8 +11,6 @@ from torch import Tensor
 
 from symsets.ops import SparseMatrix
 
-__all__ = ["Topology", "check_edge_index", "check_edge_weight", "normalised_adjacency"]
-
 
 class Topology:
     """The base of graphs: a sparse matrix that acts on nodes."""

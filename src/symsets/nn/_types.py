@@ -10,8 +10,6 @@ from torch import Tensor, nn
 from symsets._checks import positive
 from symsets.sets import RaggedSets
 
-__all__ = ["ElementMap", "check_type", "kind_of"]
-
 
 class ElementMap(nn.Module):
     """A map of single elements ``(B, in_channels, *axes)``, with weights.

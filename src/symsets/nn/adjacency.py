@@ -9,8 +9,6 @@ from symsets._checks import check_choice
 from symsets.nn._explain import explained
 from symsets.nn._types import ElementMap
 
-__all__ = ["AdjacencyLinear"]
-
 NUM_MAPS = {0: 2, 1: 5, 2: 15}  # Bell numbers, where the input is a matrix
 
 

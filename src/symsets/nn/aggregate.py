@@ -14,8 +14,6 @@ from symsets.sets import Pool, RaggedSets, Sets, add_to_elements, pool, spread
 from symsets.sets.pooling import check_pool, pool_symbol
 from symsets.sets.ragged import common_rows
 
-__all__ = ["ConcatPool", "RemoveMean"]
-
 
 class ConcatPool(SetLayer):
     r"""Give every mapped element the maximum over its set as further channels.

@@ -13,8 +13,6 @@ from symsets.nn.base import AdditiveSetLayer
 from symsets.sets import RaggedSets, Sets, map_elements
 from symsets.sets.ragged import common_rows
 
-__all__ = ["SetAttention"]
-
 
 class SetAttention(AdditiveSetLayer):
     r"""Let every element choose what it takes from the others.

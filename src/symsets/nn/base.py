@@ -11,8 +11,6 @@ from symsets.nn._maps import as_element, min_axes
 from symsets.sets import RaggedSets, Sets, add_to_elements, map_elements
 from symsets.sets.folding import check_sets
 
-__all__ = ["AdditiveSetLayer", "SetLayer", "SetModule"]
-
 
 class SetModule(nn.Module):
     """A module that takes a batch of sets, dense or ragged.

@@ -15,8 +15,6 @@ from symsets.nn._explain import explained
 from symsets.nn._types import ElementMap
 from symsets.ops import circular_conv
 
-__all__ = ["CircularConv1d", "CircularConv2d", "SymmetryWarning"]
-
 Method = Literal["auto", "direct", "spectral"]
 
 

@@ -14,8 +14,6 @@ from symsets.nn.base import AdditiveSetLayer, SetLayer
 from symsets.sets import Pool, Sets, add_to_elements, map_elements, pool, spread
 from symsets.sets.pooling import check_pool, check_size, pool_symbol, power_degree
 
-__all__ = ["DSS", "Siamese"]
-
 
 class Siamese(SetLayer):
     r"""Apply one map to every element on its own.

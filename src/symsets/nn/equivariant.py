@@ -14,8 +14,6 @@ from symsets.groups.permutation import checked_group
 from symsets.nn._explain import explained
 from symsets.nn._types import ElementMap
 
-__all__ = ["EquivariantLinear"]
-
 Labels = npt.NDArray[np.int64]
 
 

@@ -13,8 +13,6 @@ from symsets.nn._explain import explained
 from symsets.nn._types import ElementMap
 from symsets.sets.pooling import check_size
 
-__all__ = ["Exchangeable"]
-
 POOLS = ("max", "mean", "sum")
 
 

@@ -18,8 +18,6 @@ from symsets.ops import SparseMatrix
 from symsets.ops._constants import outside_transforms
 from symsets.ops.layout import entries_first
 
-__all__ = ["Graph", "GraphBatch", "GraphConv"]
-
 
 class Graph(Topology):
     r"""Hold one graph that all elements share, with its normalised adjacency.

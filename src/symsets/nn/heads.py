@@ -20,8 +20,6 @@ from symsets.nn.sequential import Sequential
 from symsets.sets import Pool, RaggedSets, Sets, fold, map_elements, pool
 from symsets.sets.pooling import check_pool, check_size, pool_symbol, power_degree
 
-__all__ = ["Classify", "Merge", "Select"]
-
 Entries = Literal["sum", "mean", "max"]
 REDUCTIONS: dict[str, Callable[..., Tensor]] = {
     "sum": torch.sum,

@@ -10,8 +10,6 @@ from symsets._checks import check_choice
 from symsets.sets import RaggedSets, Sets, pool, spread
 from symsets.sets.ragged import common_rows
 
-__all__ = ["select_loss"]
-
 
 def select_loss(scores: Sets, target: Tensor, *, reduction: str = "mean") -> Tensor:
     r"""Return the cross entropy of selecting the right element of every set.

@@ -13,8 +13,6 @@ from symsets.nn.dss import DSS
 from symsets.ops._dispatch import kernel
 from symsets.sets import RaggedSets, Sets, add_to_elements, map_elements
 
-__all__ = ["NormAct"]
-
 
 class NormAct(SetModule):
     r"""Normalise what a set layer returns, and apply an activation.

@@ -12,8 +12,6 @@ from symsets.nn._topology import check_edge_index
 if TYPE_CHECKING:
     from symsets.nn.graph import Graph
 
-__all__ = ["PyGConv", "is_pyg"]
-
 
 class PyGConv(nn.Module):
     """Apply a convolution of PyTorch Geometric to elements that share their graph.

@@ -18,18 +18,6 @@ from symsets.nn.sequential import takes_sets
 from symsets.nn.wreath import Wreath
 from symsets.sets.pooling import POOLS, check_size, power_degree
 
-__all__ = [
-    "Make",
-    "Scheme",
-    "SchemeBuilder",
-    "dss_pool",
-    "is_scheme",
-    "register_scheme",
-    "schemes",
-    "set_layer",
-    "unregister_scheme",
-]
-
 Scheme = Literal[
     "siamese",
     "dss-sum",

@@ -16,8 +16,6 @@ from symsets.nn._maps import min_axes
 from symsets.nn.base import SetModule
 from symsets.sets import map_elements
 
-__all__ = ["Sequential", "takes_sets"]
-
 
 def takes_sets(module: nn.Module) -> bool:
     """Whether ``module`` works on sets: it is, or has inside, a set module."""

@@ -12,8 +12,6 @@ from symsets.nn.heads import Classify, Merge, Select
 from symsets.nn.wreath import Wreath
 from symsets.sets.pooling import power_degree
 
-__all__ = ["for_any_size"]
-
 Network = TypeVar("Network", bound=nn.Module)
 
 

@@ -15,8 +15,6 @@ from symsets.nn.base import AdditiveSetLayer
 from symsets.sets import RaggedSets, Sets, map_elements, pool, spread
 from symsets.sets.pooling import check_size, pool_symbol
 
-__all__ = ["Wreath"]
-
 
 class Wreath(AdditiveSetLayer):
     r"""Mix every element with one number per channel, the mean of all entries of the set.

@@ -11,8 +11,6 @@ from torch.utils.data._utils.collate import default_collate_fn_map
 
 from symsets.sets.ragged import RaggedSets
 
-__all__ = ["collate"]
-
 
 def collate(samples: Sequence[Any]) -> Any:
     """Collate samples as PyTorch does, but let sets differ in size.

@@ -14,16 +14,6 @@ from symsets.ops.layout import memory_order
 from symsets.sets.partition import Partition
 from symsets.sets.ragged import RaggedSets, check_rows
 
-__all__ = [
-    "Sets",
-    "add_to_elements",
-    "check_sets",
-    "fold",
-    "map_elements",
-    "membership",
-    "spread",
-]
-
 Sets: TypeAlias = Union[Tensor, RaggedSets]  # noqa: UP007 (mypy wants a plain alias here)
 
 

@@ -15,18 +15,6 @@ from symsets.sets.folding import Sets, check_sets, spread
 from symsets.sets.partition import Partition
 from symsets.sets.ragged import RaggedSets, common_rows, expand_as
 
-__all__ = [
-    "POOLS",
-    "Pool",
-    "check_pool",
-    "check_size",
-    "pool",
-    "pool_symbol",
-    "power_degree",
-    "power_sums",
-    "softmax",
-]
-
 Pool = Literal["sum", "mean", "max", "median"]
 """How a set may be summarised; ``"power2"``, ``"power3"``, … are further names."""
 

@@ -13,8 +13,6 @@ from torch.utils import _pytree as pytree
 
 from symsets.sets.partition import Partition
 
-__all__ = ["RaggedSets", "check_rows", "common_rows", "end_to_end", "expand_as"]
-
 
 # A dataclass, for DistributedDataParallel and Lightning look for tensors in the fields of these.
 @dataclass(init=False, repr=False, eq=False)

@@ -14,8 +14,6 @@ from symsets._checks import positive
 from symsets.groups import PermutationGroup
 from symsets.sets import RaggedSets, Sets
 
-__all__ = ["ElementMap", "GroupAction", "draw_actions", "identity", "reorder"]
-
 ElementMap = Callable[[Tensor], Tensor]
 
 

@@ -25,8 +25,6 @@ from symsets.testing.distances import (
     rounding_error,
 )
 
-__all__ = ["EquivarianceCheck"]
-
 TASKS = ("transform", "select", "merge", "classify")
 REFUSED = (RuntimeError, TypeError, ValueError)  # what models raise for inputs they do not take
 

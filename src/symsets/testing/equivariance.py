@@ -18,8 +18,6 @@ from symsets.sets import Sets
 from symsets.testing.actions import ElementMap, GroupAction, draw_actions
 from symsets.testing.check import EquivarianceCheck
 
-__all__ = ["assert_equivariant", "equivariance_error", "roll"]
-
 
 def roll(*shifts: int) -> ElementMap:
     """Return the circular shift of the last axes of an element, as a symmetry to test.

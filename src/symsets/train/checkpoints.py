@@ -13,8 +13,6 @@ import torch
 
 from symsets.train.files import atomic_write
 
-__all__ = ["Checkpoint"]
-
 
 class Checkpoint:
     """The file that an interrupted run continues from.

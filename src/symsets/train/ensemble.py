@@ -18,8 +18,6 @@ from torch.utils import _pytree as pytree
 from symsets.ops import memory_order
 from symsets.sets import RaggedSets
 
-__all__ = ["Ensemble"]
-
 
 class Ensemble(nn.Module):
     """Hold K networks of one architecture as one, with every weight stacked.

@@ -19,8 +19,6 @@ from symsets.train.ensemble import Ensemble
 from symsets.train.metrics import Task
 from symsets.train.step import PRECISIONS, autocast, matmul_precision
 
-__all__ = ["Evaluation", "Network", "check_supply", "evaluate", "outputs_of"]
-
 Network = Ensemble | Callable[[Any], Any]
 """An ensemble, or any function of sets, such as a baseline."""
 

@@ -11,8 +11,6 @@ from uuid import uuid4
 
 from filelock import FileLock, Timeout, UnixFileLock
 
-__all__ = ["file_lock", "write_json", "atomic_write"]
-
 
 @contextmanager
 def atomic_write(path: Path) -> Iterator[Path]:

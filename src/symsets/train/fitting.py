@@ -31,8 +31,6 @@ from symsets.train.scaling import LossScale
 from symsets.train.statistics import refresh_statistics
 from symsets.train.step import CapturedSteps, EagerSteps, autocast, matmul_precision
 
-__all__ = ["Fitted", "Progress", "fit"]
-
 Progress = Callable[[int, list[float]], None]
 """Called after every validation with its epoch and the metric of each seed."""
 

@@ -12,8 +12,6 @@ from torch import Tensor
 from symsets.sets import RaggedSets, Sets, pool, spread
 from symsets.sets.partition import Partition
 
-__all__ = ["ACCURACY", "Loss", "Metric", "Task", "accuracy", "mean_absolute_error", "psnr", "ssim"]
-
 Loss = Callable[[Any, Any], Tensor]
 """Of outputs and targets: one number."""
 

@@ -12,8 +12,6 @@ from torch import Tensor
 from symsets._checks import check_choice
 from symsets.train.step import PRECISIONS
 
-__all__ = ["SCHEDULES", "Plan", "epochs_between_validations"]
-
 SCHEDULES = ("constant", "cosine", "staircase")
 WARM_UP = 0.1  # of all steps, for the cosine schedule
 FEWEST_VALIDATIONS = 3  # fewer leave nothing to choose from, or to continue from

@@ -5,8 +5,6 @@ from __future__ import annotations
 import os
 from typing import Any
 
-__all__ = ["distributed_options", "is_alone", "is_first"]
-
 
 def _number(*names: str) -> int | None:
     """Return the first of some environment variables that is set."""

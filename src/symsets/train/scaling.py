@@ -7,8 +7,6 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor, nn
 
-__all__ = ["LossScale", "rescale_gradients"]
-
 
 class LossScale(nn.Module):
     """What the loss of each member of an ensemble is multiplied by in float16.

@@ -10,8 +10,6 @@ from torch.nn.modules.batchnorm import _BatchNorm
 
 from symsets.train.ensemble import Ensemble
 
-__all__ = ["refresh_statistics"]
-
 
 @torch.no_grad()
 def refresh_statistics(ensemble: Ensemble, batches: Iterable[Tensor]) -> None:

@@ -16,8 +16,6 @@ from symsets.train.graphs import CapturedFunction
 from symsets.train.metrics import Loss
 from symsets.train.scaling import LossScale, rescale_gradients
 
-__all__ = ["PRECISIONS", "CapturedSteps", "EagerSteps", "Step", "autocast", "matmul_precision"]
-
 PRECISIONS = ("float32", "tf32", "bfloat16", "float16", "float64")
 HALVES = {"bfloat16": torch.bfloat16, "float16": torch.float16}
 

@@ -99,7 +99,6 @@ class Gate(nn.Module):
         self.scale = nn.Parameter(torch.zeros(()))
 
     def forward(self, *args: Any) -> Tensor:
-        """Apply the map and scale."""
         return self.map(*args) * self.scale
 
 
@@ -150,7 +149,6 @@ class LiftedLayer(_Layer):
         return *args, *rest
 
     def extra_repr(self) -> str:
-        """Show the formula."""
         inner = self.message.formula.removeprefix("element(x_i) + ")
         return ", ".join(filter(None, [super().extra_repr(), f"+ {inner}"]))
 

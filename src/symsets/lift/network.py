@@ -130,11 +130,9 @@ class Lifted(SetModule):
         self.min_axes = min_axes(model)
 
     def check_input(self, x: Sets) -> None:
-        """Raise ValueError or TypeError unless the network takes the elements of ``x``."""
         check_elements(x, self.model, self)
 
     def extra_repr(self) -> str:
-        """Show the scheme."""
         return f"scheme={self.scheme!r}"
 
     def forward(self, x: Sets, *args: Any, **kwargs: Any) -> Any:

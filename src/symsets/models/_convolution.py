@@ -43,5 +43,4 @@ class MaxPool2d(nn.MaxPool2d):
         self.step = stride
 
     def forward(self, input: Tensor) -> Tensor:
-        """Pool."""
         return max_pool(input, self.window, self.step)

@@ -115,7 +115,6 @@ class SelectionNetwork(nn.Module):
         self.scores = layers.scores([channels, *HIDDEN, 1])
 
     def extra_repr(self) -> str:
-        """Show what the network was made from."""
         return "{model}, recipe {recipe}, widths {widths}".format(**self.arguments)
 
     def forward(self, x: Sets) -> Sets:

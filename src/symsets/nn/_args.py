@@ -20,7 +20,6 @@ class Chain(nn.Sequential):
         return "Sequential"
 
     def forward(self, x: Tensor, *args: Any) -> Tensor:
-        """Apply all maps."""
         for part in self:
             x = part(x, *args) if args and accepts_args(part) else part(x)
         return x

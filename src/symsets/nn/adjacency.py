@@ -76,7 +76,6 @@ class AdjacencyLinear(ElementMap):
 
     @explained
     def forward(self, x: Tensor) -> Tensor:
-        """Apply the layer."""
         if x.shape[2] != x.shape[3]:  # torch would add up any matrix
             raise IndexError("x must be square")
         vectors, scalars = self._sums(x)
@@ -117,7 +116,6 @@ class AdjacencyLinear(ElementMap):
         return y + torch.diag_embed(on_diagonal + along_diagonal)  # (B, C', k, k)
 
     def extra_repr(self) -> str:
-        """Show the formula."""
         target = {0: "R", 1: "R^k", 2: "R^(k×k)"}[self.order]
         return (
             f"{self.in_channels} → {self.out_channels}, R^(k×k) → {target}, "

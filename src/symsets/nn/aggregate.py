@@ -47,12 +47,10 @@ class ConcatPool(SetLayer):
 
     @property
     def formula(self) -> str:
-        """What the layer computes for element i."""
         return f"[element(x_i), {pool_symbol(self.pool, of='element(x_j)')}]"
 
     @explained
     def forward(self, x: Sets, *args: Any) -> Any:
-        """Apply the layer."""
         y = self.map(x, *args)
         return _beside(y, spread(pool(y, self.pool), y))
 
@@ -87,12 +85,10 @@ class RemoveMean(SetLayer):
 
     @property
     def formula(self) -> str:
-        """What the layer computes for element i."""
         return "element(x_i) - mean_j element(x_j)"
 
     @explained
     def forward(self, x: Sets, *args: Any) -> Any:
-        """Apply the layer."""
         y = self.map(x, *args)
         return add_to_elements(y, -spread(pool(y, "mean"), y))
 

@@ -79,7 +79,6 @@ class SetAttention(AdditiveSetLayer):
 
     @property
     def formula(self) -> str:
-        """What the layer computes for element i."""
         mean = "mean " if self.compare == "summary" else ""
         heads = f", {self.heads} heads" if self.heads > 1 else ""
         inner = f"⟨{mean}query(x_i), {mean}key(x_j)⟩"

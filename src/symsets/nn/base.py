@@ -55,7 +55,6 @@ class SetLayer(SetModule):
         self.min_axes = min_axes(self.element)
 
     def check_input(self, x: Sets) -> None:
-        """Raise ValueError or TypeError unless the element map takes the elements of ``x``."""
         check_elements(x, self.element, self)
 
     def map(self, x: Sets, *args: Any) -> Any:
@@ -68,7 +67,6 @@ class SetLayer(SetModule):
         raise NotImplementedError
 
     def extra_repr(self) -> str:
-        """Show the formula."""
         return self.formula
 
 
@@ -91,6 +89,5 @@ class AdditiveSetLayer(SetLayer):
 
     @explained
     def forward(self, x: Sets, *args: Any) -> Any:
-        """Apply the layer."""
         message = self.message(x, *args)  # first: the element map may change x in place
         return add_to_elements(self.map(x, *args), message, self.channel_axis)

@@ -87,7 +87,6 @@ class _CircularConv(ElementMap):
         return circular_conv(x, self.weight, self.stride, self.bias, self.method)
 
     def extra_repr(self) -> str:
-        """Write the arguments as torch's convolutions do."""
         text = f"{self.in_channels}, {self.out_channels}, kernel_size={self.kernel_size}"
         text += f", stride={self.stride}"
         if self.bias is None:

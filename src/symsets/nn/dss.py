@@ -39,12 +39,10 @@ class Siamese(SetLayer):
 
     @property
     def formula(self) -> str:
-        """What the layer computes for element i."""
         return "element(x_i)"
 
     @explained
     def forward(self, x: Sets, *args: Any) -> Any:
-        """Apply the layer."""
         return self.map(x, *args)
 
 
@@ -122,13 +120,11 @@ class DSS(AdditiveSetLayer):
 
     @property
     def formula(self) -> str:
-        """What the layer computes for element i."""
         if self.pool_last:
             return f"element(x_i) + {pool_symbol(self.pool, self.size, of='context(x_j)')}"
         return f"element(x_i) + context({pool_symbol(self.pool, self.size)})"
 
     def check_input(self, x: Sets) -> None:
-        """Raise ValueError or TypeError unless both maps take what they get."""
         super().check_input(x)
         if not self.pool_last:
             check_context(pool(x, self.pool), self.context)
@@ -146,7 +142,6 @@ class DSS(AdditiveSetLayer):
 
     @explained
     def forward(self, x: Sets, *args: Any) -> Any:
-        """Apply the layer."""
         context = self.message(x, *args)  # first: the element map may change x in place
         return add_to_elements(self.map(x, *args), context)
 

@@ -190,7 +190,6 @@ class EquivariantLinear(ElementMap):
         return y.movedim((-1, -2), (1, 2 + self._dense)).contiguous()
 
     def extra_repr(self) -> str:
-        """Write the mathematical signature."""
 
         def space(channels: int, action: PermutationGroup) -> str:
             return f"{channels} × ({'×'.join(map(str, action.shape)) or '1'})"

@@ -74,12 +74,10 @@ class Exchangeable(ElementMap):
         self._draw((1.5 / self.in_channels) ** 0.5)
 
     def check_input(self, x: Tensor) -> None:
-        """Raise ValueError or TypeError naming what is wrong with ``x``; called after torch."""
         super().check_input(x.flatten(2) if isinstance(x, Tensor) and x.ndim > 3 else x)
 
     @explained
     def forward(self, x: Tensor) -> Tensor:
-        """Apply the layer."""
         own, pooled = self.weight.unbind()
         points = x.flatten(2)  # (B, C, P)
         context = linear(self._summary(points), pooled, self.bias)  # (B, C')
@@ -96,7 +94,6 @@ class Exchangeable(ElementMap):
         return (points.sum(-1, dtype=wide) / over).to(points.dtype)
 
     def extra_repr(self) -> str:
-        """Show the formula."""
         over = f" / {self.size:g}" if self.pool == "sum" and self.size != 1 else ""
         word = "Σ" if self.pool == "sum" else self.pool
         bias = "" if self.bias is None else " + b"

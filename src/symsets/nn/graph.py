@@ -301,12 +301,10 @@ class GraphConv(ElementMap):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Draw new weights."""
         self._draw((3.0 / self.in_channels) ** 0.5)
 
     @explained
     def forward(self, x: Tensor, graph: Graph | GraphBatch | None = None) -> Tensor:
-        """Apply the layer."""
         if not isinstance(graph, Topology):
             raise TypeError(
                 f"graph must be a Graph or a GraphBatch, got {type(graph).__name__}; "
@@ -331,6 +329,5 @@ class GraphConv(ElementMap):
         return linear(graph.to_rows(x), self.weight)
 
     def extra_repr(self) -> str:
-        """Show the formula."""
         bias = "" if self.bias is None else " + b"
         return f"{self.in_channels} → {self.out_channels}, Â x W{bias}"

@@ -53,7 +53,6 @@ class _InvariantHead(SetModule):
         return REDUCTIONS[self.entries](rows, axes) if axes else rows
 
     def check_input(self, x: Sets) -> None:
-        """Raise ValueError or TypeError unless elements have the channels of the head."""
         super().check_input(x)
         features, _ = fold(map_elements(x, self._reduce))
         check_channels(features, self.in_channels)
@@ -115,7 +114,6 @@ class Classify(_InvariantHead):
         self.mlp = nn.Sequential(*layers[:-1])
 
     def extra_repr(self) -> str:
-        """Show the formula."""
         return f"mlp({pool_symbol(self.pool, self.size, of=f'{self.entries}_k x_jk')})"
 
     @explained
@@ -168,7 +166,6 @@ class Select(_InvariantHead):
         self.deepsets = Sequential(*layers[:-1])
 
     def extra_repr(self) -> str:
-        """Show the formula."""
         return f"deepsets({self.entries}_k x_ik)"
 
     @explained
@@ -220,12 +217,10 @@ class Merge(SetModule):
         self.size = size
 
     def check_input(self, x: Sets) -> None:
-        """Raise ValueError or TypeError unless the element map takes the elements of ``x``."""
         if power_degree(self.pool) is None:  # power sums have more channels than x
             check_elements(x, self.element, self)
 
     def extra_repr(self) -> str:
-        """Show the formula."""
         return f"element({pool_symbol(self.pool, self.size)})"
 
     @explained

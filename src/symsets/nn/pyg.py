@@ -75,7 +75,6 @@ class PyGConv(nn.Module):
         edge_weight: Tensor | None = None,
         edge_attr: Tensor | None = None,
     ) -> Tensor:
-        """Apply the convolution to every element."""
         if x.ndim != 3:
             raise ValueError(f"x must be (B, C, V), got shape {tuple(x.shape)}")
         self._check_channels(x)

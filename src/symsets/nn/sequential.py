@@ -120,7 +120,6 @@ class Sequential(SetModule, nn.Sequential):
         return bool(self.__dict__.get("_returns_sets", True))
 
     def forward(self, x: Any, *args: Any) -> Any:
-        """Apply all modules in turn."""
         if args and not any(step.accepts_args for step in self._steps.values()):
             raise TypeError(f"none of the layers takes further arguments, got {len(args)}")
         for name, module in self._modules.items():

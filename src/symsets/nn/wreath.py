@@ -82,11 +82,9 @@ class Wreath(AdditiveSetLayer):
 
     @property
     def formula(self) -> str:
-        """What the layer computes for element i."""
         return f"element(x_i) + β {pool_symbol(self.pool, self.size, of='mean_k x_jk')}"
 
     def check_input(self, x: Sets) -> None:
-        """Raise ValueError or TypeError unless elements have the channels of the layer."""
         super().check_input(x)
         check_channels(pool(map_elements(x, self._mean_of_entries)), self.beta.shape[1])
 

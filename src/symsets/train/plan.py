@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from numbers import Integral, Real
+from numbers import Real
 
 import torch
 from torch import Tensor
 
-from symsets._checks import check_choice
+from symsets._checks import check_choice, positive
 from symsets.train.step import PRECISIONS
 
 SCHEDULES = ("constant", "cosine", "staircase")
@@ -24,8 +24,7 @@ def epochs_between_validations(epochs: int, *, at_least: int = 8) -> int:
         >>> [epochs_between_validations(epochs) for epochs in (24, 30, 6)]
         [3, 3, 1]
     """
-    most = max(1, epochs // at_least)
-    return max(n for n in range(1, most + 1) if epochs % n == 0)
+    return _divisors(epochs, epochs // at_least)[-1]
 
 
 @dataclass(frozen=True)
@@ -77,10 +76,7 @@ class Plan:
             "decay_every",
             "evaluation_batch",
         ):
-            if not isinstance(getattr(self, name), Integral):
-                raise TypeError(f"{name} must be an integer, got {getattr(self, name)!r}")
-            if getattr(self, name) < 1:
-                raise ValueError(f"{name} must be at least 1, got {getattr(self, name)}")
+            positive(name, getattr(self, name))
         for name in ("learning_rate", "weight_decay", "average", "clip", "decay"):
             if not isinstance(getattr(self, name), Real):
                 raise TypeError(f"{name} must be a number, got {getattr(self, name)!r}")
@@ -121,8 +117,7 @@ class Plan:
             [20, 1]
         """
         wanted = max(self.validate_every, -(-steps // self.steps_per_epoch(train_size)))
-        most = max(1, self.epochs // FEWEST_VALIDATIONS)
-        divisors = [n for n in range(1, most + 1) if self.epochs % n == 0]
+        divisors = _divisors(self.epochs, self.epochs // FEWEST_VALIDATIONS)
         every = next((n for n in divisors if n >= wanted), divisors[-1])
         return replace(self, validate_every=every)
 
@@ -131,3 +126,8 @@ class Plan:
         generator = torch.Generator().manual_seed(1_000_003 * seed + epoch)
         batch, steps = min(self.batch_size, train_size), self.steps_per_epoch(train_size)
         return torch.randperm(train_size, generator=generator)[: steps * batch].reshape(-1, batch)
+
+
+def _divisors(number: int, most: int) -> list[int]:
+    """Return the divisors of a number up to ``most``, at least 1, in order."""
+    return [n for n in range(1, max(1, most) + 1) if number % n == 0]

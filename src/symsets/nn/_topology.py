@@ -13,9 +13,14 @@ from symsets.ops import SparseMatrix
 
 
 class Topology:
-    """The base of graphs: a sparse matrix that acts on nodes."""
+    """The base of graphs: a sparse matrix that acts on nodes.
+
+    Attributes:
+        rows: The axes of ``x (B, C, V)`` in the order in which the matrix takes them.
+    """
 
     num_nodes: int
+    rows: tuple[int, int, int]
     _matrix: SparseMatrix
 
     @property
@@ -71,15 +76,17 @@ class Topology:
 
     def to_rows(self, x: Tensor) -> Tensor:
         """Reorder the axes of ``x (B, C, V)`` as :meth:`multiply` takes them, channels last."""
-        raise NotImplementedError
+        return x.permute(self.rows)
 
     def from_rows(self, rows: Tensor) -> Tensor:
         """Undo :meth:`to_rows`."""
-        raise NotImplementedError
+        return rows.permute([self.rows.index(axis) for axis in range(3)])
 
     def multiply(self, rows: Tensor) -> Tensor:
         """Multiply the normalised adjacency with rows of channels."""
-        raise NotImplementedError
+        first = self.rows.index(2)  # the matrix takes the nodes, and whatever comes before them
+        flat = rows.flatten(first + 1).flatten(0, first)
+        return (self._matrix @ flat).reshape(rows.shape)
 
 
 def normalised_adjacency(

@@ -7,7 +7,7 @@ from torch import Tensor, nn
 
 from symsets._checks import check_choice
 from symsets.nn._explain import explained
-from symsets.nn._types import ElementMap
+from symsets.nn.base import ElementMap
 
 NUM_MAPS = {0: 2, 1: 5, 2: 15}  # Bell numbers, where the input is a matrix
 

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from symsets._checks import check_choice, positive
 from symsets.nn._explain import explained
-from symsets.nn._types import ElementMap
+from symsets.nn.base import ElementMap
 from symsets.ops import circular_conv
 
 Method = Literal["auto", "direct", "spectral"]

@@ -7,9 +7,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from symsets.nn._args import context_args
 from symsets.nn._explain import check_context, explained
-from symsets.nn._maps import as_element, check_keeps_input, twin
+from symsets.nn._maps import as_element, check_keeps_input, context_args, twin
 from symsets.nn.base import AdditiveSetLayer, SetLayer
 from symsets.sets import Pool, Sets, add_to_elements, map_elements, pool, spread
 from symsets.sets.pooling import check_pool, check_size, pool_symbol, power_degree

@@ -12,7 +12,7 @@ from symsets.groups import PermutationGroup
 from symsets.groups.pairs import check_written, factor_pairs, label_numbers, leaf_labels
 from symsets.groups.permutation import checked_group
 from symsets.nn._explain import explained
-from symsets.nn._types import ElementMap
+from symsets.nn.base import ElementMap
 
 Labels = npt.NDArray[np.int64]
 

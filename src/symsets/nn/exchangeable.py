@@ -10,7 +10,7 @@ from torch.nn.functional import linear
 
 from symsets._checks import check_choice
 from symsets.nn._explain import explained
-from symsets.nn._types import ElementMap
+from symsets.nn.base import ElementMap
 from symsets.sets.pooling import check_size
 
 POOLS = ("max", "mean", "sum")

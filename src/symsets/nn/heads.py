@@ -10,10 +10,8 @@ import torch
 from torch import Tensor, nn
 
 from symsets._checks import check_choice, positive
-from symsets.nn._args import context_args
-from symsets.nn._explain import check_channels, check_elements, explained
-from symsets.nn._maps import as_element, min_axes
-from symsets.nn._types import check_type
+from symsets.nn._explain import check_channels, check_elements, check_type, explained
+from symsets.nn._maps import as_element, context_args, min_axes
 from symsets.nn.base import SetModule
 from symsets.nn.dss import DSS
 from symsets.nn.sequential import Sequential

@@ -10,9 +10,8 @@ from typing import Any, NamedTuple
 
 from torch import nn
 
-from symsets.nn._args import accepts_args
 from symsets.nn._explain import check_elements, explain
-from symsets.nn._maps import min_axes
+from symsets.nn._maps import accepts_args, min_axes
 from symsets.nn.base import SetModule
 from symsets.sets import map_elements
 

@@ -1,7 +1,5 @@
 """Checks of arguments, which raise ValueError or TypeError naming the argument."""
 
-from __future__ import annotations
-
 import operator
 from collections.abc import Collection
 from typing import Any

@@ -1,7 +1,5 @@
 """Libraries that only some parts need, imported where they are used."""
 
-from __future__ import annotations
-
 import importlib
 from importlib.util import find_spec
 from typing import Any

@@ -1,7 +1,5 @@
 """Save a network as its description and its weights, and get it back."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from pathlib import Path

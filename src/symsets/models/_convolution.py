@@ -1,7 +1,5 @@
 """Convolution and max-pooling of pictures, by :mod:`symsets.ops`."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from torch import Tensor, nn

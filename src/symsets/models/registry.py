@@ -1,7 +1,5 @@
 """Networks by name, so that a trained one can be made again from its description."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from importlib import import_module
 from typing import Any

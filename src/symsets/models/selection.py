@@ -1,7 +1,5 @@
 """The network that selects one image of a set."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -4,8 +4,6 @@ A layer runs its formula. If torch raises, the layer looks at what it was given 
 about sets in place of torch's, which is about rows. A right call pays nothing.
 """
 
-from __future__ import annotations
-
 import traceback
 from collections.abc import Callable, Sequence
 from functools import wraps

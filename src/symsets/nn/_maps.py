@@ -1,7 +1,5 @@
 """What set layers do with the maps they are made of: chains, arguments, twins, channels."""
 
-from __future__ import annotations
-
 import copy
 import inspect
 from collections import OrderedDict

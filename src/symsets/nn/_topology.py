@@ -1,7 +1,5 @@
 """What one graph and a batch of graphs share: edges, a normalised adjacency, products with it."""
 
-from __future__ import annotations
-
 import copy
 from collections.abc import Callable
 from typing import Any, Self

@@ -1,7 +1,5 @@
 """Maps of adjacency tensors: all that commute with relabelling the nodes."""
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor, nn
 

@@ -1,7 +1,5 @@
 """Schemes that aggregate the mapped elements: concatenated maxima, removed means."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch

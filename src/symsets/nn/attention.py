@@ -1,7 +1,5 @@
 """Attention between the elements of a set that keeps the symmetry of the elements."""
 
-from __future__ import annotations
-
 import math
 from typing import Any, Literal
 

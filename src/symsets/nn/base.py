@@ -1,7 +1,5 @@
 """The bases of modules that take sets, and of our own maps for single elements."""
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING, Any, overload
 
 from torch import Tensor, nn

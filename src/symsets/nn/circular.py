@@ -1,7 +1,5 @@
 """Circular convolutions with kernels of any size, for signals and images that wrap around."""
 
-from __future__ import annotations
-
 import math
 import warnings
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """The layer of the theory, and the one without any exchange between elements."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch

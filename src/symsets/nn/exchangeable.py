@@ -1,7 +1,5 @@
 """Maps between sets of points."""
 
-from __future__ import annotations
-
 from typing import Literal
 
 import torch

@@ -1,7 +1,5 @@
 """Heads: one vector per set, one score per element, or one new element per set."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Literal

@@ -1,7 +1,5 @@
 """Losses whose targets are elements of a set."""
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor
 from torch.nn import functional

@@ -1,7 +1,5 @@
 """A set layer with its normalisation and activation."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from torch import Tensor, nn

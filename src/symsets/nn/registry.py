@@ -1,7 +1,5 @@
 """Schemes by name: which set layer is made of a map for one element."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from typing import Literal, Protocol

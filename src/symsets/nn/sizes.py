@@ -1,7 +1,5 @@
 """Networks that meet sets of other sizes than they were trained with."""
 
-from __future__ import annotations
-
 from copy import deepcopy
 from typing import TypeVar
 

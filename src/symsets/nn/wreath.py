@@ -1,7 +1,5 @@
 """The layer for sets whose elements move independently of each other."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Make batches of sets out of single samples, for a ``DataLoader``."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

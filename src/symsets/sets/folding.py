@@ -1,7 +1,5 @@
 """Fold sets into rows and back, so that layers need not tell dense batches from ragged ones."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import lru_cache, partial
 from typing import Any, TypeAlias, Union

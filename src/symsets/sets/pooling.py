@@ -1,7 +1,5 @@
 """Summaries of a set that do not depend on the order of its elements."""
 
-from __future__ import annotations
-
 import numbers
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal

@@ -1,7 +1,5 @@
 """Compare what a model returns for transformed sets with its transformed output."""
 
-from __future__ import annotations
-
 import copy
 import math
 from collections.abc import Callable, Sequence

@@ -1,7 +1,5 @@
 """How far outputs in float64 are apart, and how much of that is rounding."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

@@ -8,8 +8,6 @@ Example:
     >>> assert_equivariant(layer, torch.randn(2, 6, 3, 32), symmetry=roll(7))
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """A running average of weights, with batch statistics that belong to it."""
 
-from __future__ import annotations
-
 import copy
 from collections.abc import Iterable
 

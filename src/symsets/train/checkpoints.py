@@ -1,7 +1,5 @@
 """Checkpoints of a training run: when they are saved, how they are written and read."""
 
-from __future__ import annotations
-
 import io
 import time
 import warnings

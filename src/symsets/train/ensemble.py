@@ -1,7 +1,5 @@
 """Several networks of one architecture, computed together."""
 
-from __future__ import annotations
-
 import copy
 from collections import Counter
 from collections.abc import Callable, Sequence

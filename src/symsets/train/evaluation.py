@@ -1,7 +1,5 @@
 """Outputs, losses and metrics on sets that are always the same."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass

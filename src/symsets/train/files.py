@@ -1,7 +1,5 @@
 """Files that are written whole or not at all, and locks between processes."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress

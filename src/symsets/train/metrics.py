@@ -1,7 +1,5 @@
 """What is learnt and what is measured: losses and metrics of a task."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """Which process this is, when several work on one run (``torchrun``, SLURM)."""
 
-from __future__ import annotations
-
 import os
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What happens to gradients before a step: clipping, and loss scaling for float16."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import torch

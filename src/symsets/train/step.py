@@ -1,7 +1,5 @@
 """One training step and its precision; the steps of an epoch, eager or as CUDA graphs."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any

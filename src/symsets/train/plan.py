@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from numbers import Real
 
 import torch
@@ -14,17 +14,6 @@ from symsets.train.step import PRECISIONS
 
 SCHEDULES = ("constant", "cosine", "staircase")
 WARM_UP = 0.1  # of all steps, for the cosine schedule
-FEWEST_VALIDATIONS = 3  # fewer leave nothing to choose from, or to continue from
-
-
-def epochs_between_validations(epochs: int, *, at_least: int = 8) -> int:
-    """Return epochs between validations that are dear, so that there are still some of them.
-
-    Example:
-        >>> [epochs_between_validations(epochs) for epochs in (24, 30, 6)]
-        [3, 3, 1]
-    """
-    return _divisors(epochs, epochs // at_least)[-1]
 
 
 @dataclass(frozen=True)
@@ -107,27 +96,8 @@ class Plan:
         rise = (done / WARM_UP).clamp(max=1)
         return self.learning_rate * rise * 0.5 * (1 + torch.cos(math.pi * done))
 
-    def validating_after(self, steps: int, train_size: int) -> Plan:
-        """Return the plan with validations that are at least ``steps`` apart, if epochs allow.
-
-        They must divide the epochs, and a few of them must be left.
-
-        Example:
-            >>> [Plan(n).validating_after(50, train_size=300).validate_every for n in (200, 199)]
-            [20, 1]
-        """
-        wanted = max(self.validate_every, -(-steps // self.steps_per_epoch(train_size)))
-        divisors = _divisors(self.epochs, self.epochs // FEWEST_VALIDATIONS)
-        every = next((n for n in divisors if n >= wanted), divisors[-1])
-        return replace(self, validate_every=every)
-
     def order(self, train_size: int, epoch: int, seed: int) -> Tensor:
         """Return which sets each step of an epoch sees, ``(S, batch)``; fixed by seed and epoch."""
         generator = torch.Generator().manual_seed(1_000_003 * seed + epoch)
         batch, steps = min(self.batch_size, train_size), self.steps_per_epoch(train_size)
         return torch.randperm(train_size, generator=generator)[: steps * batch].reshape(-1, batch)
-
-
-def _divisors(number: int, most: int) -> list[int]:
-    """Return the divisors of a number up to ``most``, at least 1, in order."""
-    return [n for n in range(1, max(1, most) + 1) if number % n == 0]

@@ -14,12 +14,12 @@ from symsets.nn.pyg import PyGConv, is_pyg
 from symsets.sets import Sets
 from symsets.sets.folding import membership
 
-# The axes of an element after its channels (a linear map has the channels last). Only for torch's
-# own maps as they are: a subclass with its own forward may take anything.
-AXES: dict[Callable[..., Any], tuple[str, ...]] = {nn.Linear.forward: ()}
+# Torch's own maps, and the axes of an element after its channels (a linear map has these last).
+MAPS: dict[type[nn.Module], tuple[str, ...]] = {nn.Linear: ()}
 for _kind, _axes in (("1d", ("L",)), ("2d", ("H", "W")), ("3d", ("D", "H", "W"))):
-    AXES[getattr(nn, f"Conv{_kind}").forward] = _axes
-    AXES[getattr(nn, f"ConvTranspose{_kind}").forward] = _axes
+    MAPS[getattr(nn, f"Conv{_kind}")] = MAPS[getattr(nn, f"ConvTranspose{_kind}")] = _axes
+# A subclass with its own forward may take anything.
+AXES: dict[Callable[..., Any], tuple[str, ...]] = {kind.forward: MAPS[kind] for kind in MAPS}
 
 
 def kind_of(layer: nn.Module) -> type[nn.Module]:
@@ -52,9 +52,11 @@ def as_element(module: nn.Module, name: str = "element") -> nn.Module:
     """Raise TypeError unless ``module`` is one; wrap those that take a graph in another layout."""
     if not isinstance(module, nn.Module):
         raise TypeError(f"{name} must be a module, got {type(module).__name__}")
-    if type(module) is nn.Sequential:
-        return as_chain(module, as_element)
-    return PyGConv(module) if is_pyg(module) else module
+    if type(module) is not nn.Sequential:
+        return PyGConv(module) if is_pyg(module) else module
+    parts = OrderedDict((name, as_element(part)) for name, part in module._modules.items())
+    own = [p for p in parts.values() if not type(p).__module__.startswith("torch.nn.")]
+    return Chain(parts) if any(map(accepts_args, own)) else module  # torch's take no graph
 
 
 def check_keeps_input(module: nn.Module, name: str) -> None:
@@ -129,14 +131,6 @@ def _has_option(kind: type, name: str) -> bool:
     return any(name in inspect.signature(maker).parameters for maker in makers)
 
 
-def zero_init(module: nn.Module) -> nn.Module:
-    """Set all parameters of a linear map to zero, in place."""
-    with torch.no_grad():
-        for parameter in module.parameters():
-            parameter.zero_()
-    return module
-
-
 def channels(module: nn.Module, which: str) -> int | None:
     """Return the number of ``"in"`` or ``"out"`` channels of a map, if it can be read off."""
     parts = list(module.modules())
@@ -158,13 +152,6 @@ class Chain(nn.Sequential):
         for part in self:
             x = part(x, *args) if args and accepts_args(part) else part(x)
         return x
-
-
-def as_chain(plain: nn.Sequential, adapt: Callable[[Any], nn.Module]) -> nn.Sequential:
-    """Return ``plain`` or, if a part takes a graph, a chain of its parts under their names."""
-    parts = OrderedDict((name, adapt(part)) for name, part in plain._modules.items())
-    own = [p for p in parts.values() if not type(p).__module__.startswith("torch.nn.")]
-    return Chain(parts) if any(map(accepts_args, own)) else plain  # torch's modules take no graph
 
 
 def context_args(x: Sets, args: tuple[Any, ...]) -> tuple[Any, ...]:

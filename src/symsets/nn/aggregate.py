@@ -81,9 +81,7 @@ class RemoveMean(SetLayer):
         Category-Specific Shape Reconstruction. NeurIPS 2019.
     """
 
-    @property
-    def formula(self) -> str:
-        return "element(x_i) - mean_j element(x_j)"
+    formula = "element(x_i) - mean_j element(x_j)"
 
     @explained
     def forward(self, x: Sets, *args: Any) -> Any:

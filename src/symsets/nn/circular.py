@@ -152,12 +152,8 @@ class CircularConv2d(_CircularConv):
     ``"auto"`` goes over to it between 4×4 and 7×7.
 
     Args:
-        in_channels: Channels of the input.
-        out_channels: Channels of the output.
         kernel_size: Size of the window that an output pixel reads, one number or a pair.
         stride: Distance between the windows of neighbouring output pixels, one number or a pair.
-        bias: Whether to add a learned number to each output channel.
-        method: ``"direct"``, ``"spectral"``, or ``"auto"`` for the faster one.
 
     Shape:
         - x: ``(B, C_in, H, W)``, at least as large as the kernel.

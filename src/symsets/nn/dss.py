@@ -34,9 +34,7 @@ class Siamese(SetLayer):
         True
     """
 
-    @property
-    def formula(self) -> str:
-        return "element(x_i)"
+    formula = "element(x_i)"
 
     @explained
     def forward(self, x: Sets, *args: Any) -> Any:

@@ -6,7 +6,7 @@ from collections import OrderedDict
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 from torch import nn
 
@@ -64,7 +64,7 @@ class Sequential(SetModule, nn.Sequential):
         with self._changed():
             super().add_module(name, _as_chain(module))
 
-    def insert(self, index: int, module: nn.Module) -> Sequential:
+    def insert(self, index: int, module: nn.Module) -> Self:
         """Insert a module as :meth:`add_module` adds it."""
         with self._changed():
             super().insert(index, _as_chain(module))

@@ -1,7 +1,5 @@
 """How networks are trained: everything that decides the numbers but the data and the seeds."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from numbers import Real

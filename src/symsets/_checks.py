@@ -1,14 +1,10 @@
 """Checks of arguments, which raise ValueError or TypeError naming the argument."""
 
-from __future__ import annotations
-
 import operator
 from collections.abc import Collection
 from typing import Any
 
 import torch
-
-__all__ = ["check_choice", "check_new", "checked_device", "positive"]
 
 
 def check_choice(name: str, value: Any, choices: Collection[Any]) -> None:

@@ -1,7 +1,5 @@
 """Save a network as its description and its weights, and get it back."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from pathlib import Path
@@ -9,8 +7,6 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
-
-__all__ = ["find_weights", "load", "pretrained", "save", "shrink"]
 
 DESCRIPTION, WEIGHTS = "network.json", "model.safetensors"
 PRETRAINED = Path(__file__).parent / "pretrained"  # a folder for each network of the package

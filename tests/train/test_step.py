@@ -127,7 +127,8 @@ def test_captured_steps_have_the_gradients_of_float64(precision, bound, size):
     scale = LossScale(size).cuda() if precision == "float16" else None
     steps = CapturedSteps(ensemble, optimiser, data, cross_entropy, precision, scale=scale)
     steps.run(order, torch.zeros(5))  # three eager steps, then two of the graph
-    EagerSteps(exact, optimiser, double, cross_entropy).losses(order[0]).sum().backward()
+    plain = EagerSteps(exact, optimiser, double, cross_entropy)
+    plain.losses(*double.batch(order[0])).sum().backward()
     scale = max(p.grad.norm() for p in exact.parameters())
     for p, q in zip(ensemble.parameters(), exact.parameters(), strict=True):
         error = (p.grad.double() - q.grad).norm() / max(q.grad.norm(), 1e-2 * scale)

@@ -5,18 +5,6 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-__all__ = [
-    "IntArray",
-    "by_first_appearance",
-    "components",
-    "cycles",
-    "frozen",
-    "kronecker",
-    "permutation",
-    "quotient",
-    "random_product",
-]
-
 IntArray = npt.NDArray[np.int64]
 
 

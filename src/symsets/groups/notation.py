@@ -8,8 +8,6 @@ from symsets.groups.composite import wreath
 from symsets.groups.named import Cyclic, Dihedral, Symmetric, Trivial
 from symsets.groups.permutation import PermutationGroup
 
-__all__ = ["parse"]
-
 MAX_NUMBER = 100_000
 MAX_POWER = 8
 MAX_DEPTH = 20

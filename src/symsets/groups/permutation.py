@@ -21,8 +21,6 @@ from symsets.groups._arrays import (
     random_product,
 )
 
-__all__ = ["PermutationGroup", "checked_group"]
-
 MAX_POINTS = 50_000_000  # permutations of more points are not written out
 MAX_ELEMENTS = 100_000  # groups with more elements are not listed
 Array = TypeVar("Array", npt.NDArray[np.generic], torch.Tensor)

@@ -21,8 +21,6 @@ from symsets.nn._explain import check_rows, explain
 from symsets.nn.base import AdditiveSetLayer
 from symsets.sets import RaggedSets, add_to_elements
 
-__all__ = ["CurrentBatch", "Gate", "LiftedLayer", "SetBatch", "attach_message", "lifted_layers"]
-
 if TYPE_CHECKING:
     _Layer = nn.Module
 else:
@@ -108,7 +106,6 @@ class Gate(nn.Module):
         self.scale = nn.Parameter(torch.zeros(()))
 
     def forward(self, *args: Any) -> Tensor:
-        """Apply the map and scale."""
         return self.map(*args) * self.scale
 
 

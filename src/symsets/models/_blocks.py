@@ -1,11 +1,9 @@
 """What the networks for sets of images are made of: layers that all follow one recipe."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Sequence
 from functools import partial
 from itertools import pairwise
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_args
 
 import torch
 from torch import Tensor, nn
@@ -13,32 +11,11 @@ from torch import Tensor, nn
 from symsets._checks import check_choice
 from symsets.models._convolution import convolution
 from symsets.nn import DSS, NormAct, Sequential, SetModule, set_layer
-from symsets.nn.registry import Make, dss_pool, is_scheme, schemes
+from symsets.nn.registry import Make, Scheme, dss_pool, is_scheme, schemes
 from symsets.sets import Sets, fold, map_elements
 from symsets.sets.pooling import power_degree
 
-__all__ = [
-    "MODELS",
-    "RECIPES",
-    "Layers",
-    "check_model",
-    "default_widths",
-    "image_size",
-    "in_full_precision",
-]
-
-MODELS = (
-    "siamese",
-    "siamese-ds",
-    "dss-sum",
-    "dss-mean",
-    "dss-max",
-    "dss-median",
-    "aittala",
-    "sridhar",
-    "attention",
-    "wreath",
-)
+MODELS = ("siamese", "siamese-ds", *get_args(Scheme)[1:])
 RECIPES = ("ours", "published")
 Widths = TypeVar("Widths")
 
@@ -73,6 +50,24 @@ def image_size(x: Sets, channels: int) -> tuple[int, int]:
     if not rows.is_floating_point():
         raise ValueError(f"x must hold floating-point numbers, such as x / 255, got {rows.dtype}")
     return rows.shape[2], rows.shape[3]
+
+
+class Scores(Sequential):
+    """Layers that end in one score per element, computed in the precision of their weights."""
+
+    def forward(self, x: Sets, *args: Any) -> Any:
+        """Return scores ``(B, N)``, or ragged ``(T,)``."""
+        scores = in_full_precision(self, super().forward, x, *args)
+        return map_elements(scores, lambda rows: rows.squeeze(-1))
+
+
+def in_full_precision(module: nn.Module, fn: Callable[..., Any], x: Sets, *args: Any) -> Any:
+    """Apply a function in the precision of a module's weights, whatever autocast says."""
+    if x.device.type == "meta" or not torch.is_autocast_enabled(x.device.type):
+        return fn(x, *args)
+    dtype = next(module.parameters()).dtype
+    with torch.autocast(x.device.type, enabled=False):
+        return fn(x.to(dtype), *args)
 
 
 class Layers:
@@ -174,40 +169,20 @@ class Layers:
         def branch(i: int) -> nn.Module:
             return nn.Sequential(make(i, o), norm(o)) if norm else make(i, o)
 
-        after = [] if act is None else [act]
         if self.published and (pool := dss_pool(scheme)):
             context = branch((power_degree(pool) or 1) * i)
             layer: SetModule = DSS(branch(i), context, pool=pool)  # both have biases
+            norm = None
         else:
             layer = set_layer(scheme, make, i, o, size=self.size)
-            if norm is not None:
-                if self.published:
-                    _xavier(layer)
-                return [NormAct(layer, norm(o), act)]
         if self.published:
             _xavier(layer)
-        return [layer, *after]
+        if norm is not None:
+            return [NormAct(layer, norm(o), act)]
+        return [layer] if act is None else [layer, act]
 
     def _drop(self, kind: Callable[[float], nn.Module]) -> list[nn.Module]:
         return [kind(self.dropout)] if self.dropout else []
-
-
-class Scores(Sequential):
-    """Layers that end in one score per element, computed in the precision of their weights."""
-
-    def forward(self, x: Sets, *args: Any) -> Any:
-        """Return scores ``(B, N)``, or ragged ``(T,)``."""
-        scores = in_full_precision(self, super().forward, x, *args)
-        return map_elements(scores, lambda rows: rows.squeeze(-1))
-
-
-def in_full_precision(module: nn.Module, fn: Callable[..., Any], x: Sets, *args: Any) -> Any:
-    """Apply a function in the precision of a module's weights, whatever autocast says."""
-    if x.device.type == "meta" or not torch.is_autocast_enabled(x.device.type):
-        return fn(x, *args)
-    dtype = next(module.parameters()).dtype
-    with torch.autocast(x.device.type, enabled=False):
-        return fn(x.to(dtype), *args)
 
 
 def _xavier(module: nn.Module) -> None:

@@ -1,7 +1,5 @@
 """Networks by name, so that a trained one can be made again from its description."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from importlib import import_module
 from typing import Any
@@ -9,8 +7,6 @@ from typing import Any
 from torch import nn
 
 from symsets._checks import check_choice, check_new
-
-__all__ = ["build", "register_network"]
 
 _NETWORKS: dict[str, Callable[..., nn.Module]] = {}
 _OF_EXPERIMENTS = ("signals", "shapes", "views")  # imported when one of their networks is built

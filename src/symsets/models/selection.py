@@ -1,7 +1,5 @@
 """The network that selects one image of a set."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 
@@ -13,8 +11,6 @@ from symsets.models._convolution import MaxPool2d
 from symsets.models.registry import register_network
 from symsets.nn import Sequential
 from symsets.sets import Sets
-
-__all__ = ["WIDTHS", "SelectionNetwork"]
 
 Blocks = tuple[tuple[int, ...], ...]
 POOLS = (2, 2, 5)  # after each block
@@ -117,7 +113,6 @@ class SelectionNetwork(nn.Module):
         self.scores = layers.scores([channels, *HIDDEN, 1])
 
     def extra_repr(self) -> str:
-        """Show what the network was made from."""
         return "{model}, recipe {recipe}, widths {widths}".format(**self.arguments)
 
     def forward(self, x: Sets) -> Sets:

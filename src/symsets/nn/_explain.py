@@ -4,28 +4,17 @@ A layer runs its formula. If torch raises, the layer looks at what it was given 
 about sets in place of torch's, which is about rows. A right call pays nothing.
 """
 
-from __future__ import annotations
-
 import traceback
 from collections.abc import Callable, Sequence
 from functools import wraps
 from typing import Any, TypeVar
 
+import torch
 from torch import Tensor, nn
 
-from symsets.nn._maps import AXES, first_map, first_part
-from symsets.nn._types import check_type, kind_of
+from symsets.nn._maps import AXES, first_map, first_part, kind_of
 from symsets.sets import RaggedSets, Sets
 from symsets.sets.folding import check_sets
-
-__all__ = [
-    "check_channels",
-    "check_context",
-    "check_elements",
-    "check_rows",
-    "explain",
-    "explained",
-]
 
 TENSOR_MAPS = ("torch.nn.modules.", "symsets.nn.")  # modules there take tensors, or are set modules
 Forward = TypeVar("Forward", bound=Callable[..., Any])
@@ -148,3 +137,23 @@ def _wanted(first: nn.Module, shape: Sequence[int]) -> str:
         return "" if fits else ", ".join((str(first.in_channels), *axes))
     fits = len(shape) > 0 and shape[-1] == first.in_features
     return "" if fits else f"…, {first.in_features}"
+
+
+def check_type(x: Tensor, layer: nn.Module, owner: nn.Module | None = None) -> None:
+    """Raise TypeError unless ``x`` has the type of a map's weights, or autocast converts it.
+
+    Args:
+        x: What the map is given.
+        layer: The map.
+        owner: The layer it is part of, to name.
+    """
+    dtype, device = layer.weight.dtype, x.device.type
+    if x.dtype == dtype or torch.compiler.is_compiling():
+        return
+    casts = torch.amp.is_autocast_available(device) and torch.is_autocast_enabled(device)
+    if not (casts and x.is_floating_point() and torch.float64 not in (x.dtype, dtype)):
+        where = f" in {type(owner).__name__}" if owner is not None else ""
+        raise TypeError(
+            f"x must be {dtype} like the {kind_of(layer).__name__}{where}, got {x.dtype}: "
+            f"convert it, as in x.to({dtype})"
+        )

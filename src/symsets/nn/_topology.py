@@ -1,7 +1,5 @@
 """What one graph and a batch of graphs share: edges, a normalised adjacency, products with it."""
 
-from __future__ import annotations
-
 import copy
 from collections.abc import Callable
 from typing import Any, Self
@@ -11,13 +9,16 @@ from torch import Tensor
 
 from symsets.ops import SparseMatrix
 
-__all__ = ["Topology", "check_edge_index", "check_edge_weight", "normalised_adjacency"]
-
 
 class Topology:
-    """The base of graphs: a sparse matrix that acts on nodes."""
+    """The base of graphs: a sparse matrix that acts on nodes.
+
+    Attributes:
+        rows: The axes of ``x (B, C, V)`` in the order in which the matrix takes them.
+    """
 
     num_nodes: int
+    rows: tuple[int, int, int]
     _matrix: SparseMatrix
 
     @property
@@ -73,15 +74,17 @@ class Topology:
 
     def to_rows(self, x: Tensor) -> Tensor:
         """Reorder the axes of ``x (B, C, V)`` as :meth:`multiply` takes them, channels last."""
-        raise NotImplementedError
+        return x.permute(self.rows)
 
     def from_rows(self, rows: Tensor) -> Tensor:
         """Undo :meth:`to_rows`."""
-        raise NotImplementedError
+        return rows.permute([self.rows.index(axis) for axis in range(3)])
 
     def multiply(self, rows: Tensor) -> Tensor:
         """Multiply the normalised adjacency with rows of channels."""
-        raise NotImplementedError
+        first = self.rows.index(2)  # the matrix takes the nodes, and whatever comes before them
+        flat = rows.flatten(first + 1).flatten(0, first)
+        return (self._matrix @ flat).reshape(rows.shape)
 
 
 def normalised_adjacency(

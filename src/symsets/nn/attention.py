@@ -1,7 +1,5 @@
 """Attention between the elements of a set that keeps the symmetry of the elements."""
 
-from __future__ import annotations
-
 import math
 from typing import Any, Literal
 
@@ -14,8 +12,6 @@ from symsets.nn.base import AdditiveSetLayer
 from symsets.sets import RaggedSets, Sets, map_elements
 from symsets.sets.partition import OpenPartition
 from symsets.sets.ragged import common_rows
-
-__all__ = ["SetAttention"]
 
 
 class SetAttention(AdditiveSetLayer):
@@ -83,7 +79,6 @@ class SetAttention(AdditiveSetLayer):
 
     @property
     def formula(self) -> str:
-        """What the layer computes for element i."""
         mean = "mean " if self.compare == "summary" else ""
         heads = f", {self.heads} heads" if self.heads > 1 else ""
         inner = f"⟨{mean}query(x_i), {mean}key(x_j)⟩"

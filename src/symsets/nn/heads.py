@@ -1,7 +1,5 @@
 """Heads: one vector per set, one score per element, or one new element per set."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import pairwise
@@ -11,17 +9,13 @@ import torch
 from torch import Tensor, nn
 
 from symsets._checks import check_choice, positive
-from symsets.nn._args import context_args
-from symsets.nn._explain import check_channels, check_elements, explained
-from symsets.nn._maps import as_element, min_axes
-from symsets.nn._types import check_type
+from symsets.nn._explain import check_channels, check_elements, check_type, explained
+from symsets.nn._maps import as_element, context_args, min_axes
 from symsets.nn.base import SetModule
 from symsets.nn.dss import DSS
 from symsets.nn.sequential import Sequential
 from symsets.sets import Pool, RaggedSets, Sets, fold, pool
 from symsets.sets.pooling import check_pool, check_size, pool_symbol, power_degree
-
-__all__ = ["Classify", "Merge", "Select"]
 
 Entries = Literal["sum", "mean", "max"]
 REDUCTIONS: dict[str, Callable[..., Tensor]] = {
@@ -61,7 +55,6 @@ class _InvariantHead(SetModule):
         return REDUCTIONS[self.entries](x, axes) if axes else x
 
     def check_input(self, x: Sets) -> None:
-        """Raise ValueError or TypeError unless elements have the channels of the head."""
         super().check_input(x)
         features, _ = fold(self._features(x))
         check_channels(features, self.in_channels)
@@ -123,7 +116,6 @@ class Classify(_InvariantHead):
         self.mlp = nn.Sequential(*layers[:-1])
 
     def extra_repr(self) -> str:
-        """Show the formula."""
         return f"mlp({pool_symbol(self.pool, self.size, of=f'{self.entries}_k x_jk')})"
 
     @explained
@@ -176,7 +168,6 @@ class Select(_InvariantHead):
         self.deepsets = Sequential(*layers[:-1])
 
     def extra_repr(self) -> str:
-        """Show the formula."""
         return f"deepsets({self.entries}_k x_ik)"
 
     @explained
@@ -228,12 +219,10 @@ class Merge(SetModule):
         self.size = size
 
     def check_input(self, x: Sets) -> None:
-        """Raise ValueError or TypeError unless the element map takes the elements of ``x``."""
         if power_degree(self.pool) is None:  # power sums have more channels than x
             check_elements(x, self.element, self)
 
     def extra_repr(self) -> str:
-        """Show the formula."""
         return f"element({pool_symbol(self.pool, self.size)})"
 
     @explained

@@ -1,7 +1,5 @@
 """Losses whose targets are elements of a set."""
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor
 from torch.nn import functional
@@ -9,8 +7,6 @@ from torch.nn import functional
 from symsets._checks import check_choice
 from symsets.sets import RaggedSets, Sets, pool, spread
 from symsets.sets.ragged import common_rows
-
-__all__ = ["select_loss"]
 
 
 def select_loss(scores: Sets, target: Tensor, *, reduction: str = "mean") -> Tensor:

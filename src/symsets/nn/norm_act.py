@@ -1,7 +1,5 @@
 """A set layer with its normalisation and activation."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from torch import Tensor, nn
@@ -12,8 +10,6 @@ from symsets.nn.base import SetModule
 from symsets.nn.dss import DSS
 from symsets.ops._dispatch import kernel
 from symsets.sets import RaggedSets, Sets, add_to_elements, map_elements
-
-__all__ = ["NormAct"]
 
 
 class NormAct(SetModule):
@@ -56,11 +52,9 @@ class NormAct(SetModule):
         self.min_axes = getattr(layer, "min_axes", 2)
 
     def check_input(self, x: Sets) -> None:
-        """Raise ValueError or TypeError unless the layer takes ``x``."""
         self.layer.check_input(x)
 
     def forward(self, x: Sets, *args: Any) -> Any:
-        """Apply all three."""
         if isinstance(x, Tensor) and type(self.layer) is DSS and kernel("norm_act", x):
             return self._of_sum(x, *args)
         y = self.layer(x, *args)
@@ -83,7 +77,6 @@ class NormAct(SetModule):
         return ops.norm_act(y, context, self.norm, self.act)
 
     def extra_repr(self) -> str:
-        """Show the formula."""
         formula = getattr(self.layer, "formula", "layer(X)_i")
         inner = f"norm({formula})"
         return inner if isinstance(self.act, nn.Identity) else f"act({inner})"

@@ -10,8 +10,6 @@ from torch import Tensor, nn
 from symsets.sets import RaggedSets
 from symsets.sets.partition import OpenPartition
 
-__all__ = ["Packed"]
-
 
 class Packed(nn.Module):
     """Let a network for ragged sets take their elements and their sizes as tensors.

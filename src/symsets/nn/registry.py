@@ -1,7 +1,5 @@
 """Schemes by name: which set layer is made of a map for one element."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from typing import Literal, Protocol
@@ -17,18 +15,6 @@ from symsets.nn.dss import DSS, Siamese
 from symsets.nn.sequential import takes_sets
 from symsets.nn.wreath import Wreath
 from symsets.sets.pooling import POOLS, check_size, power_degree
-
-__all__ = [
-    "Make",
-    "Scheme",
-    "SchemeBuilder",
-    "dss_pool",
-    "is_scheme",
-    "register_scheme",
-    "schemes",
-    "set_layer",
-    "unregister_scheme",
-]
 
 Scheme = Literal[
     "siamese",

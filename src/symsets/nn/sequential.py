@@ -6,17 +6,14 @@ from collections import OrderedDict
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 from torch import nn
 
-from symsets.nn._args import accepts_args
 from symsets.nn._explain import check_elements, explain
-from symsets.nn._maps import min_axes
+from symsets.nn._maps import accepts_args, min_axes
 from symsets.nn.base import SetModule
 from symsets.sets import map_elements
-
-__all__ = ["Sequential", "takes_sets"]
 
 
 def takes_sets(module: nn.Module) -> bool:
@@ -67,7 +64,7 @@ class Sequential(SetModule, nn.Sequential):
         with self._changed():
             super().add_module(name, _as_chain(module))
 
-    def insert(self, index: int, module: nn.Module) -> Sequential:
+    def insert(self, index: int, module: nn.Module) -> Self:
         """Insert a module as :meth:`add_module` adds it."""
         with self._changed():
             super().insert(index, _as_chain(module))
@@ -122,7 +119,6 @@ class Sequential(SetModule, nn.Sequential):
         return bool(self.__dict__.get("_returns_sets", True))
 
     def forward(self, x: Any, *args: Any) -> Any:
-        """Apply all modules in turn."""
         if args and not any(step.accepts_args for step in self._steps.values()):
             raise TypeError(f"none of the layers takes further arguments, got {len(args)}")
         for name, module in self._modules.items():

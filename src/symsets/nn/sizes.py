@@ -1,7 +1,5 @@
 """Networks that meet sets of other sizes than they were trained with."""
 
-from __future__ import annotations
-
 from copy import deepcopy
 from typing import TypeVar
 
@@ -11,8 +9,6 @@ from symsets.nn.dss import DSS
 from symsets.nn.heads import Classify, Merge, Select
 from symsets.nn.wreath import Wreath
 from symsets.sets.pooling import power_degree
-
-__all__ = ["for_any_size"]
 
 Network = TypeVar("Network", bound=nn.Module)
 

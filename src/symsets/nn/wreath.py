@@ -1,7 +1,5 @@
 """The layer for sets whose elements move independently of each other."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 
@@ -14,8 +12,6 @@ from symsets.nn._maps import channels
 from symsets.nn.base import AdditiveSetLayer
 from symsets.sets import RaggedSets, Sets, pool, spread
 from symsets.sets.pooling import check_size, pool_symbol
-
-__all__ = ["Wreath"]
 
 
 class Wreath(AdditiveSetLayer):
@@ -84,11 +80,9 @@ class Wreath(AdditiveSetLayer):
 
     @property
     def formula(self) -> str:
-        """What the layer computes for element i."""
         return f"element(x_i) + β {pool_symbol(self.pool, self.size, of='mean_k x_jk')}"
 
     def check_input(self, x: Sets) -> None:
-        """Raise ValueError or TypeError unless elements have the channels of the layer."""
         super().check_input(x)
         check_channels(pool(self._means_of_entries(x)), self.beta.shape[1])
 

@@ -1,7 +1,5 @@
 """Make batches of sets out of single samples, for a ``DataLoader``."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 
@@ -10,8 +8,6 @@ from torch.utils.data._utils.collate import collate as torch_collate
 from torch.utils.data._utils.collate import default_collate_fn_map
 
 from symsets.sets.ragged import RaggedSets
-
-__all__ = ["collate"]
 
 
 def collate(samples: Sequence[Any]) -> Any:

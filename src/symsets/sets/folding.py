@@ -1,7 +1,5 @@
 """Fold sets into rows and back, so that layers need not tell dense batches from ragged ones."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import lru_cache, partial
 from typing import Any, TypeAlias, Union
@@ -13,16 +11,6 @@ from symsets.ops._constants import outside_transforms
 from symsets.ops.layout import memory_order
 from symsets.sets.partition import Partition
 from symsets.sets.ragged import RaggedSets, check_rows
-
-__all__ = [
-    "Sets",
-    "add_to_elements",
-    "check_sets",
-    "fold",
-    "map_elements",
-    "membership",
-    "spread",
-]
 
 Sets: TypeAlias = Union[Tensor, RaggedSets]  # noqa: UP007 (mypy wants a plain alias here)
 

@@ -11,8 +11,6 @@ from torch import Tensor
 
 from symsets.ops._constants import outside_transforms
 
-__all__ = ["OpenPartition", "Partition"]
-
 
 class Partition:
     """How the rows of a ragged batch are divided into sets.

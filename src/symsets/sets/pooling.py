@@ -1,7 +1,5 @@
 """Summaries of a set that do not depend on the order of its elements."""
 
-from __future__ import annotations
-
 import numbers
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal
@@ -14,18 +12,6 @@ from symsets.ops import reduce_sets, set_max
 from symsets.sets.folding import Sets, check_sets, spread
 from symsets.sets.partition import OpenPartition, Partition
 from symsets.sets.ragged import RaggedSets, common_rows, expand_as
-
-__all__ = [
-    "POOLS",
-    "Pool",
-    "check_pool",
-    "check_size",
-    "pool",
-    "pool_symbol",
-    "power_degree",
-    "power_sums",
-    "softmax",
-]
 
 Pool = Literal["sum", "mean", "max", "median"]
 """How a set may be summarised; ``"power2"``, ``"power3"``, … are further names."""

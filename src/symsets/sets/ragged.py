@@ -13,8 +13,6 @@ from torch.utils import _pytree as pytree
 
 from symsets.sets.partition import Partition
 
-__all__ = ["RaggedSets", "check_rows", "common_rows", "end_to_end", "expand_as"]
-
 
 # A dataclass, for DistributedDataParallel and Lightning look for tensors in the fields of these.
 @dataclass(init=False, repr=False, eq=False)
@@ -119,16 +117,12 @@ class RaggedSets:
 
     def to_padded(self, value: float = 0.0) -> tuple[Tensor, Tensor]:
         """Return ``x (B, N, *E)``, filled up with ``value``, and ``mask (B, N)``."""
-        rows = common_rows(self)
-        longest = max(self.partition.counts, default=0)
-        steps = torch.arange(longest, device=rows.device)
-        mask = steps < self.sizes[:, None]  # (B, N)
-        # Every row is copied whole, to a place that lies as far from its set's as before.
+        rows, longest = common_rows(self), max(self.partition.counts, default=0)
+        mask = torch.arange(longest, device=rows.device) < self.sizes[:, None]  # (B, N)
         own = self.partition
-        first = longest * torch.arange(len(self), device=rows.device) - own.offsets[:-1]
-        places = torch.arange(own.total, device=rows.device) + first.index_select(0, own.index)
-        x = rows.new_full((len(self) * longest, *rows.shape[1:]), value)
-        return x.index_copy(0, places, rows).unflatten(0, (len(self), longest)), mask
+        place = torch.arange(own.total, device=rows.device) - own.offsets[own.index]
+        x = rows.new_full((*mask.shape, *rows.shape[1:]), value)
+        return x.index_put((own.index, place), rows), mask
 
     def to_list(self) -> list[Any]:
         """Return the sets one by one."""

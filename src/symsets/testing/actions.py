@@ -1,10 +1,8 @@
 """Elements of S_N × H, which act on batches of sets."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import torch
@@ -13,8 +11,6 @@ from torch import Tensor
 from symsets._checks import positive
 from symsets.groups import PermutationGroup
 from symsets.sets import RaggedSets, Sets
-
-__all__ = ["ElementMap", "GroupAction", "draw_actions", "identity", "reorder"]
 
 ElementMap = Callable[[Tensor], Tensor]
 
@@ -27,11 +23,11 @@ class GroupAction:
     act: ElementMap
     act_out: ElementMap
 
-    def reorder_only(self) -> GroupAction:
+    def reorder_only(self) -> Self:
         """Return the same order with the identity for h."""
         return replace(self, act=identity, act_out=identity)
 
-    def element_only(self) -> GroupAction:
+    def element_only(self) -> Self:
         """Return the same h with the order that the rows have."""
         return replace(self, order=self.order.sort().values)
 

@@ -1,7 +1,5 @@
 """Compare what a model returns for transformed sets with its transformed output."""
 
-from __future__ import annotations
-
 import copy
 import math
 from collections.abc import Callable, Sequence
@@ -24,8 +22,6 @@ from symsets.testing.distances import (
     relative_error,
     rounding_error,
 )
-
-__all__ = ["EquivarianceCheck"]
 
 TASKS = ("transform", "select", "merge", "classify")
 REFUSED = (RuntimeError, TypeError, ValueError)  # what models raise for inputs they do not take

@@ -1,7 +1,5 @@
 """Checkpoints of a training run: when they are saved, how they are written and read."""
 
-from __future__ import annotations
-
 import io
 import time
 import warnings
@@ -12,8 +10,6 @@ from typing import Any
 import torch
 
 from symsets.train.files import atomic_write
-
-__all__ = ["Checkpoint"]
 
 
 class Checkpoint:

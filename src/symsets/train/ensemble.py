@@ -1,7 +1,5 @@
 """Several networks of one architecture, computed together."""
 
-from __future__ import annotations
-
 import copy
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -17,8 +15,6 @@ from torch.utils import _pytree as pytree
 
 from symsets.ops import memory_order
 from symsets.sets import RaggedSets
-
-__all__ = ["Ensemble"]
 
 
 class Ensemble(nn.Module):

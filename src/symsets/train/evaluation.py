@@ -1,7 +1,5 @@
 """Outputs, losses and metrics on sets that are always the same."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass
@@ -18,8 +16,6 @@ from symsets.sets.ragged import end_to_end
 from symsets.train.ensemble import Ensemble
 from symsets.train.metrics import Task
 from symsets.train.step import PRECISIONS, autocast, matmul_precision
-
-__all__ = ["Evaluation", "Network", "check_supply", "evaluate", "outputs_of"]
 
 Network = Ensemble | Callable[[Any], Any]
 """An ensemble, or any function of sets, such as a baseline."""

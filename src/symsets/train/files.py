@@ -1,17 +1,11 @@
-"""Files that are written whole or not at all, and locks between processes."""
-
-from __future__ import annotations
+"""Files that are written whole or not at all."""
 
 import json
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
-
-from filelock import FileLock, Timeout, UnixFileLock
-
-__all__ = ["file_lock", "write_json", "atomic_write"]
 
 
 @contextmanager
@@ -42,33 +36,3 @@ def write_json(path: Path, content: Any) -> None:
     """Write a JSON file whole or not at all."""
     with atomic_write(path) as part:
         part.write_text(json.dumps(content, indent=1, allow_nan=False) + "\n", encoding="utf-8")
-
-
-@contextmanager
-def file_lock(path: Path, *, wait: bool = True) -> Iterator[bool]:
-    """Lock a file against other processes, and tell whether that succeeded.
-
-    A process that dies releases its locks.
-
-    Args:
-        path: The lock file, created if needed and removed at the end.
-        wait: Wait until the lock is free; otherwise give False if another process has it.
-
-    Example:
-        >>> import tempfile
-        >>> path = Path(tempfile.mkdtemp()) / "lock"
-        >>> with file_lock(path) as mine, file_lock(path, wait=False) as another:
-        ...     mine, another
-        (True, False)
-    """
-    path.parent.mkdir(parents=True, exist_ok=True)
-    lock = FileLock(path)
-    with suppress(Timeout):
-        lock.acquire(blocking=wait)
-    try:
-        yield lock.is_locked
-    finally:
-        # On Unix filelock leaves its file; whoever waits for a removed one opens a new one.
-        if lock.is_locked and isinstance(lock, UnixFileLock):
-            path.unlink(missing_ok=True)
-        lock.release()

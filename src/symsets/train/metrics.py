@@ -1,7 +1,5 @@
 """What is learnt and what is measured: losses and metrics of a task."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -11,8 +9,6 @@ from torch import Tensor
 
 from symsets.sets import RaggedSets, Sets, pool, spread
 from symsets.sets.partition import Partition
-
-__all__ = ["ACCURACY", "Loss", "Metric", "Task", "accuracy", "mean_absolute_error", "psnr", "ssim"]
 
 Loss = Callable[[Any, Any], Tensor]
 """Of outputs and targets: one number."""

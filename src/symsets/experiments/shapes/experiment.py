@@ -19,8 +19,9 @@ from symsets.experiments.study.experiment import (
     Preset,
     scaled,
 )
+from symsets.experiments.study.validations import epochs_between_validations
 from symsets.models._blocks import MODELS, default_widths
-from symsets.train.plan import Plan, epochs_between_validations
+from symsets.train.plan import Plan
 
 __all__ = ["EXPERIMENT", "ShapesExperiment"]
 

@@ -8,7 +8,8 @@ from symsets.data import LabelledSets
 from symsets.experiments.signals.network import MODELS, SignalNetwork, default_widths
 from symsets.experiments.signals.sets import Signals
 from symsets.experiments.study.experiment import CLASSIFY, PATIENCE, Experiment, Preset
-from symsets.train.plan import Plan, epochs_between_validations
+from symsets.experiments.study.validations import epochs_between_validations
+from symsets.train.plan import Plan
 
 __all__ = ["EXPERIMENT", "SignalsExperiment"]
 

@@ -15,9 +15,10 @@ from symsets.data.labelled import SetDataset
 from symsets.experiments.study.experiment import Experiment, Preset, StudyConfig
 from symsets.experiments.study.records import Record, device_name, write_records
 from symsets.experiments.study.runs import RunDirectory, write_arrays
+from symsets.experiments.study.sharing import file_lock
 from symsets.train.ensemble import Ensemble
 from symsets.train.evaluation import Evaluation, Network, evaluate, outputs_of
-from symsets.train.files import file_lock, write_json
+from symsets.train.files import write_json
 from symsets.train.processes import is_first
 
 __all__ = ["Evaluator", "all_records", "run_config"]

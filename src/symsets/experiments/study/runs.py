@@ -15,7 +15,8 @@ from torch import Tensor
 
 from symsets.data.folders import STUDY
 from symsets.experiments.study.records import Record, from_plain, reading, to_plain
-from symsets.train.files import atomic_write, file_lock, write_json
+from symsets.experiments.study.sharing import file_lock
+from symsets.train.files import atomic_write, write_json
 
 __all__ = ["RunDirectory", "RunGroup", "claim_directory", "write_arrays"]
 

@@ -8,7 +8,8 @@ from contextlib import nullcontext
 from pathlib import Path
 
 from symsets.experiments.study.records import reading
-from symsets.train.files import file_lock, write_json
+from symsets.experiments.study.sharing import file_lock
+from symsets.train.files import write_json
 from symsets.train.processes import is_alone
 
 __all__ = ["LEARNING_RATE_GRID", "search_learning_rate"]

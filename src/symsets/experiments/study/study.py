@@ -16,6 +16,7 @@ from symsets.experiments.study.records import Record
 from symsets.experiments.study.runs import RunDirectory, RunGroup, claim_directory
 from symsets.experiments.study.search import search_learning_rate
 from symsets.experiments.study.sharing import shared
+from symsets.experiments.study.validations import validate_after
 from symsets.nn.circular import SymmetryWarning
 from symsets.saving import save
 from symsets.train.fitting import Fitted, fit
@@ -124,7 +125,7 @@ class Study(Evaluator):
             warnings.simplefilter("ignore", SymmetryWarning)
             rate = self.learning_rate(group.setting, group.model)
             plan = self.plan(group.setting, group.epochs, rate)
-            plan = plan.validating_after(STEPS_PER_VALIDATION, group.train_size)
+            plan = validate_after(plan, STEPS_PER_VALIDATION, group.train_size)
             checkpoint, whole = self._checkpoint(group)
             networks, fitted = self._train(whole, plan, checkpoint, watch)
             if not is_first():

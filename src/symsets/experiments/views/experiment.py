@@ -13,6 +13,7 @@ from torch import Tensor
 from symsets.data import MissingDataError
 from symsets.experiments.study.catalogue import view_source
 from symsets.experiments.study.experiment import Experiment, Preset, scaled
+from symsets.experiments.study.validations import epochs_between_validations
 from symsets.experiments.synthetic.objects import CATEGORIES
 from symsets.experiments.views.evaluation import Reconstruction, errors_by_views
 from symsets.experiments.views.loss import views_loss
@@ -23,7 +24,7 @@ from symsets.models._blocks import MODELS
 from symsets.nn import for_any_size
 from symsets.sets.pooling import power_degree
 from symsets.train.metrics import Task
-from symsets.train.plan import Plan, epochs_between_validations
+from symsets.train.plan import Plan
 
 __all__ = ["EXPERIMENT", "ViewsExperiment"]
 

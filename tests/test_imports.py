@@ -40,12 +40,12 @@ def imports(module, *, top=False):
             yield from ((node.module, alias.name) for alias in node.names)
 
 
-def public(module):
-    """Return what a module lists in ``__all__``."""
+def is_public(module, name):
+    """Whether a module lists a name in ``__all__`` or, without one, spells it as public."""
     for node in TREES[module].body:
         if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__":
-            return ast.literal_eval(node.value)
-    return []
+            return name in ast.literal_eval(node.value)
+    return not name.startswith("_")
 
 
 def upward(module, *, top):
@@ -64,12 +64,18 @@ def test_imports_point_one_way_and_nothing_imports_the_experiments():
         assert not [line for module in MODULES for line in upward(module, top=top)]
 
 
-def test_modules_list_what_others_import():
+def test_packages_have_a_list_of_what_they_offer_and_modules_import_nothing_private():
+    for path in ROOT.glob("*/__init__.py"):
+        names = [
+            ast.unparse(n.targets[0]) for n in TREES[name_of(path)].body if hasattr(n, "targets")
+        ]
+        assert "__all__" in names or path.parent.name in ("cli", "experiments"), path
+
     for module in MODULES:
         for source, name in imports(module):
             is_module = f"{source}.{name}" in TREES
             if not is_module and source != "symsets._version":
-                assert name in public(source), f"{module} imports {name} from {source}"
+                assert is_public(source, name), f"{module} imports {name} from {source}"
 
 
 def test_the_library_loads_no_experiment_and_no_extra():

@@ -7,8 +7,6 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-__all__ = ["Augment", "Moves"]
-
 
 @dataclass(frozen=True)
 class Moves:

@@ -10,17 +10,6 @@ from typing import NoReturn
 
 from symsets.data.splits import SPLITS, shuffled, split_by_hash
 
-__all__ = [
-    "STUDY",
-    "MissingDataError",
-    "checked_folder",
-    "has_split_folders",
-    "files_below",
-    "first_existing",
-    "read_list",
-    "split_folder",
-]
-
 STUDY = "study.json"  # a folder that holds it is a study: its pictures are figures, not data
 
 

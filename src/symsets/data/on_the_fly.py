@@ -11,8 +11,6 @@ from torch import Tensor
 from symsets._modes import allow_tf32
 from symsets.data.labelled import SetDataset
 
-__all__ = ["OnTheFlySets", "random_orders"]
-
 
 class OnTheFlySets(SetDataset):
     """Base class of datasets that make their sets when asked, on the device of the material.

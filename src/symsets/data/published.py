@@ -12,21 +12,6 @@ from symsets.data.images import ImageFiles
 from symsets.data.splits import SPLITS, shuffled, split_by_hash
 from symsets.data.videos import VideoFiles
 
-__all__ = [
-    "CELEBA_NEEDS",
-    "IMAGENET_NEEDS",
-    "PLACES365_NEEDS",
-    "UCF101_NEEDS",
-    "celeba",
-    "has_celeba",
-    "has_imagenet",
-    "has_places365",
-    "has_ucf101",
-    "imagenet",
-    "places365",
-    "ucf101",
-]
-
 PLACES365_NEEDS = (
     "Places365-Standard needs places365_train_standard.txt, places365_val.txt, data_256/ (or "
     "data_large/) and val_256/ (or val_large/), or train/ and val/ with a folder per class; "

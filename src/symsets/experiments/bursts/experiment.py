@@ -15,8 +15,6 @@ from symsets.experiments.study.images import UNetExperiment, pictures
 from symsets.train.metrics import Metric, Task, mean_absolute_error, psnr, ssim
 from symsets.train.plan import Plan
 
-__all__ = ["EXPERIMENT", "BurstsExperiment", "image_and_gradients"]
-
 PRESETS = {
     "smoke": Preset(
         models=("dss-sum", "siamese-ds"),

@@ -13,8 +13,6 @@ from symsets.data.augment import Augment
 from symsets.data.on_the_fly import OnTheFlySets
 from symsets.sets import pool
 
-__all__ = ["BurstSets", "blur", "median", "shake_kernels"]
-
 RADIUS = 15  # px: kernels are 31 pixels wide
 POINTS = 48  # of a camera's path
 

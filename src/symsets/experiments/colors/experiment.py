@@ -14,8 +14,6 @@ from symsets.experiments.study.images import UNetExperiment, pictures
 from symsets.train.metrics import Metric, Task, mean_absolute_error
 from symsets.train.plan import Plan
 
-__all__ = ["EXPERIMENT", "ColorsExperiment"]
-
 PRESETS = {
     "smoke": Preset(
         models=("dss-sum", "siamese-ds"),

@@ -8,8 +8,6 @@ from torch import Tensor
 from symsets.data.augment import Augment
 from symsets.data.on_the_fly import OnTheFlySets, random_orders
 
-__all__ = ["ColorSets", "grey"]
-
 
 class ColorSets(OnTheFlySets):
     """Six elements: the red, green and blue channels of two photographs, shuffled.

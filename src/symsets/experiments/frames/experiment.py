@@ -11,8 +11,6 @@ from symsets.experiments.study.catalogue import video_source
 from symsets.experiments.study.experiment import PUBLISHED_MODELS, Preset
 from symsets.experiments.study.images import SelectionExperiment
 
-__all__ = ["EXPERIMENT", "FramesExperiment"]
-
 MOST_SOURCES = 12  # that are reported one by one
 PRESETS = {
     "smoke": Preset(

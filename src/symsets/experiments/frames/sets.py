@@ -11,8 +11,6 @@ from symsets.data.augment import Augment
 from symsets.data.clips import Clips
 from symsets.data.on_the_fly import OnTheFlySets, random_orders
 
-__all__ = ["FrameSets"]
-
 MEAN, SPREAD = 0.5, 0.25  # of the values that networks see
 
 

@@ -26,8 +26,6 @@ from symsets.experiments.study.runs import claim_directory
 from symsets.nn import CircularConv1d, Classify, Sequential, set_layer
 from symsets.train.files import write_json
 
-__all__ = ["HEIGHTS", "MODELS", "STORY", "TEST_PAIRS", "Outcome", "make_sets", "network", "run"]
-
 STORY = (
     "Each set holds four periodic signals; in half of the sets two of them were\n"
     "shifted. Which is which? A Siamese network looks at one signal at a time and\n"

@@ -15,8 +15,6 @@ from rich.table import Table
 from symsets._extras import require
 from symsets.experiments.orbits.experiment import HEIGHTS, MODELS, TEST_PAIRS, Outcome, make_sets
 
-__all__ = ["conclusions", "figure", "table"]
-
 LABELS = {
     "siamese": "Siamese",
     "dss-sum": "DSS(sum), one layer",

@@ -8,8 +8,6 @@ from symsets.experiments.study.catalogue import image_source
 from symsets.experiments.study.experiment import PUBLISHED_MODELS, Preset
 from symsets.experiments.study.images import SelectionExperiment, pictures
 
-__all__ = ["EXPERIMENT", "QualityExperiment"]
-
 PRESETS = {
     "smoke": Preset(
         models=("dss-sum", "siamese-ds"),

@@ -9,8 +9,6 @@ from symsets._checks import check_choice
 from symsets.data.augment import Augment
 from symsets.data.on_the_fly import OnTheFlySets
 
-__all__ = ["DEGRADATIONS", "QualitySets", "blur_matrix"]
-
 DEGRADATIONS = tuple(
     f"{kind}-{level}" for kind in ("gaussian", "occlusion") for level in (10, 30, 50)
 )

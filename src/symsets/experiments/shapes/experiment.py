@@ -22,8 +22,6 @@ from symsets.experiments.study.experiment import (
 from symsets.models._blocks import MODELS, default_widths
 from symsets.train.plan import Plan, epochs_between_validations
 
-__all__ = ["EXPERIMENT", "ShapesExperiment"]
-
 NUM_FRAMES = 7
 SKIPS = (1, 2, 3, 4, 5, 10)  # of the study of the mean shape; the paper has 1, 3, 5 and 10
 PRESETS = {

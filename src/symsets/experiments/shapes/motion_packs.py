@@ -46,8 +46,6 @@ from symsets.data.splits import SPLITS, fraction, members
 from symsets.experiments.shapes.motions import Motions
 from symsets.experiments.synthetic.skinning import rotation_from_quaternion, skin
 
-__all__ = ["MotionPack", "motion_pack_form"]
-
 SKINNED = ("quat", "offsets", "parent", "heads", "subject", "split")
 BAKED = ("verts", "offsets", "split")
 FPS = 24.0

@@ -28,8 +28,6 @@ from symsets.ops import to_fast_layout
 from symsets.sets import RaggedSets, Sets, fold, map_elements
 from symsets.sets.pooling import power_degree
 
-__all__ = ["KINDS", "WIDTHS", "ShapeNetwork"]
-
 KINDS: dict[str, Callable[..., nn.Module]] = {  # the map of single shapes
     "points": Points,
     "full-points": partial(Exchangeable, pool="mean"),

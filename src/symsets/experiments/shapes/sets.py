@@ -11,8 +11,6 @@ from torch import Tensor
 from symsets.data.on_the_fly import OnTheFlySets, random_orders
 from symsets.experiments.shapes.motions import Motions
 
-__all__ = ["CentralFrameSets", "mean_shape", "skip_study"]
-
 
 class CentralFrameSets(OnTheFlySets):
     r"""Shuffled frames of a motion; the target is the central one.

@@ -10,8 +10,6 @@ from symsets.experiments.signals.sets import Signals
 from symsets.experiments.study.experiment import CLASSIFY, PATIENCE, Experiment, Preset
 from symsets.train.plan import Plan, epochs_between_validations
 
-__all__ = ["EXPERIMENT", "SignalsExperiment"]
-
 ALL_MODELS = (
     "dss-sum",
     "deepsets",

@@ -29,8 +29,6 @@ from symsets.ops import to_fast_layout
 from symsets.sets import Sets
 from symsets.sets.pooling import power_degree
 
-__all__ = ["MODELS", "RECIPES", "SignalNetwork", "default_widths"]
-
 NUM_CLASSES = 3
 DEEPSETS = {"deepsets": "dss-sum", "deepsets-max": "dss-max"}  # on plain vectors
 DSS_WIDTHS = (160, 160, 80)

@@ -15,8 +15,6 @@ from torch import Tensor
 
 from symsets.experiments.synthetic.surface_nets import surface_of
 
-__all__ = ["JOINTS", "PARENTS", "Body", "body"]
-
 Array = np.ndarray[Any, np.dtype[np.float64]]
 Place = tuple[float, float, float]
 

@@ -19,8 +19,6 @@ from symsets.experiments.synthetic.skinning import (
     world_rotations,
 )
 
-__all__ = ["MovingHumans"]
-
 BLOCK = 8  # sequences of one subject
 GIRTHS = {  # what grows together
     "trunk": ("pelvis", "spine", "chest"),

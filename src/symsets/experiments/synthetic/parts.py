@@ -8,8 +8,6 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
-__all__ = ["KINDS", "Builder", "Parts", "levels", "rotation"]
-
 KINDS = ("box", "ellipsoid", "cylinder")
 
 

@@ -7,8 +7,6 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["surface_of"]
-
 Array = np.ndarray[Any, np.dtype[Any]]
 CORNERS = np.array([[i, j, k] for i in (0, 1) for j in (0, 1) for k in (0, 1)])
 

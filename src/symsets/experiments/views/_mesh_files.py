@@ -18,8 +18,6 @@ import numpy as np
 
 from symsets._extras import MissingExtraError, require
 
-__all__ = ["MESH_SUFFIXES", "read_mesh"]
-
 MESH_SUFFIXES = (".obj", ".ply", ".glb", ".off", ".stl")
 PLY_TYPES = {
     "char": "i1", "uchar": "u1", "short": "i2", "ushort": "u2", "int": "i4", "uint": "u4",

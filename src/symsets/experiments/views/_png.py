@@ -9,8 +9,6 @@ import numpy as np
 
 from symsets._extras import MissingExtraError, require
 
-__all__ = ["read_png"]
-
 DEEP = (b"\x10\x02", b"\x10\x06")  # 16 bits in colour, and with alpha: bytes 24 and 25 of a PNG
 
 

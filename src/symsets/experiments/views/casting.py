@@ -10,8 +10,6 @@ from torch import Tensor
 
 from symsets.experiments.synthetic.parts import Parts
 
-__all__ = ["Hits", "cast", "normals"]
-
 TINY = 1e-12  # the least component of a direction: no division by zero
 Vector = tuple[Tensor, ...]  # coordinates
 

@@ -12,8 +12,6 @@ from torch import Tensor
 
 from symsets._checks import check_choice
 
-__all__ = ["Agreement", "agreement", "chamfer", "f_score", "nearest"]
-
 METHODS = ("auto", "tree", "chunks")
 CHUNK = 2**24  # pairs of points at once: twice 64 MiB in float32
 

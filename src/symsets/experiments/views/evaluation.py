@@ -15,8 +15,6 @@ from symsets.experiments.views.distances import agreement
 from symsets.experiments.views.sets import Views
 from symsets.train.metrics import Metric
 
-__all__ = ["Reconstruction", "THRESHOLDS", "errors_by_views", "predict", "reconstruction_errors"]
-
 THRESHOLDS = (0.01, 0.02)  # of F-scores, in diagonals of the object
 
 

@@ -25,8 +25,6 @@ from symsets.sets.pooling import power_degree
 from symsets.train.metrics import Task
 from symsets.train.plan import Plan, epochs_between_validations
 
-__all__ = ["EXPERIMENT", "ViewsExperiment"]
-
 SIZE = 64
 TRAINED_WITH = 3  # views
 NUM_VIEWS = (1, 2, 3, 5, 8)

@@ -10,8 +10,6 @@ from symsets._checks import check_choice
 from symsets.experiments.views.network import OUT_CHANNELS
 from symsets.sets import Sets, fold
 
-__all__ = ["views_loss"]
-
 KINDS = ("l1", "distance")
 
 

@@ -21,8 +21,6 @@ from symsets.experiments.views.sets import Views, check_views
 from symsets.experiments.views.shading import random_look
 from symsets.experiments.views.triangles import cast_triangles
 
-__all__ = ["MeshFolder", "load_mesh", "render_meshes"]
-
 POINTS = 1 << 21  # stream of the random numbers of surface points
 LEAST_AREA = 1e-7  # of a mesh of diagonal 1; thinner ones are lost in float32
 ANY_COLOUR = ((0.5, 0.6, 0.65), (0.5, 0.3, 0.25))

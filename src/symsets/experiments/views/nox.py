@@ -20,8 +20,6 @@ from symsets.experiments.synthetic.random import name_keys, uniform
 from symsets.experiments.views._png import read_png
 from symsets.experiments.views.sets import Views, check_views
 
-__all__ = ["NOX_NEEDS", "NoxFolder", "has_nox"]
-
 SYNSETS = {"cars": "02958343", "airplanes": "02691156", "chairs": "03001627"}
 TEST_FOLDERS = ("val", "test")
 NOX_NEEDS = (

@@ -19,8 +19,6 @@ from symsets.experiments.views.sets import Views, check_views
 from symsets.experiments.views.shading import Look, light_up, paint
 from symsets.experiments.views.surface import sample_surface
 
-__all__ = ["GeneratedViews", "make_views", "take_pictures"]
-
 PAIRS = {"cpu": 2**19, "cuda": 2**25}  # of a ray and a part, at once
 
 

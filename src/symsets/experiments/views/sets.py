@@ -11,8 +11,6 @@ from torch import Tensor
 
 from symsets.experiments.views.cameras import Cameras
 
-__all__ = ["Truth", "ViewSets", "ViewSource", "Views", "check_views"]
-
 MAPS = ("image", "mask", "front", "back")  # everything that has pixels
 
 

@@ -21,7 +21,7 @@ from symsets.experiments.study.experiment import (
     scaled,
 )
 from symsets.experiments.synthetic.objects import CATEGORIES
-from symsets.experiments.views.evaluation import Reconstruction, errors_by_views
+from symsets.experiments.views.evaluation import errors_by_views, reconstruction_metric
 from symsets.experiments.views.loss import views_loss
 from symsets.experiments.views.meshes import MeshFolder
 from symsets.experiments.views.network import WIDTHS, ViewsNetwork
@@ -101,9 +101,6 @@ def _seen_from_many_sides(source: Objects, setting: str, num: int, device: str) 
     return source.views(setting, "test", num, device, num_views=most, num_points=NUM_POINTS)
 
 
-RECONSTRUCTION = Reconstruction()
-
-
 class ViewsExperiment(Experiment[Objects]):
     """Reconstruct objects from three views."""
 
@@ -118,9 +115,9 @@ class ViewsExperiment(Experiment[Objects]):
     task = Task(
         loss,
         (
-            RECONSTRUCTION.metric("chamfer", larger_is_better=False),
-            RECONSTRUCTION.metric("f-score@0.01"),
-            RECONSTRUCTION.metric("f-score@0.02"),
+            reconstruction_metric("chamfer", larger_is_better=False),
+            reconstruction_metric("f-score@0.01"),
+            reconstruction_metric("f-score@0.02"),
         ),
         keep_outputs=False,
     )

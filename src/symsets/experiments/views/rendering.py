@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
@@ -15,7 +14,7 @@ from symsets.experiments.synthetic.objects import CATEGORIES, make_objects
 from symsets.experiments.synthetic.parts import Parts
 from symsets.experiments.views.cameras import Cameras, random_cameras
 from symsets.experiments.views.casting import Hits, cast, normals
-from symsets.experiments.views.sets import Views, check_views
+from symsets.experiments.views.sets import Views, ViewSource, check_views
 from symsets.experiments.views.shading import Look, light_up, paint
 from symsets.experiments.views.surface import sample_surface
 
@@ -115,7 +114,7 @@ def take_pictures(
 
 
 @dataclass(frozen=True)
-class GeneratedViews:
+class GeneratedViews(ViewSource):
     """Generate objects of a category in three splits, any number of them.
 
     Args:
@@ -140,7 +139,7 @@ class GeneratedViews:
         check_views(self.size, 1, 0)
 
     @property
-    def name(self) -> str:
+    def name(self) -> str:  # type: ignore[override]
         """What tables call the data."""
         return f"generated {self.category}"
 
@@ -164,13 +163,3 @@ class GeneratedViews:
             split=SPLITS.index(checked_split(split)),
             device=device,
         )
-
-    def most(self, split: str) -> float:
-        """Return infinity: there is no end of objects."""
-        checked_split(split)
-        return math.inf
-
-    def most_views(self, split: str, num: int | None = None) -> float:
-        """Return infinity: objects are seen as often as is asked for."""
-        checked_split(split)
-        return math.inf

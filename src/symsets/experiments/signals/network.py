@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import Any
 
 from torch import Tensor, nn
 
@@ -12,19 +11,9 @@ from symsets._checks import check_choice, positive
 from symsets.experiments.signals.standardise import Standardise
 from symsets.models._blocks import RECIPES, check_model
 from symsets.models.registry import register_network
-from symsets.nn import (
-    DSS,
-    CircularConv1d,
-    Classify,
-    ConcatPool,
-    NormAct,
-    RemoveMean,
-    Sequential,
-    Siamese,
-    set_layer,
-)
+from symsets.nn import DSS, CircularConv1d, Classify, NormAct, Sequential, set_layer
 from symsets.nn.base import SetModule
-from symsets.nn.registry import dss_pool
+from symsets.nn.registry import Make, dss_pool
 from symsets.ops import to_fast_layout
 from symsets.sets import Sets
 from symsets.sets.pooling import power_degree
@@ -198,11 +187,11 @@ class _Builder:
             return nn.Sequential(conv(i, o), nn.BatchNorm1d(o))
 
         scheme = _scheme(model, depth)
-        if not self.published:
-            width = 2 * o if scheme == "aittala" else o
-            layer = set_layer(scheme, conv, i, width, size=self.num_elements)
-            return [NormAct(layer, nn.BatchNorm1d(width), nn.ReLU())]
-        return [_published_layer(scheme, normed, i, o), nn.ReLU()]
+        width = 2 * o if scheme == "aittala" else o
+        if self.published:
+            return [_published_layer(scheme, normed, i, width), nn.ReLU()]
+        layer = set_layer(scheme, conv, i, width, size=self.num_elements)
+        return [NormAct(layer, nn.BatchNorm1d(width), nn.ReLU())]
 
 
 def _scheme(model: str, depth: int) -> str:
@@ -217,15 +206,9 @@ def _vector_layer(i: int, o: int) -> SetModule:
     return DSS(element, context, pool="max")
 
 
-def _published_layer(scheme: str, normed: Any, i: int, o: int) -> SetModule:
+def _published_layer(scheme: str, normed: Make, i: int, o: int) -> SetModule:
     """Return the layer of the released code, whose maps end in batch normalisation."""
-    if scheme == "siamese":
-        return Siamese(normed(i, o))
-    if scheme == "sridhar":
-        return RemoveMean(normed(i, o))
-    if scheme == "aittala":
-        return ConcatPool(normed(i, o))
     pool = dss_pool(scheme)
-    if pool is None or power_degree(pool):  # of which there is no released code
-        return set_layer(scheme, normed, i, o)
-    return DSS(normed(i, o), normed(i, o), pool=pool, pool_last=True)
+    if pool and not power_degree(pool):  # of power sums there is no released code
+        return DSS(normed(i, o), normed(i, o), pool=pool, pool_last=True)
+    return set_layer(scheme, normed, i, o)

@@ -14,7 +14,7 @@ from symsets.experiments.synthetic.random import Draws, name_keys, uniform
 from symsets.experiments.views._mesh_files import MESH_SUFFIXES, read_mesh
 from symsets.experiments.views.cameras import random_cameras
 from symsets.experiments.views.rendering import take_pictures
-from symsets.experiments.views.sets import ViewFiles, Views, check_views
+from symsets.experiments.views.sets import Device, Views, ViewSource, check_views
 from symsets.experiments.views.shading import random_look
 from symsets.experiments.views.triangles import cast_triangles
 
@@ -121,7 +121,7 @@ def _sample(meshes: list[Tensor], keys: Tensor, num: int) -> Tensor:
     return torch.stack(found)
 
 
-class MeshFolder(ViewFiles):
+class MeshFolder(ViewSource):
     """All OBJ, PLY, GLB, OFF and STL files below a folder.
 
     If the folder has subfolders ``train``, ``val`` and ``test``, these are the splits; otherwise
@@ -139,7 +139,7 @@ class MeshFolder(ViewFiles):
         root = Path(root)
         super().__init__(root, root.resolve().name, split_folder(root, MESH_SUFFIXES), size=size)
 
-    def read(self, name: str, num_views: int, num_points: int, device: torch.device | str) -> Views:
+    def read(self, name: str, num_views: int, num_points: int, device: Device) -> Views:
         """Take pictures of one mesh."""
         path, size = self.root / name, self.size
         views = render_meshes(

@@ -18,7 +18,7 @@ from symsets._extras import MissingExtraError, require
 from symsets.data.folders import MissingDataError, first_existing
 from symsets.data.splits import shuffled, split_by_hash
 from symsets.experiments.synthetic.random import name_keys, uniform
-from symsets.experiments.views.sets import ViewFiles, Views
+from symsets.experiments.views.sets import Device, Views, ViewSource
 
 SYNSETS = {"cars": "02958343", "airplanes": "02691156", "chairs": "03001627"}
 TEST_FOLDERS = ("val", "test")
@@ -51,7 +51,7 @@ def has_nox(root: Path) -> bool:
     return test is not None and any((train / synset).is_dir() for synset in SYNSETS.values())
 
 
-class NoxFolder(ViewFiles):
+class NoxFolder(ViewSource):
     """Open the published views of a category.
 
     The test split is the published one (its folder is called ``val``); every tenth object of the
@@ -85,7 +85,7 @@ class NoxFolder(ViewFiles):
         """Return how many views each of the first ``num`` objects has: the fewest of them."""
         return min(len(view_files(self.root / name)) for name in self.names(split)[:num])
 
-    def read(self, name: str, num_views: int, num_points: int, device: torch.device | str) -> Views:
+    def read(self, name: str, num_views: int, num_points: int, device: Device) -> Views:
         """Read the first views of an object."""
         folder = self.root / name
         files = view_files(folder)

@@ -14,6 +14,7 @@ from torch import Tensor
 from symsets.data.splits import members
 from symsets.experiments.views.cameras import Cameras
 
+Device = torch.device | str
 MAPS = ("image", "mask", "front", "back")  # everything that has pixels
 
 
@@ -141,50 +142,18 @@ class ViewSets:
 class ViewSource:
     """Objects in three splits, seen from several sides.
 
-    Attributes:
-        name: What tables call the data.
-        size: Height and width of the images.
-    """
-
-    name: str
-    size: int
-
-    def views(
-        self,
-        split: str,
-        num: int | None = None,
-        *,
-        num_views: int = 3,
-        num_points: int = 0,
-        device: torch.device | str = "cpu",
-    ) -> Views:
-        """Return the first ``num`` objects of a split, or all.
-
-        The order is random but fixed. There may be fewer than ``num`` but never none. More views
-        of an object leave the first ones as they were.
-        """
-        raise NotImplementedError
-
-    def most(self, split: str) -> float:
-        """Return how many objects a split has; infinity if there is no end of them."""
-        return math.inf
-
-    def most_views(self, split: str, num: int | None = None) -> float:
-        """Return how many views each of the first ``num`` objects has; infinity for any number."""
-        return math.inf
-
-
-class ViewFiles(ViewSource):
-    """Objects in files or folders, which a subclass reads one at a time: they may be large.
+    A subclass reads one object at a time, since these may be large, or makes many at once.
 
     Args:
-        root: The folder.
+        root: The folder that objects lie in.
         name: What tables call the data.
         files: The paths of the objects of each split, below the folder.
         size: Height and width of the images.
     """
 
     KIND = "objects"  # in messages
+    name: str
+    size: int
 
     def __init__(
         self, root: Path, name: str, files: Mapping[str, Sequence[str]], *, size: int
@@ -192,7 +161,7 @@ class ViewFiles(ViewSource):
         check_views(size, 1, 0)
         self.root, self.name, self.files, self.size = root, name, files, size
 
-    def read(self, name: str, num_views: int, num_points: int, device: torch.device | str) -> Views:
+    def read(self, name: str, num_views: int, num_points: int, device: Device) -> Views:
         """Return the views of one object."""
         raise NotImplementedError
 
@@ -203,20 +172,28 @@ class ViewFiles(ViewSource):
         *,
         num_views: int = 3,
         num_points: int = 0,
-        device: torch.device | str = "cpu",
+        device: Device = "cpu",
     ) -> Views:
-        """Return the first ``num`` objects of a split, or all."""
+        """Return the first ``num`` objects of a split, or all.
+
+        The order is random but fixed. There may be fewer than ``num`` but never none. More views
+        of an object leave the first ones as they were.
+        """
         check_views(self.size, num_views, num_points)
         names = self.names(split)[:num]
         return Views.join([self.read(name, num_views, num_points, device) for name in names])
 
-    def most(self, split: str) -> float:
-        """Return how many objects a split has, at least one."""
-        return len(self.names(split))
-
     def names(self, split: str) -> Sequence[str]:
         """Return the paths of the objects of a split; raise ValueError if there is none."""
         return members(self.files, split, f"{self.root} has no {self.KIND}")
+
+    def most(self, split: str) -> float:
+        """Return how many objects a split has; infinity if there is no end of them."""
+        return len(self.names(split))
+
+    def most_views(self, split: str, num: int | None = None) -> float:
+        """Return how many views each of the first ``num`` objects has; infinity for any number."""
+        return math.inf
 
 
 def check_views(size: int, num_views: int, num_points: int) -> None:

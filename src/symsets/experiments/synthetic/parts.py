@@ -70,10 +70,6 @@ class Parts:
     def __len__(self) -> int:
         return len(self.centre)
 
-    def __getitem__(self, which: slice) -> Parts:
-        chosen = (part[which] for part in (self.centre, self.half, self.turn, self.present))
-        return Parts(self.kinds, self.roles, *chosen)
-
     @property
     def spans(self) -> list[tuple[str, slice]]:
         """Where the parts of each kind are."""

@@ -29,9 +29,6 @@ class Look:
     colours: Tensor
     waves: Tensor
 
-    def __getitem__(self, which: slice) -> Look:
-        return Look(self.colours[which], self.waves[which])
-
     def albedo(self, role: Tensor, x: Tensor) -> Tensor:
         """Return the colours of points ``x (B, M, 3)`` with roles ``(B, M)``."""
         rows = torch.arange(len(x), device=x.device)[:, None]

@@ -160,7 +160,7 @@ class ViewsExperiment(Experiment[Objects]):
     ) -> ViewSets:
         """Make sets of views; those for training need no points."""
         points = 0 if split == "train" else NUM_POINTS
-        return ViewSets(source.views(setting, split, num, device, num_points=points))
+        return ViewSets.of(source.views(setting, split, num, device, num_points=points))
 
     def make_network(
         self, model: str, recipe: str, width: float, setting: str, source: Objects

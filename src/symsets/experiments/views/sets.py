@@ -11,8 +11,10 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
+from symsets.data.labelled import LabelledSets
 from symsets.data.splits import members
 from symsets.experiments.views.cameras import Cameras
+from symsets.sets import Sets
 
 Device = torch.device | str
 MAPS = ("image", "mask", "front", "back")  # everything that has pixels
@@ -101,42 +103,33 @@ class Truth(NamedTuple):
     points: Tensor
 
 
-@dataclass(frozen=True)
-class ViewSets:
-    """Views in memory as a dataset of sets; only evaluation needs the points of true shapes."""
+@dataclass(frozen=True, eq=False, repr=False)
+class ViewSets(LabelledSets):
+    """Images with their maps as targets; only evaluation needs the points of true shapes."""
 
-    views: Views
+    points: Tensor | None = None
 
-    @property
-    def num_sets(self) -> int:
-        """How many objects there are."""
-        return len(self.views)
+    @classmethod
+    def of(cls, views: Views) -> ViewSets:
+        """Make a dataset of views in memory."""
+        return cls(views.image, views.targets, views.points)
 
-    @property
-    def device(self) -> torch.device:
-        """Where the views are."""
-        return self.views.image.device
-
-    def batch(self, which: Tensor) -> tuple[Tensor, Tensor]:
-        """Return some images and their maps."""
-        maps = [self.views.mask, self.views.front, self.views.back]
-        return self.views.image[which], torch.cat([m[which] for m in maps], dim=which.ndim + 1)
-
-    def part(self, start: int, stop: int) -> tuple[Tensor, Any]:
+    def part(self, start: int, stop: int) -> tuple[Sets, Any]:
         """Return the images from ``start`` to ``stop``, and the truth about them."""
-        some = self.views[start:stop]
-        assert some.points is not None
-        return some.image, Truth(some.targets, some.points)
+        assert self.points is not None
+        x, maps = super().part(start, stop)
+        return x, Truth(maps, self.points[start:stop])
 
     def first(self, num: int) -> ViewSets:
         """Return the first ``num`` objects."""
-        if not 0 < num <= self.num_sets:
-            raise ValueError(f"num must be in 1..{self.num_sets}, got {num}")
-        return ViewSets(self.views[:num])
+        fewer = super().first(num)
+        points = None if self.points is None else self.points[:num]
+        return ViewSets(fewer.x, fewer.y, points)
 
-    def to(self, device: torch.device | str, dtype: torch.dtype | None = None) -> ViewSets:
-        """Move the views, and cast their entries if a type is given."""
-        return ViewSets(self.views.to(device, dtype))
+    def to(self, device: Device, dtype: torch.dtype | None = None) -> ViewSets:
+        """Move everything, and cast all numbers if a type is given."""
+        points = None if self.points is None else self.points.to(device, dtype)
+        return ViewSets(self.x.to(device, dtype), self.y.to(device, dtype), points)
 
 
 class ViewSource:

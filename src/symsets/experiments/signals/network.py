@@ -124,17 +124,6 @@ class SignalNetwork(nn.Module):
             raise ValueError(f"x must have shape (B, {shown}) for 'mlp', got {got}")
 
 
-class _Flatten(nn.Module):
-    """See every element as a vector of channels ``(C L,)``; with the set, too, for an MLP."""
-
-    def __init__(self, start: int) -> None:
-        super().__init__()
-        self.start = start
-
-    def forward(self, x: Tensor) -> Tensor:
-        return x.flatten(self.start)
-
-
 class _Builder:
     """Make layers that all follow one recipe."""
 
@@ -144,36 +133,26 @@ class _Builder:
         self.lengths = [length, -(-length // 2), -(-length // 4)]
 
     def network(self, model: str, widths: tuple[int, ...]) -> nn.Module:
-        if model == "mlp":
-            return self._mlp(widths)
         layers: list[nn.Module] = [] if self.published else [Standardise()]
+        if model == "mlp":  # nn.Sequential gives it whole sets
+            layers.append(nn.Flatten())
+            for i, o in pairwise((self.num_elements * self.lengths[0], *widths)):
+                layers += [nn.Linear(i, o), nn.BatchNorm1d(o), nn.ReLU()]
+            return nn.Sequential(*layers, nn.Linear(widths[-1], NUM_CLASSES))
         if model in DEEPSETS:
-            layers.append(_Flatten(1))
-            in_channels = self.lengths[0]
-        else:
-            in_channels = 1
-        for depth, (i, o) in enumerate(pairwise((in_channels, *widths))):
-            i = 2 * i if model == "aittala" and depth else i
+            layers.append(nn.Flatten())
+        channels = self.lengths[0] if model in DEEPSETS else 1
+        for depth, o in enumerate(widths):
             if self.published and model == "siamese-ds" and depth == 2:
-                layers += [_Flatten(1), _vector_layer(i * self.lengths[2], o), nn.ReLU()]
+                layers += [nn.Flatten(), _vector_layer(channels * self.lengths[2], o), nn.ReLU()]
             else:
-                layers += self._layer(model, depth, i, o)
-        out = 2 * widths[-1] if model == "aittala" else widths[-1]
-        return Sequential(*layers, self._head(out))
-
-    def _mlp(self, widths: tuple[int, ...]) -> nn.Module:
-        layers: list[nn.Module] = [] if self.published else [Standardise()]
-        layers.append(_Flatten(1))
-        for i, o in pairwise((self.num_elements * self.lengths[0], *widths)):
-            layers += [nn.Linear(i, o), nn.BatchNorm1d(o), nn.ReLU()]
-        return nn.Sequential(*layers, nn.Linear(widths[-1], NUM_CLASSES))
+                layers += self._layer(model, depth, channels, o)
+            channels = 2 * o if model == "aittala" else o
+        return Sequential(*layers, self._head(channels))
 
     def _head(self, in_channels: int) -> Classify:
-        if self.published:
-            return Classify(in_channels, NUM_CLASSES, pool="sum", entries="sum")
-        return Classify(
-            in_channels, NUM_CLASSES, pool="sum", entries="mean", size=self.num_elements
-        )
+        entries, size = ("sum", 1) if self.published else ("mean", self.num_elements)
+        return Classify(in_channels, NUM_CLASSES, pool="sum", entries=entries, size=size)
 
     def _layer(self, model: str, depth: int, i: int, o: int) -> list[nn.Module]:
         """Return a set layer with its normalisation and activation."""

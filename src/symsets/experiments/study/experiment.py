@@ -222,13 +222,15 @@ class Experiment(Generic[SourceT]):
         """Say how a recipe trains for so many epochs."""
         options: dict[str, Any] = {"schedule": "cosine" if recipe == "ours" else "constant"}
         options |= self.plans.get(recipe, {})
+        options.pop("learning_rate", None)  # a study decides it
         if least := options.pop("validations", 0):
             options["validate_every"] = epochs_between_validations(epochs, at_least=least)
         return Plan(epochs, **options)
 
     def learning_rate(self, recipe: str) -> float:
         """Return the learning rate if a user gives none."""
-        return self.make_plan(recipe, 1, "").learning_rate
+        rate: float = self.plans.get(recipe, {}).get("learning_rate", 1e-3)
+        return rate
 
     def relative_cost(self, model: str) -> float:
         """Return the time that a model takes beside others, for the progress bar."""

@@ -10,8 +10,6 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["Content", "Kinds", "array_names", "read_arrays"]
-
 Content = dict[str, np.ndarray[Any, np.dtype[Any]]]
 Kinds = Mapping[str, tuple[str, int, str]]
 """For names of arrays: allowed ``dtype.kind``, number of axes, and both in words for messages."""

@@ -7,8 +7,6 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-__all__ = ["Augment", "Moves"]
-
 
 @dataclass(frozen=True)
 class Moves:
@@ -66,9 +64,11 @@ class Augment:
     rotate: bool = False
     per_element: bool = False
 
-    def __call__(self, x: Tensor, *, generator: torch.Generator | None = None) -> Tensor:
-        """Draw moves and apply them; ``generator`` is on the device of ``x``."""
-        return self.draw(x, generator=generator)(x)
+    def __call__(
+        self, x: Tensor, *, generator: torch.Generator | None = None, move: bool = True
+    ) -> Tensor:
+        """Draw moves and apply them, or return the middle of each picture without ``move``."""
+        return self.draw(x, generator=generator)(x) if move else self.centre(x)
 
     def draw(self, x: Tensor, *, generator: torch.Generator | None = None) -> Moves:
         """Draw moves for sets like ``x``, to be applied to all tensors that belong together."""

@@ -21,16 +21,6 @@ from symsets._extras import require
 if TYPE_CHECKING:
     from PIL import Image
 
-__all__ = [
-    "Skipped",
-    "UnusableError",
-    "check_large_enough",
-    "decode_image",
-    "images_to_tensor",
-    "in_threads",
-    "regular_file",
-]
-
 T = TypeVar("T")
 U = TypeVar("U")
 

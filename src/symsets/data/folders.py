@@ -3,23 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 from pathlib import Path
 from typing import NoReturn
 
 from symsets.data.splits import SPLITS, shuffled, split_by_hash
-
-__all__ = [
-    "STUDY",
-    "MissingDataError",
-    "checked_folder",
-    "has_split_folders",
-    "files_below",
-    "first_existing",
-    "read_list",
-    "split_folder",
-]
 
 STUDY = "study.json"  # a folder that holds it is a study: its pictures are figures, not data
 
@@ -98,6 +87,12 @@ def split_folder(root: Path, suffixes: Iterable[str]) -> dict[str, list[str]]:
 def first_existing(root: Path, *names: str) -> Path | None:
     """Return the first of the paths below ``root`` that exists."""
     return next((root / name for name in names if (root / name).exists()), None)
+
+
+def all_existing(root: Path, *choices: Sequence[str]) -> list[Path]:
+    """Return the first path that exists of each list of names; nothing if one has none."""
+    found = [first_existing(root, *names) for names in choices]
+    return [path for path in found if path] if all(found) else []
 
 
 def read_list(path: Path, num_words: int) -> list[list[str]]:

@@ -15,8 +15,6 @@ from symsets.data.decoding import decode_image, images_to_tensor
 from symsets.data.folders import split_folder
 from symsets.data.splits import SPLITS
 
-__all__ = ["ImageSource", "ImageFiles", "ImageFolder", "IMAGE_SUFFIXES"]
-
 IMAGE_SUFFIXES = frozenset(
     {".jpg", ".jpeg", ".png", ".webp", ".bmp", ".gif", ".tif", ".tiff", ".ppm", ".pgm"}
 )

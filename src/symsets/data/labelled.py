@@ -11,8 +11,6 @@ from torch.utils.data import Dataset
 
 from symsets.sets import RaggedSets, Sets
 
-__all__ = ["LabelledSets", "SetDataset"]
-
 
 class SetDataset(Protocol):
     """Sets with targets, all on one device."""

@@ -18,8 +18,6 @@ from symsets.data.images import IMAGE_SUFFIXES, ImageFolder
 from symsets.data.splits import SPLITS
 from symsets.data.videos import VIDEO_SUFFIXES, VideoFolder
 
-__all__ = ["Packed", "pack_folder"]
-
 KINDS = {"images": IMAGE_SUFFIXES, "videos": VIDEO_SUFFIXES}
 
 Watch = Callable[[int, int], None]

@@ -26,8 +26,6 @@ from symsets.data.images import ImageFiles
 from symsets.data.splits import SPLITS, fraction
 from symsets.data.videos import VideoFiles
 
-__all__ = ["ImagePack", "Pack", "VideoPack", "pack_kind"]
-
 KEYS = ("data", "offsets", "split")
 KINDS: Kinds = {
     "data": ("u", 1, "a row of bytes"),

@@ -15,8 +15,6 @@ from symsets.data.clips import Clips
 from symsets.data.decoding import UnusableError, decode_image, images_to_tensor
 from symsets.data.folders import has_split_folders, split_folder
 
-__all__ = ["VIDEO_SUFFIXES", "VideoFiles", "VideoFolder"]
-
 VIDEO_SUFFIXES = frozenset({".avi", ".mp4", ".m4v", ".mov", ".mkv", ".webm", ".mpg", ".mpeg"})
 Encoded = Path | list[bytes]  # a video, or the pictures that are its frames
 

@@ -16,7 +16,7 @@ from symsets.experiments.report._sheets import Sheet
 from symsets.experiments.report.examples import examples, read_examples
 from symsets.experiments.study.records import Record, write_records
 from symsets.experiments.views.clouds import union_of_views
-from symsets.experiments.views.distances import chamfer
+from symsets.experiments.views.distances import agreement
 from symsets.train.metrics import mean_absolute_error, psnr
 
 SIDE, SETS = 8, 2
@@ -255,7 +255,7 @@ def test_views_come_with_maps_and_clouds_of_all_models(tmp_path):
     assert picture.caption.startswith("The first 2 test sets. Input views; ")
     points, cloud = torch.tensor(pixels(SETS, 50, 3)), torch.tensor(maps).float()
     errors = [
-        100 * chamfer(found, true.float())
+        100 * agreement(found, true.float()).chamfer
         for found, true in zip(union_of_views(cloud), points, strict=True)
     ]
     written = [float(t.removeprefix("Chamfer ")) for t in texts(picture) if t.startswith("Chamf")]

@@ -20,8 +20,6 @@ from symsets.experiments.shapes.motions import (
     farthest_points,
 )
 
-__all__ = ["DFAUST_NEEDS", "HELD_OUT", "DynamicFaust", "has_dfaust"]
-
 FILES = ("registrations_m.hdf5", "registrations_f.hdf5")
 DFAUST_NEEDS = (
     "Dynamic FAUST needs registrations_m.hdf5 and registrations_f.hdf5; get them from "

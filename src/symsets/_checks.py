@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import math
+import numbers
 import operator
+import traceback
 from collections.abc import Collection
 from typing import Any
 
 import torch
 
-__all__ = ["check_choice", "check_new", "checked_device", "positive"]
+__all__ = ["check_choice", "check_new", "check_number", "checked_device", "is_ours", "positive"]
 
 
 def check_choice(name: str, value: Any, choices: Collection[Any]) -> None:
@@ -41,6 +44,23 @@ def positive(name: str, value: object) -> int:
     if number < 1:
         raise ValueError(f"{name} must be at least 1, got {number}")
     return number
+
+
+def check_number(name: str, value: Any, *, zero: bool = True) -> None:
+    """Raise unless ``value`` is a finite positive number, or zero if that is allowed."""
+    if not isinstance(value, numbers.Real):
+        raise TypeError(f"{name} must be a number, got {value!r}")
+    if not 0 <= float(value) < math.inf or (value == 0 and not zero):
+        rule = "finite and not negative" if zero else "finite and positive"
+        raise ValueError(f"{name} must be {rule}, got {value!r}")
+
+
+def is_ours(error: BaseException) -> bool:
+    """Whether this package raised an error of its own, which explains none of torch's."""
+    *_, (frame, _) = traceback.walk_tb(error.__traceback__)
+    raised_in = str(frame.f_globals.get("__name__"))
+    own = isinstance(error, ValueError | TypeError) and error.__cause__ is None
+    return own and raised_in.startswith("symsets.")
 
 
 def checked_device(device: str) -> torch.device:

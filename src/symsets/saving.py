@@ -47,7 +47,10 @@ def load(path: str | Path) -> nn.Module:
 
     from symsets.models import build
 
-    directory = Path(path)
+    try:
+        directory = Path(path)
+    except TypeError:
+        raise TypeError(f"path must be a folder or a name, got {type(path).__name__}") from None
     if not directory.is_dir() and str(path) in pretrained():
         directory = PRETRAINED / path
     weights = find_weights(directory)

@@ -6,13 +6,23 @@ about sets in place of torch's, which is about rows. A right call pays nothing.
 
 from __future__ import annotations
 
-import traceback
+import sys
 from collections.abc import Callable, Sequence
 from functools import wraps
 from typing import Any, TypeVar
 
 from torch import Tensor, nn
+from torch.compiler import is_compiling
+from torch.nn.modules.batchnorm import _NormBase
+from torch.nn.modules.conv import _ConvNd
+from torch.nn.modules.pooling import (
+    _AdaptiveAvgPoolNd,
+    _AdaptiveMaxPoolNd,
+    _AvgPoolNd,
+    _MaxPoolNd,
+)
 
+from symsets._checks import is_ours
 from symsets.nn._maps import AXES, first_map, first_part
 from symsets.nn._types import check_type, kind_of
 from symsets.sets import RaggedSets, Sets
@@ -28,6 +38,10 @@ __all__ = [
 ]
 
 TENSOR_MAPS = ("torch.nn.modules.", "symsets.nn.")  # modules there take tensors, or are set modules
+ROW_MAPS = (_NormBase, _ConvNd, nn.GroupNorm)  # the second axis would be taken for channels
+ROW_POOLS = (_MaxPoolNd, _AvgPoolNd, _AdaptiveMaxPoolNd, _AdaptiveAvgPoolNd)
+ENTRYWISE = ("torch.nn.modules.activation", "torch.nn.modules.dropout")
+CALL, PLAIN_CHAIN = nn.Module._call_impl.__code__, nn.Sequential.forward.__code__
 Forward = TypeVar("Forward", bound=Callable[..., Any])
 
 
@@ -35,14 +49,20 @@ def explained(forward: Forward) -> Forward:
     """Let ``check_input`` of the module name what is wrong with ``x`` if ``forward`` raises.
 
     Only the number of axes is checked before: without its set axis, a convolution could take a
-    batch for one element, and silently mix all elements.
+    batch for one element, and silently mix all elements. Afterwards, a layer called by a plain
+    ``nn.Sequential`` looks at what comes next there: torch's error would not speak of sets.
     """
 
     @wraps(forward)
     def call(self: Any, x: Any, *args: Any, **options: Any) -> Any:
         try:
             if x.ndim >= self.min_axes:
-                return forward(self, x, *args, **options)
+                y = forward(self, x, *args, **options)
+                if not is_compiling() and (frame := sys._getframe(1)).f_code is CALL:
+                    frame = frame.f_back.f_back  # type: ignore[union-attr, assignment]
+                    if frame.f_code is PLAIN_CHAIN and self.returns_sets:
+                        _check_next(frame.f_locals["self"], self, y)
+                return y
             raise IndexError(f"x must have at least {self.min_axes} axes, got {x.ndim}")
         except Exception as error:
             explain(self.check_input, x, error)
@@ -56,7 +76,7 @@ def explain(check: Callable[[Any], None], x: Any, error: Exception) -> None:
 
     The outermost layer that finds something speaks: its input is what the user gave.
     """
-    if _is_ours(error):
+    if is_ours(error):
         return
     try:
         check(x)
@@ -64,12 +84,19 @@ def explain(check: Callable[[Any], None], x: Any, error: Exception) -> None:
         raise found from error
 
 
-def _is_ours(error: Exception) -> bool:
-    """Whether this package raised an error of its own, which explains none of torch's."""
-    *_, (frame, _) = traceback.walk_tb(error.__traceback__)
-    raised_in = str(frame.f_globals.get("__name__"))
-    own = isinstance(error, ValueError | TypeError) and error.__cause__ is None
-    return own and raised_in.startswith("symsets.")
+def _check_next(chain: nn.Sequential, layer: nn.Module, y: Any) -> None:
+    """Raise ValueError if a plain chain is about to hand the sets ``y`` to a map of elements."""
+    parts = list(chain)
+    after = parts[next(i for i, part in enumerate(parts) if part is layer) + 1 :]
+    for part in after:
+        if isinstance(part, ROW_MAPS) or (isinstance(part, ROW_POOLS) and y.ndim > 3):
+            raise ValueError(
+                f"modules must be chained by symsets.Sequential, got nn.Sequential, which hands "
+                f"whole sets to {type(part).__name__} that takes single elements: "
+                "symsets.Sequential applies it to each"
+            )
+        if not type(part).__module__.startswith(ENTRYWISE):
+            return
 
 
 def check_channels(features: Tensor, expected: int) -> None:

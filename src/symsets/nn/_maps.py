@@ -82,6 +82,12 @@ def twin(module: nn.Module, *, bias: bool = True, instead: str = "context=") -> 
     Raise ValueError naming a part without ``reset_parameters``, or whose weights that leaves
     unchanged (as with weight normalisation), and the argument to pass ``instead``.
     """
+    if next(module.parameters(), None) is None:
+        raise ValueError(
+            f"element must have weights that a freshly initialised twin can draw anew, got "
+            f"{type(module).__name__} without any: put it into a symsets.Sequential as it is, to "
+            f"be applied to every element, or pass {instead} yourself"
+        )
     copied = copy.deepcopy(module)
     for part in copied.modules():
         reset: Any = getattr(part, "reset_parameters", None)

@@ -126,6 +126,8 @@ def check_edge_weight(edge_weight: Tensor | None, num_edges: int) -> None:
     """Raise ValueError unless there is a constant weight, zero or more, for each edge."""
     if edge_weight is None:
         return
+    if not isinstance(edge_weight, Tensor):
+        raise TypeError(f"edge_weight must be a tensor (E,), got {type(edge_weight).__name__}")
     if edge_weight.shape != (num_edges,):
         raise ValueError(
             f"edge_weight must be ({num_edges},), one for each edge, "

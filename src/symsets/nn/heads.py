@@ -57,8 +57,11 @@ class _InvariantHead(SetModule):
     def _reduce(self, x: Tensor | RaggedSets, first: int) -> Tensor:
         if isinstance(x, RaggedSets):  # clouds (P, C) with different numbers of points
             return pool(x, self.entries)
-        axes = tuple(range(first, x.ndim))
-        return REDUCTIONS[self.entries](x, axes) if axes else x
+        if x.ndim == first:
+            return x
+        # As with empty sets, no entries are summarised by zeros.
+        reduction = torch.sum if 0 in x.shape[first:] else REDUCTIONS[self.entries]
+        return reduction(x, tuple(range(first, x.ndim)))
 
     def check_input(self, x: Sets) -> None:
         """Raise ValueError or TypeError unless elements have the channels of the head."""

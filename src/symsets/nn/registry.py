@@ -90,13 +90,25 @@ def set_layer(
         )
     check_size(size)
     given = positive("in_channels", in_channels), positive("out_channels", out_channels)
-    layer = builder(make, *given, size=size)
+    layer = builder(_checked(make), *given, size=size)
     if not isinstance(layer, nn.Module) or not takes_sets(layer):
         raise TypeError(
             f"scheme {scheme!r} must make a set layer, such as a SetLayer, "
             f"got {type(layer).__name__}"
         )
     return layer
+
+
+def _checked(make: Make) -> Make:
+    """Return ``make``; what it returns must be a module."""
+
+    def checked(in_channels: int, out_channels: int) -> nn.Module:
+        made = make(in_channels, out_channels)
+        if not isinstance(made, nn.Module):
+            raise TypeError(f"make must return a module, got {type(made).__name__}")
+        return made
+
+    return checked
 
 
 def register_scheme(name: str) -> Callable[[SchemeBuilder], SchemeBuilder]:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from torch import Tensor
 from torch.utils.data._utils.collate import collate as torch_collate
 from torch.utils.data._utils.collate import default_collate_fn_map
 
+from symsets._checks import is_ours
 from symsets.sets.ragged import RaggedSets
 
 __all__ = ["collate"]
@@ -28,10 +29,36 @@ def collate(samples: Sequence[Any]) -> Any:
         >>> collate(samples)
         [RaggedSets(2 sets of 2–5 elements (3,)), tensor([0, 1])]
     """
+    if not isinstance(samples, Iterable) or isinstance(samples, str):
+        raise TypeError(f"samples must be a list of samples, got {type(samples).__name__}")
     batch = list(samples)
     if not batch:
         raise ValueError("samples must hold at least one sample, got none")
-    return torch_collate(batch, collate_fn_map=_COLLATE)
+    try:
+        return torch_collate(batch, collate_fn_map=_COLLATE)
+    except Exception as error:
+        if is_ours(error):
+            raise
+        raise TypeError(
+            "samples must all be alike, and made of tensors (on one device), arrays, numbers, "
+            f"strings, lists, tuples or dictionaries, got {_kinds(batch)}"
+        ) from error
+
+
+def _kinds(batch: Sequence[Any]) -> str:
+    """Name the kinds of a few samples, each once."""
+    kinds = list(dict.fromkeys(_kind(sample) for sample in batch[:1000]))
+    return " and ".join(kinds[:4]) + (" and others" if len(kinds) > 4 else "")
+
+
+def _kind(sample: Any) -> str:
+    if isinstance(sample, Tensor):
+        return f"tensor {tuple(sample.shape)} on {sample.device}"
+    if isinstance(sample, list | tuple):
+        return f"{type(sample).__name__}({', '.join(type(part).__name__ for part in sample[:8])})"
+    if isinstance(sample, dict):
+        return f"dict({', '.join(map(str, list(sample)[:8]))})"
+    return type(sample).__name__
 
 
 def _collate_tensors(batch: Sequence[Tensor], *, collate_fn_map: Any = None) -> Tensor | RaggedSets:

@@ -79,6 +79,15 @@ def spread(summary: Tensor, x: Sets) -> Tensor:
     For a dense batch this is a view ``(B, 1, *F)`` that broadcasts; for a ragged one, rows
     ``(T, *F)``.
     """
+    try:
+        num = x.partition.num_sets if isinstance(x, RaggedSets) else x.shape[0]
+        fits = summary.shape[0] == num
+    except (AttributeError, IndexError):
+        fits = False
+    if not fits:
+        check_sets(x)
+        got = tuple(summary.shape) if isinstance(summary, Tensor) else type(summary).__name__
+        raise ValueError(f"summary must have one row for each of {len(x)} sets, got {got}")
     if not isinstance(x, RaggedSets):
         return summary.unsqueeze(1)
     n = x.partition.common_size
@@ -128,6 +137,7 @@ def membership(x: Sets) -> tuple[Tensor, Tensor]:
     """Return the set of each element ``(T,)`` and the size of each set ``(B,)``."""
     if isinstance(x, RaggedSets):
         return x.partition.index, x.partition.sizes
+    check_sets(x)
     traced = torch.compiler.is_compiling() or type(x) not in (Tensor, nn.Parameter)
     make = _partition.__wrapped__ if traced else _partition
     partition = make(x.shape[0], x.shape[1], x.device)

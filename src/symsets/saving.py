@@ -139,13 +139,19 @@ def _renamed(stored: dict[str, Tensor], network: nn.Module) -> dict[str, Tensor]
     """Return weights of an earlier version under the names of ``network``.
 
     Layers have been put into blocks since, which changed numbers in names but not their order.
+    Keys of attention had a bias, which changed nothing.
     """
 
     def by_number(name: str) -> list[tuple[bool, int, str]]:
         parts = name.split(".")
         return [(part.isdigit(), int(part) if part.isdigit() else 0, part) for part in parts]
 
+    def is_of_key(name: str) -> bool:
+        return ".key." in f".{name}" and name.endswith(".bias")
+
     ours = network.state_dict()
+    if not any(map(is_of_key, ours)):
+        stored = {name: value for name, value in stored.items() if not is_of_key(name)}
     if stored.keys() == ours.keys():
         return stored
     old, new = (sorted(names, key=by_number) for names in (stored, ours))

@@ -60,7 +60,7 @@ def explained(forward: Forward) -> Forward:
                 y = forward(self, x, *args, **options)
                 if not is_compiling() and (frame := sys._getframe(1)).f_code is CALL:
                     frame = frame.f_back.f_back  # type: ignore[union-attr, assignment]
-                    if frame.f_code is PLAIN_CHAIN and self.returns_sets:
+                    if frame.f_code is PLAIN_CHAIN and getattr(type(self), "returns_sets", False):
                         _check_next(frame.f_locals["self"], self, y)
                 return y
             raise IndexError(f"x must have at least {self.min_axes} axes, got {x.ndim}")

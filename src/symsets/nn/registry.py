@@ -207,7 +207,7 @@ def _sridhar(make: Make, in_channels: int, out_channels: int, *, size: float) ->
 @register_scheme("attention")
 def _attention(make: Make, in_channels: int, out_channels: int, *, size: float) -> SetAttention:
     element, value, query, key = (make(in_channels, out_channels) for _ in range(4))
-    return SetAttention(element, without_bias(value), query, key)
+    return SetAttention(element, without_bias(value), query, without_bias(key))
 
 
 @register_scheme("wreath")

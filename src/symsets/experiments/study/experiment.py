@@ -192,6 +192,10 @@ class Experiment(Generic[SourceT]):
         """Say how a recipe trains for so many epochs."""
         return Plan(epochs, schedule="cosine" if recipe == "ours" else "constant")
 
+    def batch_size(self, recipe: str, setting: str, model: str) -> int | None:
+        """Return the sets in a step of a model, where they differ from those of the plan."""
+        return None
+
     def learning_rate(self, recipe: str) -> float:
         """Return the learning rate if a user gives none."""
         return 1e-3

@@ -10,6 +10,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from symsets._checks import as_path
+
 __all__ = ["find_weights", "load", "pretrained", "save", "shrink"]
 
 DESCRIPTION, WEIGHTS = "network.json", "model.safetensors"
@@ -47,10 +49,7 @@ def load(path: str | Path) -> nn.Module:
 
     from symsets.models import build
 
-    try:
-        directory = Path(path)
-    except TypeError:
-        raise TypeError(f"path must be a folder or a name, got {type(path).__name__}") from None
+    directory = as_path("path", path)
     if not directory.is_dir() and str(path) in pretrained():
         directory = PRETRAINED / path
     weights = find_weights(directory)

@@ -6,7 +6,7 @@ import os
 from collections import Counter
 from pathlib import Path
 
-from symsets._checks import check_choice
+from symsets._checks import as_path, check_choice
 from symsets.data.folders import MissingDataError, files_below, first_existing, read_list
 from symsets.data.images import ImageFiles
 from symsets.data.splits import SPLITS, shuffled, split_by_hash
@@ -89,7 +89,7 @@ def places365(
         size: Height and width of the pictures.
         num_classes: How many of the largest classes to use; all if None.
     """
-    root = Path(root)
+    root = as_path("root", root)
     if not has_places365(root):
         raise MissingDataError(f"{root}: {PLACES365_NEEDS}")
     paths = _places_paths(root)
@@ -109,7 +109,7 @@ def imagenet(root: str | os.PathLike[str], *, size: int = 160) -> ImageFiles:
         root: The folder with ``train/`` and ``val/``, or with ``ILSVRC/Data/CLS-LOC/``.
         size: Height and width of the pictures.
     """
-    root = Path(root)
+    root = as_path("root", root)
     if not has_imagenet(root):
         raise MissingDataError(f"{root}: {IMAGENET_NEEDS}")
     inner = _imagenet_root(root)
@@ -127,7 +127,7 @@ def celeba(root: str | os.PathLike[str], *, size: int = 80) -> ImageFiles:
             they lie in the subfolders ``Img/`` and ``Eval/`` as on the project's drive.
         size: Height and width of the pictures.
     """
-    root = Path(root)
+    root = as_path("root", root)
     paths = _celeba_paths(root)
     if paths is None:
         raise MissingDataError(f"{root}: {CELEBA_NEEDS}")
@@ -161,7 +161,7 @@ def ucf101(
             anywhere in it (about 1.7 MB a video at 80 px).
         fold: Which official split, 1 to 3.
     """
-    root = Path(root)
+    root = as_path("root", root)
     check_choice("fold", fold, (1, 2, 3))
     paths = _ucf101_paths(root, fold)
     if paths is None:

@@ -10,6 +10,7 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
+from symsets._checks import as_path
 from symsets.data._file_source import FileSource
 from symsets.data._video import decode_video
 from symsets.data.clips import Clips
@@ -117,7 +118,7 @@ class VideoFolder(VideoFiles):
         min_frames: int = 8,
         clips_per_video: int = 4,
     ) -> None:
-        root = Path(root)
+        root = as_path("root", root)
         name, by_hand = root.resolve().name, has_split_folders(root)
 
         def called(below: str) -> str:

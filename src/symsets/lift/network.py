@@ -12,6 +12,7 @@ from torch import Tensor, nn
 from torch.nn.utils import parametrize
 from torch.utils import _pytree as pytree
 
+from symsets._checks import shown
 from symsets.lift.layers import (
     CurrentBatch,
     Gate,
@@ -91,7 +92,7 @@ def lift(
     if scheme not in allowed and not dss_pool(str(scheme)):
         raise ValueError(
             f"scheme must be one of {allowed} (or dss-power2, dss-power3, …), which can start as "
-            f"the original network, got {scheme!r}"
+            f"the original network, got {shown(scheme)}"
         )
     copied, current = copy.deepcopy(model), CurrentBatch()
     chosen = {} if scheme == "siamese" else _chosen(copied, where)

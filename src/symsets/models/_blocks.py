@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import batch_norm
 
-from symsets._checks import check_choice
+from symsets._checks import check_choice, check_number, shown
 from symsets.models._convolution import convolution
 from symsets.nn import DSS, NormAct, Sequential, SetModule, set_layer
 from symsets.nn.registry import Make, dss_pool, is_scheme, schemes
@@ -23,6 +23,7 @@ __all__ = [
     "RECIPES",
     "Layers",
     "check_model",
+    "check_widths",
     "default_widths",
     "image_size",
     "in_full_precision",
@@ -55,6 +56,12 @@ def default_widths(table: dict[str, dict[str, Widths]], model: str, recipe: str)
     family = "siamese" if model in ("siamese-ds", "sridhar") else model
     family = family if family in table["ours"] else "dss"
     return table[recipe].get(family) or table["ours"][family]
+
+
+def check_widths(widths: Any) -> None:
+    """Raise TypeError unless ``widths`` is a list."""
+    if not isinstance(widths, Sequence) or isinstance(widths, str | bytes):
+        raise TypeError(f"widths must be a list of numbers of channels, got {shown(widths)}")
 
 
 def image_size(x: Sets, channels: int) -> tuple[int, int]:
@@ -102,6 +109,9 @@ class Layers:
         activation: Callable[[], nn.Module],
         dropout: float,
     ) -> None:
+        check_number("dropout", dropout)
+        if dropout >= 1:
+            raise ValueError(f"dropout must be below 1, got {dropout}")
         self.published = recipe == "published"
         self.scheme = "siamese" if model == "siamese-ds" else model
         self.late_scheme = "siamese" if model == "siamese" else "dss-max"

@@ -14,6 +14,7 @@ from symsets.models._blocks import (
     RECIPES,
     Layers,
     check_model,
+    check_widths,
     default_widths,
     image_size,
     in_full_precision,
@@ -138,6 +139,7 @@ class UNet(nn.Module):
         check_choice("task", task, TASKS)
         defaults = default_widths(WIDTHS[size], model, recipe)
         widths = defaults if widths is None else widths
+        check_widths(widths)
         if len(widths) != len(defaults):
             raise ValueError(
                 f"widths must hold {len(defaults)} numbers of channels for size {size}, "

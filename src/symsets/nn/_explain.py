@@ -117,8 +117,16 @@ def check_elements(x: Sets, element: nn.Module, owner: nn.Module) -> None:
     if not isinstance(rows, Tensor):
         _check_takes_sets(element, owner)
         return
-    first = first_map(element)
-    if first is None:
+    weight = next(element.parameters(), rows)
+    if weight.device != rows.device:
+        raise ValueError(
+            f"x must be on the device of the weights of {type(owner).__name__}, {weight.device}, "
+            f"got {rows.device}: move one of them with .to(device)"
+        )
+    if (first := first_map(element)) is None:
+        own = getattr(first_part(element), "check_input", None)
+        if own is not None:  # a map of ours, or a set layer in a set layer
+            own(rows if isinstance(x, RaggedSets) else rows.flatten(0, 1))
         return
     if wanted := _wanted(first, rows.shape[1:] if isinstance(x, RaggedSets) else rows.shape[2:]):
         got = x if isinstance(x, RaggedSets) else tuple(x.shape)
@@ -172,6 +180,17 @@ def _wanted(first: nn.Module, shape: Sequence[int]) -> str:
     axes = AXES[kind_of(first).forward]
     if axes:
         fits = len(shape) == 1 + len(axes) and shape[0] == first.in_channels
-        return "" if fits else ", ".join((str(first.in_channels), *axes))
+        least = _least(first)
+        fits = fits and all(n >= m for n, m in zip(shape[1:], least, strict=True))
+        small = [f"{axis} ≥ {m}" if m > 1 else axis for axis, m in zip(axes, least, strict=True)]
+        return "" if fits else ", ".join((str(first.in_channels), *small))
     fits = len(shape) > 0 and shape[-1] == first.in_features
     return "" if fits else f"…, {first.in_features}"
+
+
+def _least(first: Any) -> list[int]:
+    """Return the smallest size, on each axis, of what a convolution takes."""
+    if first.transposed or isinstance(first.padding, str):
+        return [1] * len(first.kernel_size)
+    sizes = zip(first.kernel_size, first.dilation, first.padding, strict=True)
+    return [max(1, d * (k - 1) + 1 - 2 * p) for k, d, p in sizes]

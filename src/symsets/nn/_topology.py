@@ -9,6 +9,7 @@ from typing import Any, Self
 import torch
 from torch import Tensor
 
+from symsets._checks import shown
 from symsets.ops import SparseMatrix
 
 __all__ = ["Topology", "check_edge_index", "check_edge_weight", "normalised_adjacency"]
@@ -114,6 +115,8 @@ def check_edge_index(edge_index: Tensor, num_nodes: int) -> None:
         raise ValueError(f"edge_index must be (2, E), got shape {tuple(edge_index.shape)}")
     if edge_index.dtype not in (torch.int64, torch.int32):
         raise TypeError(f"edge_index must hold integers (torch.long), got {edge_index.dtype}")
+    if edge_index.is_meta:
+        raise ValueError("edge_index must hold edges, got a tensor on meta, which holds nothing")
     if edge_index.shape[1] == 0 or torch.compiler.is_compiling():
         return
     low, high = (int(end) for end in edge_index.aminmax())
@@ -135,7 +138,9 @@ def check_edge_weight(edge_weight: Tensor | None, num_edges: int) -> None:
         )
     if edge_weight.requires_grad:
         raise ValueError("edge_weight must be constant, got one that requires a gradient")
-    if not bool((edge_weight >= 0).all()):
-        raise ValueError(
-            f"edge_weight must not be negative or NaN, got {edge_weight.min().item():g}"
-        )
+    if edge_weight.is_meta or edge_weight.is_complex():
+        raise ValueError(f"edge_weight must hold real numbers, got {shown(edge_weight)}")
+    wrong = ~((edge_weight >= 0) & (edge_weight < torch.inf))
+    if bool(wrong.any()):
+        got = edge_weight[wrong][0].item()
+        raise ValueError(f"edge_weight must not be negative, NaN or infinite, got {got:g}")

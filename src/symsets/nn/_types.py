@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from symsets._checks import positive
-from symsets.sets import RaggedSets
+from symsets.sets import RaggedSets, Sets
 
 __all__ = ["ElementMap", "check_type", "kind_of"]
 
@@ -65,20 +65,27 @@ class ElementMap(nn.Module):
             nn.init.zeros_(self.bias)
 
 
-def check_type(x: Tensor, layer: nn.Module, owner: nn.Module | None = None) -> None:
+def check_type(x: Sets, layer: nn.Module, owner: nn.Module | None = None) -> None:
     """Raise TypeError unless ``x`` has the type of a map's weights, or autocast converts it.
+
+    Raise ValueError unless both are on one device.
 
     Args:
         x: What the map is given.
         layer: The map.
         owner: The layer it is part of, to name.
     """
+    where = f" in {type(owner).__name__}" if owner is not None else ""
     dtype, device = layer.weight.dtype, x.device.type
+    if x.device != layer.weight.device:
+        raise ValueError(
+            f"x must be on the device of the {kind_of(layer).__name__}{where}, "
+            f"{layer.weight.device}, got {x.device}: move one of them with .to(device)"
+        )
     if x.dtype == dtype or torch.compiler.is_compiling():
         return
     casts = torch.amp.is_autocast_available(device) and torch.is_autocast_enabled(device)
-    if not (casts and x.is_floating_point() and torch.float64 not in (x.dtype, dtype)):
-        where = f" in {type(owner).__name__}" if owner is not None else ""
+    if not (casts and x.dtype.is_floating_point and torch.float64 not in (x.dtype, dtype)):
         raise TypeError(
             f"x must be {dtype} like the {kind_of(layer).__name__}{where}, got {x.dtype}: "
             f"convert it, as in x.to({dtype})"

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import torch
 from torch import Tensor, nn
 
-from symsets._checks import check_choice, positive
+from symsets._checks import check_choice, positive, shown
 from symsets.nn._args import context_args
 from symsets.nn._explain import check_channels, check_elements, explained
 from symsets.nn._maps import as_element, min_axes
@@ -66,10 +66,10 @@ class _InvariantHead(SetModule):
     def check_input(self, x: Sets) -> None:
         """Raise ValueError or TypeError unless elements have the channels of the head."""
         super().check_input(x)
+        linear = next(part for part in self.modules() if isinstance(part, nn.Linear))
+        check_type(x, linear, self)
         features, _ = fold(self._features(x))
         check_channels(features, self.in_channels)
-        linear = next(part for part in self.modules() if isinstance(part, nn.Linear))
-        check_type(features, linear, self)
 
 
 class Classify(_InvariantHead):
@@ -253,5 +253,7 @@ def _numbers(scores: Tensor) -> Tensor:
 
 def _widths(hidden: Any) -> list[int]:
     if not isinstance(hidden, Sequence) or isinstance(hidden, str):
-        raise TypeError(f"hidden must list the widths of layers, as in (128, 64), got {hidden!r}")
+        raise TypeError(
+            f"hidden must list the widths of layers, as in (128, 64), got {shown(hidden)}"
+        )
     return [positive("hidden", width) for width in hidden]

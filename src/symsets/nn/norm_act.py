@@ -50,6 +50,9 @@ class NormAct(SetModule):
 
     def __init__(self, layer: SetModule, norm: nn.Module, act: nn.Module | None = None) -> None:
         super().__init__()
+        for name, part in (("layer", layer), ("norm", norm), ("act", norm if act is None else act)):
+            if not isinstance(part, nn.Module):
+                raise TypeError(f"{name} must be a module, got {type(part).__name__}")
         self.layer = layer
         self.norm = norm
         self.act = nn.Identity() if act is None else act
@@ -59,6 +62,7 @@ class NormAct(SetModule):
         """Raise ValueError or TypeError unless the layer takes ``x``."""
         self.layer.check_input(x)
 
+    @explained
     def forward(self, x: Sets, *args: Any) -> Any:
         """Apply all three."""
         if isinstance(x, Tensor) and type(self.layer) is DSS and kernel("norm_act", x):
@@ -72,7 +76,6 @@ class NormAct(SetModule):
         """Normalise rows, those of sets, or those of clouds in sets."""
         return y.map(self._map) if isinstance(y, RaggedSets) else self.act(self.norm(y))
 
-    @explained
     def _of_sum(self, x: Tensor, *args: Any) -> Tensor:
         layer: Any = self.layer
         context = layer.summary(x, *args)

@@ -8,7 +8,7 @@ from typing import Literal, Protocol
 
 from torch import nn
 
-from symsets._checks import check_new, positive
+from symsets._checks import check_new, positive, shown
 from symsets.nn._maps import without_bias
 from symsets.nn.aggregate import ConcatPool, RemoveMean
 from symsets.nn.attention import SetAttention
@@ -81,7 +81,7 @@ def set_layer(
     builder = _builder(scheme)
     if builder is None:
         raise ValueError(
-            f"scheme must be one of {schemes()} (or dss-power2, dss-power3, …), got {scheme!r}"
+            f"scheme must be one of {schemes()} (or dss-power2, dss-power3, …), got {shown(scheme)}"
         )
     if isinstance(make, nn.Module) or not callable(make):
         raise TypeError(
@@ -129,7 +129,7 @@ def register_scheme(name: str) -> Callable[[SchemeBuilder], SchemeBuilder]:
         >>> unregister_scheme("my-scheme")
     """
     if not isinstance(name, str) or not re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", name):
-        raise ValueError(f"name must be lower-case words joined by '-', got {name!r}")
+        raise ValueError(f"name must be lower-case words joined by '-', got {shown(name)}")
 
     def register(builder: SchemeBuilder) -> SchemeBuilder:
         check_new("scheme", name, _builder(name), builder)

@@ -8,13 +8,14 @@ from contextlib import contextmanager
 from functools import partial
 from typing import Any, NamedTuple
 
+import torch
 from torch import nn
 
 from symsets.nn._args import accepts_args
 from symsets.nn._explain import check_elements, explain
 from symsets.nn._maps import min_axes
 from symsets.nn.base import SetModule
-from symsets.sets import map_elements
+from symsets.sets import RaggedSets, map_elements
 
 __all__ = ["Sequential", "takes_sets"]
 
@@ -64,6 +65,8 @@ class Sequential(SetModule, nn.Sequential):
 
     def add_module(self, name: str, module: nn.Module | None) -> None:
         """Add a module; a plain ``nn.Sequential`` with set layers inside becomes a chain, too."""
+        if not isinstance(module, nn.Module):
+            raise TypeError(f"modules must be modules, got {type(module).__name__}")
         with self._changed():
             super().add_module(name, _as_chain(module))
 
@@ -143,6 +146,14 @@ class Sequential(SetModule, nn.Sequential):
             raise IndexError(f"x must have at least {min_axes} axes, got {x.ndim}")
         except Exception as error:
             explain(partial(check_elements, element=module, owner=self), x, error)
+            own = type(module).__module__.startswith("torch.nn.modules.") and not [
+                *module.children()
+            ]
+            if own and not isinstance(error, torch.OutOfMemoryError):
+                raise ValueError(
+                    f"x must be sets of elements that {type(module).__name__} takes, "
+                    f"got {x if isinstance(x, RaggedSets) else tuple(x.shape)}: {error}"
+                ) from error
             raise
 
 

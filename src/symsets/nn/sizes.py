@@ -41,6 +41,8 @@ def for_any_size(network: Network) -> Network:
         >>> torch.allclose(network(eight), trained(eight))
         False
     """
+    if not isinstance(network, nn.Module):
+        raise TypeError(f"network must be a module, got {type(network).__name__}")
     copy = deepcopy(network)
     for part in copy.modules():
         if not isinstance(part, DSS | Wreath | Classify | Select | Merge) or part.size == 1:

@@ -70,6 +70,8 @@ def _collate_tensors(batch: Sequence[Tensor], *, collate_fn_map: Any = None) -> 
 
 def _collate_lists(batch: Sequence[list[Any]], *, collate_fn_map: Any = None) -> list[Any]:
     """Take the first items of all lists together, then the second ones, …, as PyTorch does."""
+    if not all(isinstance(items, list) for items in batch):
+        raise TypeError(f"samples must all be alike, got {_kinds(batch)}")
     lengths = sorted({len(items) for items in batch})
     if len(lengths) > 1:
         raise ValueError(

@@ -68,9 +68,15 @@ def map_elements(x: Sets, fn: Callable[..., Any], *args: Any) -> Any:
         >>> map_elements(torch.zeros(2, 5, 3), torch.nn.Linear(3, 8)).shape
         torch.Size([2, 5, 8])
     """
-    if isinstance(x, RaggedSets):
-        return x.with_elements(fn(x.elements, *args))
-    return _unfold(fn(x.flatten(0, 1), *args), x.shape[:2])
+    try:
+        if isinstance(x, RaggedSets):
+            return x.with_elements(fn(x.elements, *args))
+        return _unfold(fn(x.flatten(0, 1), *args), x.shape[:2])
+    except (AttributeError, IndexError, TypeError):
+        check_sets(x)
+        if not callable(fn):
+            raise TypeError(f"fn must be a function, got {type(fn).__name__}") from None
+        raise
 
 
 def spread(summary: Tensor, x: Sets) -> Tensor:

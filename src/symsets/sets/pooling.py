@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 from torch.autograd.forward_ad import unpack_dual
 
-from symsets._checks import positive
+from symsets._checks import positive, shown
 from symsets.ops import reduce_sets, set_max
 from symsets.sets.folding import Sets, check_sets, spread
 from symsets.sets.partition import OpenPartition, Partition
@@ -143,15 +143,16 @@ def check_pool(how: str) -> None:
     if not isinstance(how, str) or (how not in POOLS and power_degree(how) is None):
         choices = sorted([*POOLS, "power2", "power3"])
         raise ValueError(
-            f"pool must be one of {choices} (or another power, up to {MAX_DEGREE}), got {how!r}"
+            f"pool must be one of {choices} (or another power, up to {MAX_DEGREE}), "
+            f"got {shown(how)}"
         )
 
 
 def check_size(size: Any) -> None:
     """Raise ValueError unless sums can be divided by ``size``."""
     if not isinstance(size, numbers.Real) or not 0 < float(size) < math.inf:
-        rule = "finite" if size == math.inf else "positive"
-        raise ValueError(f"size must be {rule}, got {size!r}")
+        rule = "finite" if isinstance(size, float) and size > 0 else "positive"
+        raise ValueError(f"size must be {rule}, got {shown(size)}")
 
 
 def power_degree(how: str) -> int | None:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from reprlib import repr as shortened
 from typing import Any
 
 import torch
 from torch import Tensor
 from torch.utils import _pytree as pytree
 
+from symsets._checks import shown
 from symsets.sets.partition import Partition
 
 __all__ = ["RaggedSets", "check_rows", "common_rows", "end_to_end", "expand_as", "some_of"]
@@ -230,7 +230,7 @@ class RaggedSets:
             place = operator.index(which)
         except TypeError:
             raise TypeError(
-                f"index must be an integer, a slice, or a list of integers, got {shortened(which)}"
+                f"index must be an integer, a slice, or a list of integers, got {shown(which)}"
             ) from None
         if not -len(self) <= place < len(self):
             raise IndexError(f"index must be in -{len(self)}..{len(self) - 1}, got {place}")
@@ -318,7 +318,7 @@ def _checked_sizes(elements: Tensor | RaggedSets, sizes: Tensor | Sequence[int])
         try:
             counts = [operator.index(n) for n in sizes]
         except TypeError:
-            raise TypeError(f"sizes must be a vector of integers, got {shortened(sizes)}") from None
+            raise TypeError(f"sizes must be a vector of integers, got {shown(sizes)}") from None
     if min(counts, default=0) < 0:
         raise ValueError(f"sizes must not be negative, got {some_of(counts)}")
     if sum(counts) != len(elements):

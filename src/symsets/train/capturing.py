@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from symsets._checks import check_choice
+from symsets._checks import check_choice, check_number
 from symsets.train.graphs import CapturedFunction
 from symsets.train.scaling import LossScale
 from symsets.train.step import PRECISIONS, Step, matmul_precision
@@ -181,8 +181,7 @@ def _check_arguments(
     if not callable(loss):
         raise TypeError(f"loss must be a function of outputs and targets, got {loss!r}")
     check_choice("precision", precision, PRECISIONS)
-    if not clip >= 0:
-        raise ValueError(f"clip must be 0 or positive, got {clip}")
+    check_number("clip", clip)
 
 
 def _why_eager(parameters: list[nn.Parameter], optimiser: torch.optim.Optimizer) -> str:

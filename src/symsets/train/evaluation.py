@@ -68,6 +68,8 @@ def evaluate(
     if not callable(network):
         raise TypeError(f"network must be one network, got {type(network).__name__}")
     check_supply(sets, "sets")
+    if not isinstance(task, Task):
+        raise TypeError(f"task must be a Task, got {type(task).__name__}")
     check_choice("precision", precision, PRECISIONS)
     positive("batch_size", batch_size)
     members = outputs_of(network)

@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from symsets._checks import check_number
+from symsets._checks import check_choice, check_number, shown
 from symsets.sets import RaggedSets, Sets, pool, spread
 from symsets.sets.partition import Partition
 
@@ -87,16 +87,17 @@ class Task:
 
     def __post_init__(self) -> None:
         if not callable(self.loss):
-            raise TypeError(f"loss must be a function of outputs and targets, got {self.loss!r}")
+            raise TypeError(f"loss must be a function of (output, target), got {shown(self.loss)}")
         if not isinstance(self.metrics, Sequence) or not all(
             isinstance(metric, Metric) for metric in self.metrics
         ):
             raise TypeError(
                 "metrics must be a tuple of metrics, as in (ACCURACY,) with its comma, "
-                f"got {self.metrics!r}"
+                f"got {shown(self.metrics)}"
             )
         if not self.metrics:
             raise ValueError("metrics must hold one that chooses the epoch to keep, got none")
+        check_choice("keep_outputs", self.keep_outputs, (True, False))
         names = [metric.name for metric in self.metrics]
         if len(set(names)) < len(names):
             raise ValueError(f"metrics must have different names, got {names}")
@@ -121,18 +122,12 @@ def _compares(
                     return function(output, target)
             except Exception as error:
                 cause = error
-            got = f"{_shown(output)} and {_shown(target)}"
+            got = f"{shown(output)} and {shown(target)}"
             raise ValueError(f"output and target must be {wanted}, got {got}") from cause
 
         return checked
 
     return decorate
-
-
-def _shown(value: Any) -> str:
-    if isinstance(value, Tensor):
-        return f"{tuple(value.shape)} of {value.dtype} on {value.device}"
-    return str(value) if isinstance(value, RaggedSets) else type(value).__name__
 
 
 def _are_pictures(output: Tensor, target: Tensor, *, axes: int = 2, side: int = 1) -> bool:
@@ -222,6 +217,8 @@ def ssim(span: float, *, low: float = 0.0) -> Callable[[Tensor, Tensor], Tensor]
     def similarity(output: Tensor, target: Tensor) -> Tensor:
         from torchmetrics.functional.image import structural_similarity_index_measure
 
+        if len(output) == 0:
+            return output.new_zeros(0)
         _, places = structural_similarity_index_measure(
             output - low, target - low, data_range=span, reduction="none", return_full_image=True
         )

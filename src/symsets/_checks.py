@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import dis
 import math
 import numbers
 import operator
-import traceback
 from collections.abc import Collection
 from pathlib import Path
 from reprlib import repr as shortened
@@ -23,6 +23,8 @@ __all__ = [
     "positive",
     "shown",
 ]
+
+RAISE = dis.opmap["RAISE_VARARGS"]
 
 
 def check_choice(name: str, value: Any, choices: Collection[Any]) -> None:
@@ -87,10 +89,13 @@ def check_number(name: str, value: Any, *, zero: bool = True) -> None:
 
 def is_ours(error: BaseException) -> bool:
     """Whether this package raised an error of its own, which explains none of torch's."""
-    *_, (frame, _) = traceback.walk_tb(error.__traceback__)
-    raised_in = str(frame.f_globals.get("__name__"))
-    own = isinstance(error, ValueError | TypeError) and error.__cause__ is None
-    return own and raised_in.startswith("symsets.")
+    place = error.__traceback__
+    if place is None or not isinstance(error, ValueError | TypeError) or error.__cause__:
+        return False
+    while place.tb_next is not None:
+        place = place.tb_next
+    raised = place.tb_frame.f_code.co_code[place.tb_lasti] == RAISE  # not what a call there raised
+    return raised and str(place.tb_frame.f_globals.get("__name__")).startswith("symsets.")
 
 
 def checked_device(device: str) -> torch.device:

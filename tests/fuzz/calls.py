@@ -1,9 +1,8 @@
 """Random calls of everything public: right ones, and right ones with something replaced."""
 
-import linecache
+import dis
 import math
 import random
-import traceback
 import warnings
 from functools import partial
 
@@ -165,10 +164,10 @@ def chain(draw):
     return partial(kind(*parts, *head).eval(), draw.sets(3))
 
 
-def norm_act(draw):
+def normalised(draw):
     norm, shape = draw.choice([(nn.BatchNorm1d(4), (3, 6)), (nn.BatchNorm2d(4), (3, 5, 5))])
     inner = nn.Conv1d(3, 4, 1) if len(shape) == 2 else nn.Conv2d(3, 4, 1)
-    layer = snn.NormAct(draw.maybe(snn.DSS(inner)), draw.maybe(norm), draw.one(nn.ReLU(), None))
+    layer = snn.NormAct(draw.maybe(snn.DSS(inner)), draw.unless_called(norm), nn.ReLU())
     return partial(layer.eval(), draw.sets(*shape))
 
 
@@ -211,7 +210,14 @@ def ragged(draw):
     made = RaggedSets(elements, draw.one(sizes, torch.tensor(sizes).long(), tuple(sizes)))
 
     def use():
-        parts = [made.sizes, made.to_list(), made.detach(), made + made, repr(made), made.map(abs)]
+        parts = [
+            made.sizes,
+            made.to_list(),
+            made.detach(),
+            made + made,
+            repr(made),
+            made.map(lambda rows: rows),
+        ]
         which = draw.one(0, -1, slice(None), [0]) if sizes else slice(None)
         return [*parts, *made.to_padded(), made[draw.maybe(which)]]
 
@@ -238,7 +244,8 @@ def metric(draw):
     kind = draw.choice(["accuracy", "ACCURACY", "mae", "psnr", "ssim"])
     if kind in ("accuracy", "ACCURACY"):
         num, size = draw.randint(0, 3), draw.randint(0, 3)
-        function = train.accuracy if kind == "accuracy" else train.ACCURACY
+        named = train.Metric(draw.one("a", "b"), draw.unless_called(train.accuracy))
+        function = train.accuracy if kind == "accuracy" else draw.choice([train.ACCURACY, named])
         num += not num and kind == "ACCURACY"
         sizes = [draw.randint(0, 3) for _ in range(num)]
         scores = draw.choice([draw.tensor(num, size), RaggedSets(draw.tensor(sum(sizes)), sizes)])
@@ -283,7 +290,8 @@ def lift(draw):
     net = nn.Sequential(nn.Conv1d(3, 4, 1), nn.ReLU(), nn.Conv1d(4, 2, 1))
     scheme = draw.one("dss-sum", "dss-max", "siamese", "attention", "wreath")
     where = draw.one(None, ["0"], lambda name, module: name == "2")
-    lifted = symsets.lift(draw.maybe(net), scheme, where, size=draw.one(1.0, 5))
+    where = None if isinstance(where, nn.Module) else where
+    lifted = symsets.lift(draw.unless_called(net), scheme, where, size=draw.one(1.0, 5))
     return partial(lifted, draw.sets(3, 5))
 
 
@@ -295,7 +303,7 @@ def checked(draw):
         "symmetry": draw.one(None, testing.roll(1)),
     }
     use = draw.choice([testing.equivariance_error, testing.assert_equivariant])
-    layer = draw.maybe(snn.DSS(nn.Conv1d(3, 4, 1)))
+    layer = draw.unless_called(snn.DSS(nn.Conv1d(3, 4, 1)))
     return partial(use, layer, draw.sets(3, 6), **options)
 
 
@@ -369,7 +377,7 @@ def capture(draw):
     optimiser = torch.optim.SGD(net.parameters(), lr=1e-3)
     options = {"precision": draw.one("float32", "bfloat16"), "clip": draw.one(0.0, 1.0)}
     loss = draw.unless_called(functional.cross_entropy)
-    step = train.capture(draw.maybe(net), draw.maybe(optimiser), loss, **options)
+    step = train.capture(draw.unless_called(net), draw.maybe(optimiser), loss, **options)
     num = draw.randint(1, 3)
     return partial(step, draw.tensor(num, 2, 3, dtype=torch.float32), torch.zeros(num).long())
 
@@ -386,6 +394,8 @@ def simple(function, *shape, **options):
 
     def call(draw):
         given = {name: draw.one(*values) for name, values in options.items()}
+        if "fn" in options:
+            given = {"fn": draw.unless_called(draw.choice(options["fn"]))}
         return partial(function, draw.sets(*shape), **given)
 
     return call
@@ -456,20 +466,21 @@ LAYERS = (
 )
 CALLS = {
     **{kind.__name__: layer_of(kind) for kind in LAYERS},
-    "set_layer": scheme_of, "Sequential": chain, "NormAct": norm_act,
+    "set_layer": scheme_of, "Sequential": chain, "NormAct": normalised,
     "Classify": head(snn.Classify), "Select": head(snn.Select), "Graph": graph,
     "for_any_size": for_any_size, "Packed": packed,
     "RaggedSets": ragged, "Partition": shared_partition, "select_loss": select_loss,
     "pool": simple(sets.pool, 3, how=POOLS, size=(1.0, 4)),
     "power_sums": simple(sets.power_sums, 3, degree=(1, 3), size=(1.0,)),
     "softmax": simple(sets.softmax, 3), "fold": simple(sets.fold, 3),
-    "map_elements": simple(sets.map_elements, 3, fn=(torch.clone, torch.detach)),
+    "map_elements": simple(sets.map_elements, 3, fn=(lambda rows: rows,)),
     "membership": simple(membership, 3), "spread": spread, "collate": collate,
     "groups": group, "lift": lift, "testing": checked,
     "metrics": metric, "Plan": plan, "Task": lambda draw: partial(task_of, draw),
     "evaluate": evaluate, "capture": capture, "Ensemble": ensemble,
     "models": network, "build": building, "register": registering,
-    "fit": fitted, "ops": operation, "Augment": augment, "LabelledSets": labelled, "Clips": clips, "paths": path_of,
+    "fit": fitted, "ops": operation, "Augment": augment, "LabelledSets": labelled,
+    "Clips": clips, "paths": path_of,
 }  # fmt: skip
 
 
@@ -520,12 +531,14 @@ def outcome(name, seed, wrong):
 
 def unexplained(error, wrong):
     """Return what is wrong with an error, unless one of our own modules raised it on purpose."""
-    *_, (frame, line) = traceback.walk_tb(error.__traceback__)
-    module = str(frame.f_globals.get("__name__"))
-    source = linecache.getline(frame.f_code.co_filename, line).strip()
-    place = f"{module}:{line}: {source}"
-    if not (isinstance(error, OURS) and module.startswith("symsets.") and "raise" in source):
-        return f"{type(error).__name__} of {place}: {error}"
+    place = error.__traceback__
+    while place.tb_next is not None:
+        place = place.tb_next
+    code, module = place.tb_frame.f_code, str(place.tb_frame.f_globals.get("__name__"))
+    raised = code.co_code[place.tb_lasti] == dis.opmap["RAISE_VARARGS"]
+    where = f"{module}:{place.tb_lineno}"
+    if not (isinstance(error, OURS) and module.startswith("symsets.") and raised):
+        return f"{type(error).__name__} of {where}: {error}"
     if not str(error) or "\n" in str(error).split("\n\n")[0] or len(str(error)) > 600:
-        return f"no sentence from {place}: {error}"
+        return f"no sentence from {where}: {error}"
     return f"refused a right call: {error}" if wrong == 0 else None

@@ -244,11 +244,11 @@ def _chosen(model: nn.Module, where: Where) -> dict[str, nn.Module]:
         for inner in module.modules()
     }
     chosen: dict[str, nn.Module]
-    is_names = isinstance(where, Collection) and not isinstance(where, str)
+    is_names = isinstance(where, Collection) and not isinstance(where, str | Tensor)
     if isinstance(where, type) or not (where is None or callable(where) or is_names):
         raise TypeError(
             "where must be a list of names, or a function such as lambda name, module: "
-            f"isinstance(module, nn.Conv2d), got {where!r}"
+            f"isinstance(module, nn.Conv2d), got {shown(where)}"
         )
     if where is None or callable(where):
         chosen = {

@@ -10,6 +10,7 @@ from symsets import ops
 from symsets.nn._explain import explained
 from symsets.nn.base import SetModule
 from symsets.nn.dss import DSS
+from symsets.nn.sequential import takes_sets
 from symsets.ops._dispatch import kernel
 from symsets.sets import RaggedSets, Sets, add_to_elements, map_elements
 
@@ -50,7 +51,9 @@ class NormAct(SetModule):
 
     def __init__(self, layer: SetModule, norm: nn.Module, act: nn.Module | None = None) -> None:
         super().__init__()
-        for name, part in (("layer", layer), ("norm", norm), ("act", norm if act is None else act)):
+        if not isinstance(layer, nn.Module) or not takes_sets(layer):
+            raise TypeError(f"layer must be a set layer, got {type(layer).__name__}")
+        for name, part in (("norm", norm), ("act", norm if act is None else act)):
             if not isinstance(part, nn.Module):
                 raise TypeError(f"{name} must be a module, got {type(part).__name__}")
         self.layer = layer

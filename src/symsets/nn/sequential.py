@@ -146,10 +146,9 @@ class Sequential(SetModule, nn.Sequential):
             raise IndexError(f"x must have at least {min_axes} axes, got {x.ndim}")
         except Exception as error:
             explain(partial(check_elements, element=module, owner=self), x, error)
-            own = type(module).__module__.startswith("torch.nn.modules.") and not [
-                *module.children()
-            ]
-            if own and not isinstance(error, torch.OutOfMemoryError):
+            torchs = type(module).__module__.startswith("torch.nn.modules.")
+            single = torchs and next(module.children(), None) is None
+            if single and not isinstance(error, torch.OutOfMemoryError):
                 raise ValueError(
                     f"x must be sets of elements that {type(module).__name__} takes, "
                     f"got {x if isinstance(x, RaggedSets) else tuple(x.shape)}: {error}"

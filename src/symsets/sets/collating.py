@@ -29,7 +29,7 @@ def collate(samples: Sequence[Any]) -> Any:
         >>> collate(samples)
         [RaggedSets(2 sets of 2–5 elements (3,)), tensor([0, 1])]
     """
-    if not isinstance(samples, Iterable) or isinstance(samples, str):
+    if not isinstance(samples, Iterable) or isinstance(samples, str | Tensor):
         raise TypeError(f"samples must be a list of samples, got {type(samples).__name__}")
     batch = list(samples)
     if not batch:

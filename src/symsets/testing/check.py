@@ -47,6 +47,8 @@ class EquivarianceCheck:
         if not callable(model):
             raise TypeError(f"model must be a network or a function, got {type(model).__name__}")
         fold(x)  # raises unless x is a batch of sets
+        if x.device.type == "meta":
+            raise ValueError("x must hold numbers, got sets on meta, which hold none")
         self.given, self.task = (model, x, args), task
         self.model = _to_double(model)
         given = (x, args, args if moved_args is None else tuple(moved_args))

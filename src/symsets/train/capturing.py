@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from symsets._checks import check_choice, check_number
+from symsets._checks import check_choice, check_number, shown
 from symsets.train.graphs import CapturedFunction
 from symsets.train.scaling import LossScale
 from symsets.train.step import PRECISIONS, Step, matmul_precision
@@ -179,7 +179,7 @@ def _check_arguments(
         if not isinstance(value, kind):
             raise TypeError(f"{name} must be a {kind.__name__}, got {type(value).__name__}")
     if not callable(loss):
-        raise TypeError(f"loss must be a function of outputs and targets, got {loss!r}")
+        raise TypeError(f"loss must be a function of outputs and targets, got {shown(loss)}")
     check_choice("precision", precision, PRECISIONS)
     check_number("clip", clip)
 

@@ -102,7 +102,10 @@ class Ensemble(nn.Module):
                 raise TypeError(
                     f"inputs must be a list of ragged batches, one per member, got {value}"
                 )
-            if not isinstance(value, Tensor | Sequence) or getattr(value, "ndim", 1) == 0:
+            is_list = isinstance(value, Sequence) and all(
+                isinstance(own, Tensor | RaggedSets) for own in value
+            )
+            if not is_list and not (isinstance(value, Tensor) and value.ndim):
                 raise TypeError(f"inputs must be tensors (K, B, …) or lists, got {shown(value)}")
             if len(value) != self.size:
                 raise ValueError(

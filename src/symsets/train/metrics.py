@@ -45,6 +45,8 @@ class Metric:
     def __post_init__(self) -> None:
         if self.name == "loss":
             raise ValueError("name must not be 'loss', under which the loss itself is recorded")
+        if not callable(self.function):
+            raise TypeError(f"function must take (output, target), got {shown(self.function)}")
 
     def __call__(self, output: Sets, target: Any) -> float:
         """Return the metric."""

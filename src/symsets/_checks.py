@@ -83,7 +83,7 @@ def check_number(name: str, value: Any, *, zero: bool = True) -> None:
     if not isinstance(value, numbers.Real):
         raise TypeError(f"{name} must be a number, got {shown(value)}")
     if not 0 <= float(value) < math.inf or (value == 0 and not zero):
-        rule = "finite and not negative" if zero else "finite and positive"
+        rule = "finite" if value == math.inf else "0 or positive" if zero else "positive"
         raise ValueError(f"{name} must be {rule}, got {value!r}")
 
 

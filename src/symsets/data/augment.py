@@ -98,7 +98,8 @@ class Augment:
 
     def _checked(self, x: Tensor) -> tuple[int, int]:
         if not isinstance(x, Tensor) or x.dim() != 5:
-            raise ValueError(f"x must have the shape (B, N, C, H, W), got {shown(x)}")
+            got = tuple(x.shape) if isinstance(x, Tensor) else shown(x)
+            raise ValueError(f"x must have the shape (B, N, C, H, W), got {got}")
         height, width = x.shape[-2:]
         if not 1 <= self.crop <= min(height, width):
             raise ValueError(f"crop must be in 1..{min(height, width)}, got {self.crop}")

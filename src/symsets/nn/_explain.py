@@ -181,9 +181,9 @@ def _wanted(first: nn.Module, shape: Sequence[int]) -> str:
     if axes:
         fits = len(shape) == 1 + len(axes) and shape[0] == first.in_channels
         least = _least(first)
-        fits = fits and all(n >= m for n, m in zip(shape[1:], least, strict=True))
-        small = [f"{axis} ≥ {m}" if m > 1 else axis for axis, m in zip(axes, least, strict=True)]
-        return "" if fits else ", ".join((str(first.in_channels), *small))
+        if fits and any(n < m for n, m in zip(shape[1:], least, strict=True)):
+            fits, axes = False, tuple(f"{axis} ≥ {m}" for axis, m in zip(axes, least, strict=True))
+        return "" if fits else ", ".join((str(first.in_channels), *axes))
     fits = len(shape) > 0 and shape[-1] == first.in_features
     return "" if fits else f"…, {first.in_features}"
 

@@ -89,7 +89,9 @@ class Task:
 
     def __post_init__(self) -> None:
         if not callable(self.loss):
-            raise TypeError(f"loss must be a function of (output, target), got {shown(self.loss)}")
+            raise TypeError(
+                f"loss must be a function of outputs and targets, got {shown(self.loss)}"
+            )
         if not isinstance(self.metrics, Sequence) or not all(
             isinstance(metric, Metric) for metric in self.metrics
         ):

@@ -79,14 +79,14 @@ class Plan:
             "evaluation_batch",
         ):
             positive(name, getattr(self, name))
+        if isinstance(self.average, int | float) and not 0 <= self.average < 1:
+            raise ValueError(f"average must be at least 0 and below 1, got {self.average}")
         for name in ("learning_rate", "weight_decay", "average", "clip", "decay"):
             check_number(name, getattr(self, name), zero=name not in ("learning_rate", "decay"))
         if self.epochs % self.validate_every:
             raise ValueError(
                 f"validate_every must divide the {self.epochs} epochs, got {self.validate_every}"
             )
-        if not 0 <= self.average < 1:
-            raise ValueError(f"average must be at least 0 and below 1, got {self.average}")
 
     def steps_per_epoch(self, train_size: int) -> int:
         """Return the number of steps in an epoch."""

@@ -16,6 +16,7 @@ import torch
 __all__ = [
     "as_path",
     "check_choice",
+    "check_kind",
     "check_new",
     "check_number",
     "checked_device",
@@ -42,6 +43,12 @@ def shown(value: object) -> str:
     if isinstance(value, torch.Tensor):
         return f"{value.dtype} of shape {tuple(value.shape)} on {value.device}"
     return " ".join(shortened(value).split())
+
+
+def check_kind(name: str, value: object, kind: type, what: str = "") -> None:
+    """Raise TypeError naming the argument unless ``value`` is of a kind."""
+    if not isinstance(value, kind):
+        raise TypeError(f"{name} must be a {what or kind.__name__}, got {type(value).__name__}")
 
 
 def as_path(name: str, value: Any) -> Path:

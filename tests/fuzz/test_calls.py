@@ -82,7 +82,7 @@ NAMED = {
     "Exchangeable": (lambda: nn.Exchangeable(3, 4)(RAGGED), "x must be a tensor of single elem"),
     "set_layer": (
         lambda: symsets.set_layer("attention", lambda i, o: None, 3, 4),
-        "make must return a module, got NoneType",
+        "what make returns must be a module, got NoneType",
     ),
     "select_loss": (
         lambda: symsets.select_loss(torch.zeros(0, 3), torch.zeros(0).long()),
@@ -109,8 +109,11 @@ NAMED = {
     "ssim": (lambda: train.ssim(1.0)(*[torch.zeros(2, 3, 9, 12)] * 2), "of 11 pixels or more"),
     "noise": (lambda: bursts(noise=torch.nan), "noise must be 0 or positive, got nan"),
     "shake": (lambda: bursts(shake=-1), "shake must be 0 or positive, got -1"),
-    "collate": (lambda: symsets.collate([PAIRS, 3]), r"samples must all be alike, .* and int"),
-    "collate, keys": (lambda: symsets.collate([{"a": 1}, {"b": 1}]), r"dict\(a\) and dict\(b\)"),
+    "collate": (lambda: symsets.collate([PAIRS, 3]), r"samples must all be alike, .* and 3"),
+    "collate, keys": (
+        lambda: symsets.collate([{"a": 1}, {"b": 1}]),
+        r"got \{'a': 1\} and \{'b': 1\}",
+    ),
     "render_meshes": (lambda: faces(0, 3, 3), r"meshes must be triangles .* got \(0, 3, 3\)"),
     "load": (lambda: symsets.load([1]), "path must be a path, got list"),
     "edge_weight": (

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from torch.nn.utils import parametrize
 from torch.utils import _pytree as pytree
 
-from symsets._checks import shown
+from symsets._checks import check_kind, shown
 from symsets.lift.layers import (
     CurrentBatch,
     Gate,
@@ -83,8 +83,7 @@ def lift(
         >>> torch.allclose(lifted(x)[1], net(x[1]), atol=1e-6)
         True
     """
-    if not isinstance(model, nn.Module):
-        raise TypeError(f"model must be a module, got {type(model).__name__}")
+    check_kind("model", model, nn.Module, "module")
     if isinstance(model, Lifted):
         raise ValueError("model must be a network for single elements, got one lifted already")
     check_size(size)

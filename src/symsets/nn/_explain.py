@@ -13,18 +13,10 @@ from typing import Any, TypeVar
 
 from torch import Tensor, nn
 from torch.compiler import is_compiling
-from torch.nn.modules.batchnorm import _NormBase
-from torch.nn.modules.conv import _ConvNd
-from torch.nn.modules.pooling import (
-    _AdaptiveAvgPoolNd,
-    _AdaptiveMaxPoolNd,
-    _AvgPoolNd,
-    _MaxPoolNd,
-)
 
 from symsets._checks import is_ours
 from symsets.nn._maps import AXES, first_map, first_part
-from symsets.nn._types import check_type, kind_of
+from symsets.nn._types import check_device, check_type, kind_of
 from symsets.sets import RaggedSets, Sets
 from symsets.sets.folding import check_sets
 
@@ -38,8 +30,9 @@ __all__ = [
 ]
 
 TENSOR_MAPS = ("torch.nn.modules.", "symsets.nn.")  # modules there take tensors, or are set modules
-ROW_MAPS = (_NormBase, _ConvNd, nn.GroupNorm)  # the second axis would be taken for channels
-ROW_POOLS = (_MaxPoolNd, _AvgPoolNd, _AdaptiveMaxPoolNd, _AdaptiveAvgPoolNd)
+# Kinds of torch's modules: the first take the second axis for channels, the last keep the shape.
+ROW_MAPS = {f"torch.nn.modules.{kind}" for kind in ("batchnorm", "instancenorm", "conv")}
+ROW_POOLS = "torch.nn.modules.pooling"
 ENTRYWISE = ("torch.nn.modules.activation", "torch.nn.modules.dropout")
 CALL, PLAIN_CHAIN = nn.Module._call_impl.__code__, nn.Sequential.forward.__code__
 Forward = TypeVar("Forward", bound=Callable[..., Any])
@@ -89,13 +82,14 @@ def _check_next(chain: nn.Sequential, layer: nn.Module, y: Any) -> None:
     parts = list(chain)
     after = parts[next(i for i, part in enumerate(parts) if part is layer) + 1 :]
     for part in after:
-        if isinstance(part, ROW_MAPS) or (isinstance(part, ROW_POOLS) and y.ndim > 3):
+        kinds = {kind.__module__ for kind in type(part).__mro__}
+        if kinds & ROW_MAPS or (ROW_POOLS in kinds and y.ndim > 3):
             raise ValueError(
                 f"modules must be chained by symsets.Sequential, got nn.Sequential, which hands "
                 f"whole sets to {type(part).__name__} that takes single elements: "
                 "symsets.Sequential applies it to each"
             )
-        if not type(part).__module__.startswith(ENTRYWISE):
+        if not kinds.intersection(ENTRYWISE):
             return
 
 
@@ -117,12 +111,7 @@ def check_elements(x: Sets, element: nn.Module, owner: nn.Module) -> None:
     if not isinstance(rows, Tensor):
         _check_takes_sets(element, owner)
         return
-    weight = next(element.parameters(), rows)
-    if weight.device != rows.device:
-        raise ValueError(
-            f"x must be on the device of the weights of {type(owner).__name__}, {weight.device}, "
-            f"got {rows.device}: move one of them with .to(device)"
-        )
+    check_device(rows, next(element.parameters(), rows), owner)
     if (first := first_map(element)) is None:
         own = getattr(first_part(element), "check_input", None)
         if own is not None:  # a map of ours, or a set layer in a set layer

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.parameter import UninitializedParameter
 
+from symsets._checks import check_kind
 from symsets.nn._args import Chain, as_chain
 from symsets.nn._types import kind_of
 from symsets.nn.pyg import PyGConv, is_pyg
@@ -59,8 +60,7 @@ def first_part(module: nn.Module) -> nn.Module | None:
 
 def as_element(module: nn.Module, name: str = "element") -> nn.Module:
     """Raise TypeError unless ``module`` is one; wrap those that take a graph in another layout."""
-    if not isinstance(module, nn.Module):
-        raise TypeError(f"{name} must be a module, got {type(module).__name__}")
+    check_kind(name, module, nn.Module, "module")
     if type(module) is nn.Sequential:
         return as_chain(module, as_element)
     return PyGConv(module) if is_pyg(module) else module

@@ -9,7 +9,7 @@ from typing import Any, Self
 import torch
 from torch import Tensor
 
-from symsets._checks import shown
+from symsets._checks import check_kind, shown
 from symsets.ops import SparseMatrix
 
 __all__ = ["Topology", "check_edge_index", "check_edge_weight", "normalised_adjacency"]
@@ -109,8 +109,7 @@ def normalised_adjacency(
 
 def check_edge_index(edge_index: Tensor, num_nodes: int) -> None:
     """Raise ValueError or TypeError unless ``edge_index`` holds edges between these nodes."""
-    if not isinstance(edge_index, Tensor):
-        raise TypeError(f"edge_index must be a tensor (2, E), got {type(edge_index).__name__}")
+    check_kind("edge_index", edge_index, Tensor, "tensor (2, E)")
     if edge_index.ndim != 2 or edge_index.shape[0] != 2:
         raise ValueError(f"edge_index must be (2, E), got shape {tuple(edge_index.shape)}")
     if edge_index.dtype not in (torch.int64, torch.int32):
@@ -129,8 +128,7 @@ def check_edge_weight(edge_weight: Tensor | None, num_edges: int) -> None:
     """Raise ValueError unless there is a constant weight, zero or more, for each edge."""
     if edge_weight is None:
         return
-    if not isinstance(edge_weight, Tensor):
-        raise TypeError(f"edge_weight must be a tensor (E,), got {type(edge_weight).__name__}")
+    check_kind("edge_weight", edge_weight, Tensor, "tensor (E,)")
     if edge_weight.shape != (num_edges,):
         raise ValueError(
             f"edge_weight must be ({num_edges},), one for each edge, "

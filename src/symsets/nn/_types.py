@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from symsets._checks import positive
 from symsets.sets import RaggedSets, Sets
 
-__all__ = ["ElementMap", "check_type", "kind_of"]
+__all__ = ["ElementMap", "check_device", "check_type", "kind_of"]
 
 
 class ElementMap(nn.Module):
@@ -75,20 +75,25 @@ def check_type(x: Sets, layer: nn.Module, owner: nn.Module | None = None) -> Non
         layer: The map.
         owner: The layer it is part of, to name.
     """
-    where = f" in {type(owner).__name__}" if owner is not None else ""
     dtype, device = layer.weight.dtype, x.device.type
-    if x.device != layer.weight.device:
-        raise ValueError(
-            f"x must be on the device of the {kind_of(layer).__name__}{where}, "
-            f"{layer.weight.device}, got {x.device}: move one of them with .to(device)"
-        )
+    check_device(x, layer.weight, owner or layer)
     if x.dtype == dtype or torch.compiler.is_compiling():
         return
     casts = torch.amp.is_autocast_available(device) and torch.is_autocast_enabled(device)
     if not (casts and x.dtype.is_floating_point and torch.float64 not in (x.dtype, dtype)):
+        where = f" in {type(owner).__name__}" if owner is not None else ""
         raise TypeError(
             f"x must be {dtype} like the {kind_of(layer).__name__}{where}, got {x.dtype}: "
             f"convert it, as in x.to({dtype})"
+        )
+
+
+def check_device(x: Sets, weight: Any, owner: nn.Module) -> None:
+    """Raise ValueError unless ``x`` is where a weight of ``owner`` is."""
+    if x.device != weight.device:
+        raise ValueError(
+            f"x must be on the device of the weights of {type(owner).__name__}, {weight.device}, "
+            f"got {x.device}: move one of them with .to(device)"
         )
 
 

@@ -7,6 +7,7 @@ from typing import Any
 from torch import Tensor, nn
 
 from symsets import ops
+from symsets._checks import check_kind
 from symsets.nn._explain import explained
 from symsets.nn.base import SetModule
 from symsets.nn.dss import DSS
@@ -54,8 +55,7 @@ class NormAct(SetModule):
         if not isinstance(layer, nn.Module) or not takes_sets(layer):
             raise TypeError(f"layer must be a set layer, got {type(layer).__name__}")
         for name, part in (("norm", norm), ("act", norm if act is None else act)):
-            if not isinstance(part, nn.Module):
-                raise TypeError(f"{name} must be a module, got {type(part).__name__}")
+            check_kind(name, part, nn.Module, "module")
         self.layer = layer
         self.norm = norm
         self.act = nn.Identity() if act is None else act

@@ -8,7 +8,7 @@ from typing import Literal, Protocol
 
 from torch import nn
 
-from symsets._checks import check_new, positive, shown
+from symsets._checks import check_kind, check_new, positive, shown
 from symsets.nn._maps import without_bias
 from symsets.nn.aggregate import ConcatPool, RemoveMean
 from symsets.nn.attention import SetAttention
@@ -104,8 +104,7 @@ def _checked(make: Make) -> Make:
 
     def checked(in_channels: int, out_channels: int) -> nn.Module:
         made = make(in_channels, out_channels)
-        if not isinstance(made, nn.Module):
-            raise TypeError(f"make must return a module, got {type(made).__name__}")
+        check_kind("what make returns", made, nn.Module, "module")
         return made
 
     return checked

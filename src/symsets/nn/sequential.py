@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import nn
 
+from symsets._checks import check_kind
 from symsets.nn._args import accepts_args
 from symsets.nn._explain import check_elements, explain
 from symsets.nn._maps import min_axes
@@ -65,8 +66,7 @@ class Sequential(SetModule, nn.Sequential):
 
     def add_module(self, name: str, module: nn.Module | None) -> None:
         """Add a module; a plain ``nn.Sequential`` with set layers inside becomes a chain, too."""
-        if not isinstance(module, nn.Module):
-            raise TypeError(f"modules must be modules, got {type(module).__name__}")
+        check_kind("each of modules", module, nn.Module, "module")
         with self._changed():
             super().add_module(name, _as_chain(module))
 

@@ -7,6 +7,7 @@ from typing import TypeVar
 
 from torch import nn
 
+from symsets._checks import check_kind
 from symsets.nn.dss import DSS
 from symsets.nn.heads import Classify, Merge, Select
 from symsets.nn.wreath import Wreath
@@ -41,8 +42,7 @@ def for_any_size(network: Network) -> Network:
         >>> torch.allclose(network(eight), trained(eight))
         False
     """
-    if not isinstance(network, nn.Module):
-        raise TypeError(f"network must be a module, got {type(network).__name__}")
+    check_kind("network", network, nn.Module, "module")
     copy = deepcopy(network)
     for part in copy.modules():
         if not isinstance(part, DSS | Wreath | Classify | Select | Merge) or part.size == 1:

@@ -9,7 +9,7 @@ from torch import Tensor
 from torch.utils.data._utils.collate import collate as torch_collate
 from torch.utils.data._utils.collate import default_collate_fn_map
 
-from symsets._checks import is_ours
+from symsets._checks import is_ours, shown
 from symsets.sets.ragged import RaggedSets
 
 __all__ = ["collate"]
@@ -46,19 +46,8 @@ def collate(samples: Sequence[Any]) -> Any:
 
 
 def _kinds(batch: Sequence[Any]) -> str:
-    """Name the kinds of a few samples, each once."""
-    kinds = list(dict.fromkeys(_kind(sample) for sample in batch[:1000]))
-    return " and ".join(kinds[:4]) + (" and others" if len(kinds) > 4 else "")
-
-
-def _kind(sample: Any) -> str:
-    if isinstance(sample, Tensor):
-        return f"tensor {tuple(sample.shape)} on {sample.device}"
-    if isinstance(sample, list | tuple):
-        return f"{type(sample).__name__}({', '.join(type(part).__name__ for part in sample[:8])})"
-    if isinstance(sample, dict):
-        return f"dict({', '.join(map(str, list(sample)[:8]))})"
-    return type(sample).__name__
+    """Show a few samples that differ."""
+    return " and ".join(list(dict.fromkeys(map(shown, batch[:100])))[:4])
 
 
 def _collate_tensors(batch: Sequence[Tensor], *, collate_fn_map: Any = None) -> Tensor | RaggedSets:

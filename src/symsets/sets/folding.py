@@ -9,6 +9,7 @@ from typing import Any, TypeAlias, Union
 import torch
 from torch import Tensor, nn
 
+from symsets._checks import check_kind
 from symsets.ops._constants import outside_transforms
 from symsets.ops.layout import memory_order
 from symsets.sets.partition import Partition
@@ -74,8 +75,7 @@ def map_elements(x: Sets, fn: Callable[..., Any], *args: Any) -> Any:
         return _unfold(fn(x.flatten(0, 1), *args), x.shape[:2])
     except (AttributeError, IndexError, TypeError):
         check_sets(x)
-        if not callable(fn):
-            raise TypeError(f"fn must be a function, got {type(fn).__name__}") from None
+        check_kind("fn", fn, Callable, "function")  # type: ignore[arg-type]
         raise
 
 

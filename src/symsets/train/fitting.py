@@ -19,7 +19,7 @@ import torch
 from lightning.fabric import Fabric
 from torch import Tensor, nn
 
-from symsets._checks import checked_device, shown
+from symsets._checks import check_kind, checked_device, shown
 from symsets.data.labelled import SetDataset
 from symsets.train.checkpoints import Checkpoint
 from symsets.train.ensemble import Ensemble
@@ -346,9 +346,8 @@ def _check_arguments(
         raise TypeError(f"networks must be a list, as in [net], got one {type(networks).__name__}")
     for name, sets in (("train", train), ("val", val)):
         check_supply(sets, name)
-    for name, value, kind in (("plan", plan, Plan), ("task", task, Task)):
-        if not isinstance(value, kind):
-            raise TypeError(f"{name} must be a {kind.__name__}, got {type(value).__name__}")
+    check_kind("plan", plan, Plan)
+    check_kind("task", task, Task)
     if not isinstance(seeds, Sequence):
         raise TypeError(f"seeds must be a list, one per network, as in [0], got {shown(seeds)}")
     if len(networks) != len(seeds):

@@ -124,6 +124,8 @@ def _compares(
             try:
                 if fits(output, target):
                     return function(output, target)
+            except torch.OutOfMemoryError:
+                raise
             except Exception as error:
                 cause = error
             got = f"{shown(output)} and {shown(target)}"

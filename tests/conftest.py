@@ -4,6 +4,10 @@ import pytest
 import torch
 
 
+def pytest_addoption(parser):
+    parser.addoption("--large", action="store_true", help="run the large form of the fuzz tests")
+
+
 @pytest.fixture(autouse=True)
 def _fixed_seed():
     torch.manual_seed(0)

@@ -8,6 +8,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from symsets._checks import as_path
+
 DESCRIPTION, WEIGHTS = "network.json", "model.safetensors"
 PRETRAINED = Path(__file__).parent / "pretrained"  # a folder for each network of the package
 BLOCK = 64  # weights that share a scale in a file of 8-bit weights
@@ -43,7 +45,7 @@ def load(path: str | Path) -> nn.Module:
 
     from symsets.models import build
 
-    directory = Path(path)
+    directory = as_path("path", path)
     if not directory.is_dir() and str(path) in pretrained():
         directory = PRETRAINED / path
     weights = find_weights(directory)
@@ -132,13 +134,19 @@ def _renamed(stored: dict[str, Tensor], network: nn.Module) -> dict[str, Tensor]
     """Return weights of an earlier version under the names of ``network``.
 
     Layers have been put into blocks since, which changed numbers in names but not their order.
+    Keys of attention had a bias, which changed nothing.
     """
 
     def by_number(name: str) -> list[tuple[bool, int, str]]:
         parts = name.split(".")
         return [(part.isdigit(), int(part) if part.isdigit() else 0, part) for part in parts]
 
+    def is_of_key(name: str) -> bool:
+        return ".key." in f".{name}" and name.endswith(".bias")
+
     ours = network.state_dict()
+    if not any(map(is_of_key, ours)):
+        stored = {name: value for name, value in stored.items() if not is_of_key(name)}
     if stored.keys() == ours.keys():
         return stored
     old, new = (sorted(names, key=by_number) for names in (stored, ours))

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from symsets._checks import as_path
 from symsets._extras import require
 from symsets.data.decoding import Skipped, decode_image, in_threads
 from symsets.data.folders import files_below
@@ -65,7 +66,7 @@ def pack_folder(
         fps: Of videos: frames to take in a second.
         watch: Called after every file.
     """
-    root = Path(root)
+    root = as_path("root", root)
     kind = _kind(root)
     source: Any
     read: Callable[[Any, Any], list[_Item]]

@@ -12,6 +12,7 @@ from torch import Tensor, nn
 from torch.nn.utils import parametrize
 from torch.utils import _pytree as pytree
 
+from symsets._checks import check_kind, shown
 from symsets.lift.layers import (
     CurrentBatch,
     Gate,
@@ -67,8 +68,7 @@ def lift(
         >>> torch.allclose(lifted(x)[1], net(x[1]), atol=1e-6)
         True
     """
-    if not isinstance(model, nn.Module):
-        raise TypeError(f"model must be a module, got {type(model).__name__}")
+    check_kind("model", model, nn.Module, "module")
     if isinstance(model, Lifted):
         raise ValueError("model must be a network for single elements, got one lifted already")
     check_size(size)
@@ -76,7 +76,7 @@ def lift(
     if scheme not in allowed and not dss_pool(str(scheme)):
         raise ValueError(
             f"scheme must be one of {allowed} (or dss-power2, dss-power3, …), which can start as "
-            f"the original network, got {scheme!r}"
+            f"the original network, got {shown(scheme)}"
         )
     copied, current = copy.deepcopy(model), CurrentBatch()
     chosen = {} if scheme == "siamese" else _chosen(copied, where)
@@ -223,11 +223,11 @@ def _chosen(model: nn.Module, where: Where) -> dict[str, nn.Module]:
         for inner in module.modules()
     }
     chosen: dict[str, nn.Module]
-    is_names = isinstance(where, Collection) and not isinstance(where, str)
+    is_names = isinstance(where, Collection) and not isinstance(where, str | Tensor)
     if isinstance(where, type) or not (where is None or callable(where) or is_names):
         raise TypeError(
             "where must be a list of names, or a function such as lambda name, module: "
-            f"isinstance(module, nn.Conv2d), got {where!r}"
+            f"isinstance(module, nn.Conv2d), got {shown(where)}"
         )
     if where is None or callable(where):
         chosen = {

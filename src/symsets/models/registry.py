@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from importlib import import_module
+from inspect import signature
 from typing import Any
 
 from torch import nn
@@ -33,4 +34,8 @@ def build(name: str, arguments: Mapping[str, Any]) -> nn.Module:
     if name in _OF_EXPERIMENTS:
         import_module(f"symsets.experiments.{name}.network")
     check_choice("network", name, sorted({*_NETWORKS, *_OF_EXPERIMENTS}))
+    try:
+        signature(_NETWORKS[name]).bind(**arguments)
+    except TypeError as error:
+        raise TypeError(f"arguments must be those of {name!r}: {error}") from None
     return _NETWORKS[name](**arguments)

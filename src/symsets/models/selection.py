@@ -5,8 +5,15 @@ from typing import Any
 
 from torch import nn
 
-from symsets._checks import check_choice, positive
-from symsets.models._blocks import RECIPES, Layers, check_model, default_widths, image_size
+from symsets._checks import check_choice, positive, shown
+from symsets.models._blocks import (
+    RECIPES,
+    Layers,
+    check_model,
+    check_widths,
+    default_widths,
+    image_size,
+)
 from symsets.models._convolution import MaxPool2d
 from symsets.models.registry import register_network
 from symsets.nn import Sequential
@@ -90,8 +97,9 @@ class SelectionNetwork(nn.Module):
         check_choice("recipe", recipe, RECIPES)
         if widths is None:
             widths = default_widths(WIDTHS, model, recipe)
+        check_widths(widths)
         if len(widths) != len(POOLS) or not all(isinstance(b, Sequence) and b for b in widths):
-            raise ValueError(f"widths must hold the channels of three blocks, got {widths!r}")
+            raise ValueError(f"widths must hold the channels of three blocks, got {shown(widths)}")
         self.arguments: dict[str, Any] = {
             "model": model,
             "recipe": recipe,

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.parameter import UninitializedParameter
 
+from symsets._checks import check_kind
 from symsets.nn.pyg import PyGConv, is_pyg
 from symsets.sets import Sets
 from symsets.sets.folding import membership
@@ -50,8 +51,7 @@ def first_part(module: nn.Module) -> nn.Module | None:
 
 def as_element(module: nn.Module, name: str = "element") -> nn.Module:
     """Raise TypeError unless ``module`` is one; wrap those that take a graph in another layout."""
-    if not isinstance(module, nn.Module):
-        raise TypeError(f"{name} must be a module, got {type(module).__name__}")
+    check_kind(name, module, nn.Module, "module")
     if type(module) is not nn.Sequential:
         return PyGConv(module) if is_pyg(module) else module
     parts = OrderedDict((name, as_element(part)) for name, part in module._modules.items())
@@ -75,6 +75,12 @@ def twin(module: nn.Module, *, bias: bool = True, instead: str = "context=") -> 
     Raise ValueError naming a part without ``reset_parameters``, or whose weights that leaves
     unchanged (as with weight normalisation), and the argument to pass ``instead``.
     """
+    if next(module.parameters(), None) is None:
+        raise ValueError(
+            f"element must have weights that a freshly initialised twin can draw anew, got "
+            f"{type(module).__name__} without any: put it into a symsets.Sequential as it is, to "
+            f"be applied to every element, or pass {instead} yourself"
+        )
     copied = copy.deepcopy(module)
     for part in copied.modules():
         reset: Any = getattr(part, "reset_parameters", None)

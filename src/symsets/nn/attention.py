@@ -30,7 +30,8 @@ class SetAttention(AdditiveSetLayer):
         element: :math:`L_1`.
         value: :math:`h`; a freshly initialised twin of ``element`` without bias if left out.
         query: :math:`q`; a twin of ``element`` if left out.
-        key: :math:`k`; a twin of ``element`` if left out.
+        key: :math:`k`; a twin of ``element`` without bias if left out, which could only add the
+            same to all scores of an element.
         heads: The channels of queries, keys and values are split into this many groups, each with
             its own weights.
         compare: ``"element"``, or ``"summary"`` for the means.
@@ -66,7 +67,7 @@ class SetAttention(AdditiveSetLayer):
         self.heads = positive("heads", heads)
         self.value = self._part("value", value, bias=False)
         self.query = self._part("query", query)
-        self.key = self._part("key", key)
+        self.key = self._part("key", key, bias=False)
         for name in ("element", "value", "query", "key"):
             check_keeps_input(self.get_submodule(name), name)
         self.compare = compare

@@ -63,8 +63,8 @@ class Exchangeable(ElementMap):
         check_choice("pool", pool, POOLS)
         check_size(size)
         self.pool, self.size = pool, size
-        self.weight = nn.Parameter(torch.empty(2, out_channels, in_channels))  # A and B
-        self.bias = nn.Parameter(torch.empty(out_channels)) if bias else None
+        self.weight = nn.Parameter(torch.empty(2, self.out_channels, self.in_channels))  # A and B
+        self.bias = nn.Parameter(torch.empty(self.out_channels)) if bias else None
         self.reset_parameters()
 
     def reset_parameters(self) -> None:

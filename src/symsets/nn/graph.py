@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import linear
 
-from symsets._checks import positive
+from symsets._checks import check_number, positive
 from symsets.nn._explain import explained
 from symsets.nn._topology import Topology, check_edge_index, check_edge_weight, normalised_adjacency
 from symsets.nn.base import ElementMap
@@ -66,8 +66,7 @@ class Graph(Topology):
         self_loops: float = 2.0,
     ) -> None:
         num_nodes = positive("num_nodes", num_nodes)
-        if not self_loops >= 0:
-            raise ValueError(f"self_loops must not be negative, got {self_loops}")
+        check_number("self_loops", self_loops)
         check_edge_index(edge_index, num_nodes)
         check_edge_weight(edge_weight, edge_index.shape[1])
         self.edge_index, self.edge_weight = edge_index.long(), edge_weight
@@ -276,8 +275,8 @@ class GraphConv(ElementMap):
 
     def __init__(self, in_channels: int, out_channels: int, *, bias: bool = True) -> None:
         super().__init__(in_channels, out_channels)
-        self.weight = nn.Parameter(torch.empty(out_channels, in_channels))
-        self.bias = nn.Parameter(torch.empty(out_channels)) if bias else None
+        self.weight = nn.Parameter(torch.empty(self.out_channels, self.in_channels))
+        self.bias = nn.Parameter(torch.empty(self.out_channels)) if bias else None
         self.reset_parameters()
 
     def reset_parameters(self) -> None:

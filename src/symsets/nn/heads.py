@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import torch
 from torch import Tensor, nn
 
-from symsets._checks import check_choice, positive
+from symsets._checks import check_choice, positive, shown
 from symsets.nn._explain import check_channels, check_elements, check_type, explained
 from symsets.nn._maps import as_element, context_args, min_axes
 from symsets.nn.base import SetModule
@@ -51,15 +51,18 @@ class _InvariantHead(SetModule):
     def _reduce(self, x: Tensor | RaggedSets, first: int) -> Tensor:
         if isinstance(x, RaggedSets):  # clouds (P, C) with different numbers of points
             return pool(x, self.entries)
-        axes = tuple(range(first, x.ndim))
-        return REDUCTIONS[self.entries](x, axes) if axes else x
+        if x.ndim == first:
+            return x
+        # As with empty sets, no entries are summarised by zeros.
+        reduction = torch.sum if 0 in x.shape[first:] else REDUCTIONS[self.entries]
+        return reduction(x, tuple(range(first, x.ndim)))
 
     def check_input(self, x: Sets) -> None:
         super().check_input(x)
+        linear = next(part for part in self.modules() if isinstance(part, nn.Linear))
+        check_type(x, linear, self)
         features, _ = fold(self._features(x))
         check_channels(features, self.in_channels)
-        linear = next(part for part in self.modules() if isinstance(part, nn.Linear))
-        check_type(features, linear, self)
 
 
 class Classify(_InvariantHead):
@@ -239,5 +242,7 @@ def _numbers(scores: Tensor) -> Tensor:
 
 def _widths(hidden: Any) -> list[int]:
     if not isinstance(hidden, Sequence) or isinstance(hidden, str):
-        raise TypeError(f"hidden must list the widths of layers, as in (128, 64), got {hidden!r}")
+        raise TypeError(
+            f"hidden must list the widths of layers, as in (128, 64), got {shown(hidden)}"
+        )
     return [positive("hidden", width) for width in hidden]

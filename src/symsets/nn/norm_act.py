@@ -5,9 +5,11 @@ from typing import Any
 from torch import Tensor, nn
 
 from symsets import ops
+from symsets._checks import check_kind
 from symsets.nn._explain import explained
 from symsets.nn.base import SetModule
 from symsets.nn.dss import DSS
+from symsets.nn.sequential import takes_sets
 from symsets.ops._dispatch import kernel
 from symsets.sets import RaggedSets, Sets, add_to_elements, map_elements
 
@@ -46,6 +48,10 @@ class NormAct(SetModule):
 
     def __init__(self, layer: SetModule, norm: nn.Module, act: nn.Module | None = None) -> None:
         super().__init__()
+        if not isinstance(layer, nn.Module) or not takes_sets(layer):
+            raise TypeError(f"layer must be a set layer, got {type(layer).__name__}")
+        for name, part in (("norm", norm), ("act", norm if act is None else act)):
+            check_kind(name, part, nn.Module, "module")
         self.layer = layer
         self.norm = norm
         self.act = nn.Identity() if act is None else act
@@ -54,6 +60,7 @@ class NormAct(SetModule):
     def check_input(self, x: Sets) -> None:
         self.layer.check_input(x)
 
+    @explained
     def forward(self, x: Sets, *args: Any) -> Any:
         if isinstance(x, Tensor) and type(self.layer) is DSS and kernel("norm_act", x):
             return self._of_sum(x, *args)
@@ -66,7 +73,6 @@ class NormAct(SetModule):
         """Normalise rows, those of sets, or those of clouds in sets."""
         return y.map(self._map) if isinstance(y, RaggedSets) else self.act(self.norm(y))
 
-    @explained
     def _of_sum(self, x: Tensor, *args: Any) -> Tensor:
         layer: Any = self.layer
         context = layer.summary(x, *args)

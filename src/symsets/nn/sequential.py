@@ -8,12 +8,14 @@ from contextlib import contextmanager
 from functools import partial
 from typing import Any, NamedTuple, Self
 
+import torch
 from torch import nn
 
+from symsets._checks import check_kind
 from symsets.nn._explain import check_elements, explain
 from symsets.nn._maps import accepts_args, min_axes
 from symsets.nn.base import SetModule
-from symsets.sets import map_elements
+from symsets.sets import RaggedSets, map_elements
 
 
 def takes_sets(module: nn.Module) -> bool:
@@ -61,6 +63,7 @@ class Sequential(SetModule, nn.Sequential):
 
     def add_module(self, name: str, module: nn.Module | None) -> None:
         """Add a module; a plain ``nn.Sequential`` with set layers inside becomes a chain, too."""
+        check_kind("each of modules", module, nn.Module, "module")
         with self._changed():
             super().add_module(name, _as_chain(module))
 
@@ -139,6 +142,13 @@ class Sequential(SetModule, nn.Sequential):
             raise IndexError(f"x must have at least {min_axes} axes, got {x.ndim}")
         except Exception as error:
             explain(partial(check_elements, element=module, owner=self), x, error)
+            torchs = type(module).__module__.startswith("torch.nn.modules.")
+            single = torchs and next(module.children(), None) is None
+            if single and not isinstance(error, torch.OutOfMemoryError):
+                raise ValueError(
+                    f"x must be sets of elements that {type(module).__name__} takes, "
+                    f"got {x if isinstance(x, RaggedSets) else tuple(x.shape)}: {error}"
+                ) from error
             raise
 
 

@@ -1,5 +1,6 @@
 """Summaries of a set that do not depend on the order of its elements."""
 
+import math
 import numbers
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal
@@ -8,6 +9,7 @@ import torch
 from torch import Tensor
 from torch.autograd.forward_ad import unpack_dual
 
+from symsets._checks import positive, shown
 from symsets.ops import reduce_sets, set_max
 from symsets.sets.folding import Sets, check_sets, spread
 from symsets.sets.partition import OpenPartition, Partition
@@ -15,6 +17,8 @@ from symsets.sets.ragged import RaggedSets, common_rows, expand_as
 
 Pool = Literal["sum", "mean", "max", "median"]
 """How a set may be summarised; ``"power2"``, ``"power3"``, … are further names."""
+
+MAX_DEGREE = 100  # of power sums: far beyond it no type has numbers for them
 
 
 def pool(x: Sets, how: Pool | str = "sum", *, size: float = 1.0) -> Tensor:
@@ -51,7 +55,7 @@ def pool(x: Sets, how: Pool | str = "sum", *, size: float = 1.0) -> Tensor:
         tensor([[ 9., 41.]])
     """
     try:
-        if size <= 0:
+        if not 0 < size < math.inf:
             check_size(size)
         if how in POOLS:
             return POOLS[how](x, size)
@@ -74,13 +78,18 @@ def power_sums(x: Sets, degree: int, *, size: float = 1.0) -> Tensor:
     The descriptor with which the universality theorem holds outside a smaller exceptional set:
     it is enough that one of the powers tells the entries of an element apart.
 
+    Args:
+        x: A batch of sets.
+        degree: The highest power, at most 100.
+        size: A constant that sums are divided by.
+
     Example:
         >>> power_sums(torch.tensor([[[1.0], [3.0]]]), 3)
         tensor([[ 4., 10., 28.]])
     """
     check_sets(x, rank=3)
-    if degree < 1:
-        raise ValueError(f"degree must be at least 1, got {degree}")
+    if positive("degree", degree) > MAX_DEGREE:
+        raise ValueError(f"degree must be at most {MAX_DEGREE}, got {degree}")
     if _is_integer(x.dtype):
         x = x.to(torch.int64)  # powers of small integers do not fit into their own type
     powers = []
@@ -118,13 +127,17 @@ def check_pool(how: str) -> None:
     """Raise ValueError unless ``how`` names a pooling."""
     if not isinstance(how, str) or (how not in POOLS and power_degree(how) is None):
         choices = sorted([*POOLS, "power2", "power3"])
-        raise ValueError(f"pool must be one of {choices} (or another power), got {how!r}")
+        raise ValueError(
+            f"pool must be one of {choices} (or another power, up to {MAX_DEGREE}), "
+            f"got {shown(how)}"
+        )
 
 
 def check_size(size: Any) -> None:
     """Raise ValueError unless sums can be divided by ``size``."""
-    if not isinstance(size, numbers.Real) or not float(size) > 0:
-        raise ValueError(f"size must be positive, got {size!r}")
+    if not isinstance(size, numbers.Real) or not 0 < float(size) < math.inf:
+        rule = "finite" if isinstance(size, float) and size > 0 else "positive"
+        raise ValueError(f"size must be {rule}, got {shown(size)}")
 
 
 def power_degree(how: str) -> int | None:
@@ -132,7 +145,7 @@ def power_degree(how: str) -> int | None:
     degree = how.removeprefix("power") if isinstance(how, str) else ""
     # no regular expression, which older versions of torch cannot compile
     fits = degree != how and degree.isdecimal() and degree.isascii() and degree[0] != "0"
-    return int(degree) if fits else None
+    return int(degree) if fits and len(degree) < 4 and int(degree) <= MAX_DEGREE else None
 
 
 def pool_symbol(how: str, size: float = 1.0, of: str = "x_j") -> str:

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 from torch.utils import _pytree as pytree
 
+from symsets._checks import shown
 from symsets.sets.partition import Partition
 
 
@@ -56,6 +57,10 @@ class RaggedSets:
     ) -> None:
         if partition is None:
             partition = Partition(_checked_sizes(elements, sizes), elements.device)
+        elif not isinstance(partition, Partition):
+            raise TypeError(f"partition must be that of other sets, got {_shown(partition)}")
+        else:
+            check_rows(elements, partition.total, "elements must be")
         self.elements = elements
         self.partition = partition
 
@@ -219,7 +224,7 @@ class RaggedSets:
             place = operator.index(which)
         except TypeError:
             raise TypeError(
-                f"index must be an integer, a slice, or a list of integers, got {which!r}"
+                f"index must be an integer, a slice, or a list of integers, got {shown(which)}"
             ) from None
         if not -len(self) <= place < len(self):
             raise IndexError(f"index must be in -{len(self)}..{len(self) - 1}, got {place}")
@@ -249,7 +254,7 @@ class RaggedSets:
         if self.partition != other.partition:
             raise ValueError(
                 "sets must have the same sizes to be added, "
-                f"got {_some_of(self.partition.counts)} and {_some_of(other.partition.counts)}"
+                f"got {some_of(self.partition.counts)} and {some_of(other.partition.counts)}"
             )
         return self.with_elements(self.elements + other.elements)
 
@@ -307,18 +312,18 @@ def _checked_sizes(elements: Tensor | RaggedSets, sizes: Tensor | Sequence[int])
         try:
             counts = [operator.index(n) for n in sizes]
         except TypeError:
-            raise TypeError(f"sizes must be a vector of integers, got {sizes!r}") from None
+            raise TypeError(f"sizes must be a vector of integers, got {shown(sizes)}") from None
     if min(counts, default=0) < 0:
-        raise ValueError(f"sizes must not be negative, got {_some_of(counts)}")
+        raise ValueError(f"sizes must not be negative, got {some_of(counts)}")
     if sum(counts) != len(elements):
         raise ValueError(
             f"sizes must add up to the number of elements, {len(elements)}, "
-            f"got {_some_of(counts)} (sum {sum(counts)})"
+            f"got {some_of(counts)} (sum {sum(counts)})"
         )
     return counts
 
 
-def _some_of(counts: Sequence[int]) -> str:
+def some_of(counts: Sequence[int]) -> str:
     """Show the first of many sizes."""
     shown = ", ".join(map(str, counts[:8]))
     return f"[{shown}]" if len(counts) <= 8 else f"[{shown}, … {len(counts) - 8} more]"
@@ -331,16 +336,16 @@ def _shown(value: Any) -> str:
     return type(value).__name__
 
 
-def check_rows(rows: Any, total: int) -> None:
+def check_rows(rows: Any, total: int, who: str = "element must return") -> None:
     """Raise TypeError or ValueError unless ``rows`` are one per element."""
     if not isinstance(rows, (Tensor, RaggedSets)):
-        raise TypeError(f"element must return one tensor, got {type(rows).__name__}")
+        raise TypeError(f"{who} one tensor, got {type(rows).__name__}")
     if isinstance(rows, Tensor):
         got = rows.shape[0] if rows.ndim else "a single number"
     else:
         got = len(rows)
     if got != total:
-        raise ValueError(f"element must return one row per element, {total}, got {got}")
+        raise ValueError(f"{who} one row per element, {total}, got {got}")
 
 
 def common_rows(sets: RaggedSets) -> Tensor:

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from symsets._checks import check_choice, positive
+from symsets._checks import check_choice, check_kind, positive
 from symsets._modes import evaluating
 from symsets.data.labelled import SetDataset
 from symsets.sets import RaggedSets, Sets
@@ -64,6 +64,7 @@ def evaluate(
     if not callable(network):
         raise TypeError(f"network must be one network, got {type(network).__name__}")
     check_supply(sets, "sets")
+    check_kind("task", task, Task)
     check_choice("precision", precision, PRECISIONS)
     positive("batch_size", batch_size)
     members = outputs_of(network)

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor, nn
 
-from symsets._checks import checked_device
+from symsets._checks import check_kind, checked_device, shown
 from symsets._extras import require
 from symsets.data.labelled import SetDataset
 from symsets.train.average import Average
@@ -309,7 +309,10 @@ def fit(
             ``torchrun`` or SLURM they are found by themselves.
     """
     _check_arguments(networks, seeds, plan, train, val, task)
-    target = torch.device(device)
+    try:
+        target = torch.device(device)
+    except (RuntimeError, TypeError):
+        raise ValueError(f"device must be such as 'cpu' or 'cuda:0', got {shown(device)}") from None
     on_gpu = target.type == "cuda"
     if on_gpu:
         checked_device(str(target))
@@ -337,15 +340,14 @@ def _check_arguments(
     networks: Any, seeds: Any, plan: Plan, train: SetDataset, val: SetDataset, task: Task
 ) -> None:
     """Raise TypeError or ValueError naming the argument that is wrong."""
-    if isinstance(networks, nn.Module):
+    if isinstance(networks, nn.Module) or not isinstance(networks, Sequence):
         raise TypeError(f"networks must be a list, as in [net], got one {type(networks).__name__}")
     for name, sets in (("train", train), ("val", val)):
         check_supply(sets, name)
-    for name, value, kind in (("plan", plan, Plan), ("task", task, Task)):
-        if not isinstance(value, kind):
-            raise TypeError(f"{name} must be a {kind.__name__}, got {type(value).__name__}")
+    check_kind("plan", plan, Plan)
+    check_kind("task", task, Task)
     if not isinstance(seeds, Sequence):
-        raise TypeError(f"seeds must be a list, one per network, as in [0], got {seeds!r}")
+        raise TypeError(f"seeds must be a list, one per network, as in [0], got {shown(seeds)}")
     if len(networks) != len(seeds):
         raise ValueError(f"seeds must be {len(networks)}, one per network, got {len(seeds)}")
 

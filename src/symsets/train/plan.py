@@ -2,12 +2,11 @@
 
 import math
 from dataclasses import dataclass
-from numbers import Real
 
 import torch
 from torch import Tensor
 
-from symsets._checks import check_choice, positive
+from symsets._checks import check_choice, check_number, positive
 from symsets.train.step import PRECISIONS
 
 SCHEDULES = ("constant", "cosine", "staircase")
@@ -64,24 +63,18 @@ class Plan:
             "evaluation_batch",
         ):
             positive(name, getattr(self, name))
+        if isinstance(self.average, int | float) and not 0 <= self.average < 1:
+            raise ValueError(f"average must be at least 0 and below 1, got {self.average}")
         for name in ("learning_rate", "weight_decay", "average", "clip", "decay"):
-            if not isinstance(getattr(self, name), Real):
-                raise TypeError(f"{name} must be a number, got {getattr(self, name)!r}")
+            check_number(name, getattr(self, name), zero=name not in ("learning_rate", "decay"))
         if self.epochs % self.validate_every:
             raise ValueError(
                 f"validate_every must divide the {self.epochs} epochs, got {self.validate_every}"
             )
-        if not 0 <= self.average < 1:
-            raise ValueError(f"average must be at least 0 and below 1, got {self.average}")
-        if not self.clip >= 0:
-            raise ValueError(f"clip must be 0 or positive, got {self.clip}")
-        for name in ("learning_rate", "decay"):
-            if not getattr(self, name) > 0:
-                raise ValueError(f"{name} must be positive, got {getattr(self, name)}")
 
     def steps_per_epoch(self, train_size: int) -> int:
         """Return the number of steps in an epoch."""
-        return max(1, train_size // self.batch_size)
+        return max(1, positive("train_size", train_size) // self.batch_size)
 
     def rates(self, epoch: int, steps: int) -> Tensor:
         """Return the learning rate of every step of an epoch, ``(S,)``."""

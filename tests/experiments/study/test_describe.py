@@ -9,6 +9,7 @@ import pytest
 from symsets.cli.options import RunOptions
 from symsets.experiments.bursts import experiment as bursts
 from symsets.experiments.colors import experiment as colors
+from symsets.experiments.shapes import experiment as shapes
 from symsets.experiments.signals import experiment as signals
 from symsets.experiments.study.describe import data_slug, make_study
 from symsets.experiments.study.records import write_records
@@ -103,7 +104,7 @@ def test_recipe_published_takes_as_many_epochs_as_the_paper(tmp_path):
         out = tmp_path / experiment.name
         study = make_study(experiment, RunOptions(out=out, preset="paper", recipe="published"))
         assert set(study.preset.epochs) == {epochs}
-        plan = study.plan("", epochs, 1e-3)
+        plan = study.plan("", "dss-sum", epochs, 1e-3)
         assert plan.patience < epochs
 
 
@@ -151,3 +152,12 @@ def test_a_damaged_mark_of_completion_is_one_sentence(tmp_path, content, problem
     (tmp_path / "done.json").write_bytes(content)
     with pytest.raises(ValueError, match=rf"done\.json must be a list of records: .*{problem}"):
         RunDirectory(tmp_path).records()
+
+
+def test_networks_of_graphs_after_aittala_train_on_eight_sets_as_published(tmp_path):
+    for recipe, expected in (("published", 8), ("ours", 12)):
+        options = RunOptions(out=tmp_path / recipe, preset="paper", recipe=recipe)
+        study = make_study(shapes.EXPERIMENT, options)
+        assert study.plan("graphs", "aittala", 1, 1e-3).batch_size == expected
+        assert study.plan("graphs", "dss-sum", 1, 1e-3).batch_size == 12
+        assert study.plan("points", "aittala", 1, 1e-3).batch_size == 16

@@ -10,6 +10,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from symsets._checks import check_number, positive
 from symsets.data.augment import Augment
 from symsets.data.on_the_fly import OnTheFlySets
 from symsets.sets import pool
@@ -59,7 +60,9 @@ class BurstSets(OnTheFlySets):
         seed: int = 0,
     ) -> None:
         super().__init__(images, num_sets, seed=seed)
-        self.num_elements = num_elements
+        self.num_elements = positive("num_elements", num_elements)
+        check_number("noise", noise)
+        check_number("shake", shake)
         self.noise = noise
         self.shake = shake
         self.augment = Augment(size)

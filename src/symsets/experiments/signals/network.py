@@ -58,9 +58,10 @@ class SignalNetwork(nn.Module):
     Args:
         model: A word from :data:`MODELS`, or any other scheme (see :func:`symsets.schemes`).
         recipe: ``"published"`` follows the released code: batch normalisation on each branch, for
-            every element's context before it is summed, and sums over set and time. ``"ours"``
-            standardises every set (amplitude and offset say nothing), divides sums by the set
-            size, normalises once after the branches are added, and takes means over set and time.
+            every element's context before it is summed, sums over set and time, and Xavier's
+            initialisation. ``"ours"`` standardises every set (amplitude and offset say nothing),
+            divides sums by the set size, normalises once after the branches are added, and takes
+            means over set and time.
         widths: Channels of the three layers; the published ones if left out. For ``"aittala"``
             they are those of its map, doubled by concatenation.
         num_elements: Set size of training.
@@ -105,6 +106,10 @@ class SignalNetwork(nn.Module):
         convolves = model != "mlp" and model not in DEEPSETS
         self._entries_first = recipe == "ours" and convolves
         self.net = _Builder(recipe, num_elements, length).network(model, widths)
+        if recipe == "published":
+            for part in self.net.modules():
+                if isinstance(part, CircularConv1d | nn.Linear):
+                    nn.init.xavier_uniform_(part.weight)
 
     def forward(self, x: Sets) -> Tensor:
         """Return the scores of the classes."""

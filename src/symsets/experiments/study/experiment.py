@@ -228,6 +228,10 @@ class Experiment(Generic[SourceT]):
             options["validate_every"] = epochs_between_validations(epochs, at_least=least)
         return Plan(epochs, **options)
 
+    def batch_size(self, recipe: str, setting: str, model: str) -> int | None:
+        """Return the sets in a step of a model, where they differ from those of the plan."""
+        return None
+
     def learning_rate(self, recipe: str) -> float:
         """Return the learning rate if a user gives none."""
         rate: float = self.plans.get(recipe, {}).get("learning_rate", 1e-3)

@@ -93,14 +93,15 @@ class Study(Evaluator):
                 model, self.config.recipe, self.preset.width, setting, self.source
             )
 
-    def plan(self, setting: str, epochs: int, learning_rate: float) -> Plan:
+    def plan(self, setting: str, model: str, epochs: int, learning_rate: float) -> Plan:
         """Return how to train."""
         plan = replace(
             self.experiment.make_plan(self.config.recipe, epochs, setting),
             learning_rate=learning_rate,
             precision=self.config.precision,
         )
-        return replace(plan, batch_size=self.preset.batch_size or plan.batch_size)
+        own = self.experiment.batch_size(self.config.recipe, setting, model)
+        return replace(plan, batch_size=self.preset.batch_size or own or plan.batch_size)
 
     def learning_rate(self, setting: str, model: str) -> float:
         """Return the learning rate of a model; search for it once if none is set."""
@@ -110,7 +111,7 @@ class Study(Evaluator):
         trial = RunGroup(setting, model, size, SEARCH_EPOCHS, seeds=(0,))
 
         def measure(rate: float) -> float | None:
-            _, (fitted,) = self._train(trial, self.plan(setting, trial.epochs, rate))
+            _, (fitted,) = self._train(trial, self.plan(setting, model, trial.epochs, rate))
             return None if fitted.failed else fitted.best_metric
 
         larger = self.experiment.task.metric.larger_is_better
@@ -124,7 +125,7 @@ class Study(Evaluator):
             # invariant, and says so to whoever makes one.
             warnings.simplefilter("ignore", SymmetryWarning)
             rate = self.learning_rate(group.setting, group.model)
-            plan = self.plan(group.setting, group.epochs, rate)
+            plan = self.plan(group.setting, group.model, group.epochs, rate)
             plan = validate_after(plan, STEPS_PER_VALIDATION, group.train_size)
             checkpoint, whole = self._checkpoint(group)
             networks, fitted = self._train(whole, plan, checkpoint, watch)

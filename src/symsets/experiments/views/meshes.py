@@ -70,6 +70,12 @@ def render_meshes(
         dtype: Of all numbers.
     """
     check_views(size, num_views, num_points)
+    if not meshes or len(names) != len(meshes):
+        raise ValueError(f"names must be one for each mesh, got {len(names)} for {len(meshes)}")
+    for name, mesh in zip(names, meshes, strict=True):
+        if mesh.ndim != 3 or mesh.shape[1:] != (3, 3) or not len(mesh):
+            shape = tuple(mesh.shape)
+            raise ValueError(f"meshes must be triangles (T, 3, 3), got {shape} for {name!r}")
     keys = name_keys(names, device=device)
     corners = torch.cat(meshes).to(device, dtype)
     sizes = torch.tensor([len(mesh) for mesh in meshes])

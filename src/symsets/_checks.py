@@ -13,7 +13,7 @@ __all__ = ["check_choice", "check_new", "checked_device", "positive"]
 
 def check_choice(name: str, value: Any, choices: Collection[Any]) -> None:
     """Raise ValueError listing the choices unless ``value`` is one of them."""
-    if value not in choices:
+    if value not in tuple(choices):  # what cannot be hashed is no choice, either
         raise ValueError(f"{name} must be one of {list(choices)}, got {value!r}")
 
 

@@ -93,8 +93,8 @@ def power_sums(x: Sets, degree: int, *, size: float = 1.0) -> Tensor:
         tensor([[ 4., 10., 28.]])
     """
     check_sets(x, rank=3)
-    if degree < 1:
-        raise ValueError(f"degree must be at least 1, got {degree}")
+    if not 1 <= degree <= MOST_POWERS:
+        raise ValueError(f"degree must be in 1..{MOST_POWERS}, got {degree}")
     if _is_integer(x.dtype):
         x = x.to(torch.int64)  # powers of small integers do not fit into their own type
     powers = []
@@ -146,7 +146,7 @@ def power_degree(how: str) -> int | None:
     degree = how.removeprefix("power") if isinstance(how, str) else ""
     # no regular expression, which older versions of torch cannot compile
     fits = degree != how and degree.isdecimal() and degree.isascii() and degree[0] != "0"
-    return int(degree) if fits else None
+    return int(degree) if fits and len(degree) < 3 else None  # as MOST_POWERS says
 
 
 def pool_symbol(how: str, size: float = 1.0, of: str = "x_j") -> str:
@@ -314,6 +314,7 @@ def _zero_where_empty(summary: Tensor, x: RaggedSets) -> Tensor:
     return summary.masked_fill(expand_as(x.sizes == 0, summary), 0)
 
 
+MOST_POWERS = 99
 POOLS: Mapping[str, Callable[[Sets, float], Tensor]] = {
     "sum": _sum,
     "mean": _mean,

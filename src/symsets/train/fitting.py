@@ -248,7 +248,7 @@ class _Training:
         if changed:
             raise ValueError(
                 "checkpoint must be of the same plan, seeds, sets and network, got one of others "
-                f"({', '.join(changed)}): delete it to start this run anew"
+                f"({', '.join(changed)})"
             )
         for name, part in self._parts().items():
             part.load_state_dict(state[name])
@@ -328,8 +328,8 @@ def fit(
         with torch.random.fork_rng(devices if on_gpu and fabric.world_size == 1 else []):
             fabric.launch()
             training = _Training(fabric, ensemble, plan, seeds, train, val, task)
-            if saved and (state := saved.load(fabric.device)):
-                training.load_state_dict(state)
+            if saved:
+                saved.load(fabric.device, training.load_state_dict)
             fabric.barrier()  # nobody saves before all have loaded
             training.run(saved, progress)
     return training.fitted

@@ -9,17 +9,17 @@ from dataclasses import replace
 import pytest
 from typer.testing import CliRunner
 
+from symsets._files import file_lock
 from symsets.cli import app
 from symsets.cli.options import RunOptions
 from symsets.experiments.signals import experiment as signals
 from symsets.experiments.study.describe import make_study
 from symsets.experiments.study.records import read_records
-from symsets.train.files import file_lock
 
 HOLD = """
 import sys, time
 from pathlib import Path
-from symsets.train.files import file_lock
+from symsets._files import file_lock
 with file_lock(Path(sys.argv[1])) as mine:
     print(mine, flush=True)
     time.sleep(60)

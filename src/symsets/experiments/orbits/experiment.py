@@ -20,11 +20,11 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
+from symsets._files import write_json
 from symsets.data.folders import STUDY
 from symsets.experiments.study.records import Record, device_name, read_records, write_records
 from symsets.experiments.study.runs import claim_directory
 from symsets.nn import CircularConv1d, Classify, Sequential, set_layer
-from symsets.train.files import write_json
 
 __all__ = ["HEIGHTS", "MODELS", "STORY", "TEST_PAIRS", "Outcome", "make_sets", "network", "run"]
 

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from symsets._extras import MissingExtraError, require
+from symsets._files import shorten
 
 __all__ = ["MESH_SUFFIXES", "read_mesh"]
 
@@ -54,7 +55,7 @@ def read_mesh(path: Path) -> Mesh:
     except KeyError as error:
         raise ValueError(f"{path} cannot be read as a mesh: missing or unknown {error}") from error
     except Exception as error:  # malformed files make trimesh raise nearly anything
-        raise ValueError(f"{path} cannot be read as a mesh: {error}") from error
+        raise ValueError(f"{path} cannot be read as a mesh: {shorten(str(error))}") from error
     if len(faces) and not (faces.min() >= 0 and faces.max() < len(vertices)):
         raise ValueError(f"{path} must have faces of its {len(vertices)} vertices only")
     return vertices, faces
@@ -173,6 +174,8 @@ class _Values:
         return {name: found[name] for name in names}
 
     def _take(self, kind: str, num: int) -> np.ndarray:
+        if num < 0:
+            raise ValueError(f"it has a list of {num} entries")
         if self.order:
             found = np.frombuffer(self.body, self.order + PLY_TYPES[kind], num, self.at)
             self.at += found.nbytes

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from symsets._extras import MissingExtraError, require
+from symsets.data.decoding import MOST_PIXELS, TOO_LARGE, regular_file
 
 __all__ = ["read_png"]
 
@@ -25,7 +26,9 @@ def read_png(path: Path) -> np.ndarray:
     """
     Image = require("PIL.Image", "images")
     try:
-        with Image.open(path) as image:
+        with Image.open(regular_file(path), formats=("PNG",)) as image:
+            if image.width * image.height > MOST_PIXELS:
+                raise ValueError(TOO_LARGE)
             pixels = np.asarray(image.convert("RGBA"), dtype=np.float32) / 255
         with path.open("rb") as file:
             deep = file.read(26)[24:] in DEEP

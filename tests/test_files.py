@@ -4,12 +4,12 @@ import sys
 
 import pytest
 
-from symsets.train.files import atomic_write, file_lock, write_json
+from symsets._files import atomic_write, file_lock, write_json
 
 ADD_ONE = """
 import sys, time
 from pathlib import Path
-from symsets.train.files import file_lock
+from symsets._files import file_lock
 folder = Path(sys.argv[1])
 for _ in range(20):
     with file_lock(folder / "lock"):

@@ -42,7 +42,11 @@ def read_arrays(path: Path, kinds: Kinds, names: Collection[str]) -> Content:
         ValueError: The file cannot be read, or one of its arrays is of another kind.
     """
     try:
-        with warnings.catch_warnings(), np.load(path, allow_pickle=False) as archive:
+        with (
+            warnings.catch_warnings(),
+            path.open("rb") as file,
+            np.load(file, allow_pickle=False) as archive,
+        ):
             warnings.simplefilter("ignore")  # numpy guesses what a damaged header may mean
             check_claim(path, sum(member.file_size for member in archive.zip.infolist()))
             content = {key: archive[key] for key in archive.files if key in names}

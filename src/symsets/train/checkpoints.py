@@ -56,10 +56,10 @@ class Checkpoint:
         except (OSError, MemoryError, torch.OutOfMemoryError):
             raise  # nothing is wrong with the file itself
         except Exception as error:
-            cause = f"{type(error).__name__}: {error}"
+            cause = "" if type(error) is ValueError else f"{type(error).__name__}: "
             raise ValueError(
-                f"checkpoint {self.path} cannot be read, delete it to start this run anew: "
-                f"{shorten(str(error) if type(error) is ValueError else cause)}"
+                f"checkpoint {self.path} cannot be read because {shorten(f'{cause}{error}')}: "
+                "delete it to start this run anew"
             ) from error
         warnings.warn(
             f"{self.path} was written by an earlier version: this run starts anew", stacklevel=2

@@ -247,8 +247,7 @@ class _Training:
         changed = [f"{k} {before.get(k)} → {v}" for k, v in now.items() if before.get(k) != v]
         if changed:
             raise ValueError(
-                "checkpoint must be of the same plan, seeds, sets and network, got one of others "
-                f"({', '.join(changed)})"
+                f"it is of another plan, other seeds, sets or networks ({', '.join(changed)})"
             )
         for name, part in self._parts().items():
             part.load_state_dict(state[name])

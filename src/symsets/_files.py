@@ -17,6 +17,8 @@ from uuid import uuid4
 
 from filelock import FileLock, Timeout, UnixFileLock
 
+from symsets._extras import MissingExtraError
+
 if sys.platform != "win32":
     import fcntl
 
@@ -26,6 +28,7 @@ __all__ = [
     "check_claim",
     "digest",
     "file_lock",
+    "named_errors",
     "plain",
     "read_bytes",
     "read_sealed",
@@ -202,6 +205,24 @@ def reading(path: Path, what: str, kind: type | tuple[type, ...] = dict) -> Iter
         raise ValueError(f"{path} must be {what}: {error} is missing") from error
     except (*ERRORS, RuntimeError) as error:  # so is JSON that is nested too deeply
         raise ValueError(f"{path} must be {what}: {shorten(str(error))}") from error
+
+
+@contextmanager
+def named_errors(path: Path, what: str = "cannot be read") -> Iterator[None]:
+    """Raise ValueError naming a file for whatever is wrong in it.
+
+    Libraries raise nearly anything if a file is malformed.
+    """
+    try:
+        yield
+    except MissingExtraError:
+        raise
+    except Exception as error:
+        if isinstance(error, ValueError) and str(path) in str(error):
+            raise
+        cause = f"missing or unknown {error}" if isinstance(error, KeyError) else str(error)
+        cause = shorten(cause) or type(error).__name__
+        raise ValueError(f"{path} {what}: {cause}") from error
 
 
 def shorten(text: str, most: int = 300) -> str:

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from symsets._files import check_claim, shorten
+from symsets._files import check_claim, named_errors
 
 __all__ = ["Content", "Kinds", "array_names", "read_arrays"]
 
@@ -41,17 +41,15 @@ def read_arrays(path: Path, kinds: Kinds, names: Collection[str]) -> Content:
     Raises:
         ValueError: The file cannot be read, or one of its arrays is of another kind.
     """
-    try:
-        with (
-            warnings.catch_warnings(),
-            path.open("rb") as file,
-            np.load(file, allow_pickle=False) as archive,
-        ):
-            warnings.simplefilter("ignore")  # numpy guesses what a damaged header may mean
-            check_claim(path, sum(member.file_size for member in archive.zip.infolist()))
-            content = {key: archive[key] for key in archive.files if key in names}
-    except Exception as error:  # malformed files make numpy raise nearly anything
-        raise ValueError(f"{path} cannot be read: {shorten(str(error))}") from error
+    with (
+        named_errors(path),
+        warnings.catch_warnings(),
+        path.open("rb") as file,
+        np.load(file, allow_pickle=False) as archive,
+    ):
+        warnings.simplefilter("ignore")  # numpy guesses what a damaged header may mean
+        check_claim(path, sum(member.file_size for member in archive.zip.infolist()))
+        content = {key: archive[key] for key in archive.files if key in names}
     for key, (letters, ndim, what) in kinds.items():
         found = content.get(key)
         if found is not None and (found.dtype.kind not in letters or found.ndim != ndim):

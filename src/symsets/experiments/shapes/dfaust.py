@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from symsets._extras import require
-from symsets._files import check_claim, shorten
+from symsets._files import check_claim, named_errors
 from symsets.data.folders import MissingDataError
 from symsets.data.splits import SPLITS, members, shuffled
 from symsets.experiments.shapes.motions import (
@@ -122,8 +122,9 @@ class DynamicFaust:
         kept = farthest_points(self._template, self.num_vertices) if some else None
         sequences = []
         for name in names:
-            shapes = self._shapes(name)
-            check_motion(name, shapes, all_vertices)
+            with named_errors(self._path_of[name]):
+                shapes = self._shapes(name)
+                check_motion(name, shapes, all_vertices)
             sequences.append((shapes if kept is None else shapes[..., kept]).to(device))
         who, what = zip(*map(_words, names), strict=True)
         faces = self.faces if kept is None else None
@@ -153,14 +154,8 @@ def _words(name: str) -> tuple[str, str]:
 def _opened(path: Path) -> Iterator[Any]:
     """Open a file; raise ValueError naming it for whatever is wrong in it."""
     h5py = require("h5py", "meshes")
-    try:
-        with h5py.File(path, "r") as content:
-            yield content
-    except Exception as error:  # files that are damaged inside make h5py raise nearly anything
-        if str(path) in str(error) and isinstance(error, ValueError):
-            raise
-        cause = shorten(str(error))
-        raise ValueError(f"{path} cannot be read as HDF5: {cause}") from error
+    with named_errors(path, "cannot be read as HDF5"), h5py.File(path, "r") as content:
+        yield content
 
 
 def _read(path: Path, content: Any, name: str) -> Any:

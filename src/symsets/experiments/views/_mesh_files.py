@@ -16,8 +16,8 @@ from typing import Any
 
 import numpy as np
 
-from symsets._extras import MissingExtraError, require
-from symsets._files import shorten
+from symsets._extras import require
+from symsets._files import named_errors
 
 __all__ = ["MESH_SUFFIXES", "read_mesh"]
 
@@ -44,18 +44,12 @@ def read_mesh(path: Path) -> Mesh:
         raise ValueError(f"{path} must end in one of {list(MESH_SUFFIXES)}")
     if not path.is_file():
         raise ValueError(f"{path} must be a mesh file, found no such file")
-    try:
+    with named_errors(path, "cannot be read as a mesh"):
         content = path.read_bytes()
         if suffix in (".obj", ".ply"):
             vertices, faces = (_read_obj if suffix == ".obj" else _read_ply)(content)
         else:
             vertices, faces = _read_with_trimesh(content, suffix)
-    except MissingExtraError:
-        raise
-    except KeyError as error:
-        raise ValueError(f"{path} cannot be read as a mesh: missing or unknown {error}") from error
-    except Exception as error:  # malformed files make trimesh raise nearly anything
-        raise ValueError(f"{path} cannot be read as a mesh: {shorten(str(error))}") from error
     if len(faces) and not (faces.min() >= 0 and faces.max() < len(vertices)):
         raise ValueError(f"{path} must have faces of its {len(vertices)} vertices only")
     return vertices, faces

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import numpy as np
 
-from symsets._extras import MissingExtraError, require
+from symsets._extras import require
+from symsets._files import named_errors
 from symsets.data.decoding import MOST_PIXELS, TOO_LARGE, regular_file
 
 __all__ = ["read_png"]
@@ -25,7 +26,9 @@ def read_png(path: Path) -> np.ndarray:
         ValueError: The file is missing or broken.
     """
     Image = require("PIL.Image", "images")
-    try:
+    if not path.exists():
+        raise ValueError(f"{path} must be an image, found no such file")
+    with named_errors(path, "cannot be read as an image"):
         with Image.open(regular_file(path), formats=("PNG",)) as image:
             if image.width * image.height > MOST_PIXELS:
                 raise ValueError(TOO_LARGE)
@@ -33,12 +36,6 @@ def read_png(path: Path) -> np.ndarray:
         with path.open("rb") as file:
             deep = file.read(26)[24:] in DEEP
         return _sixteen_bits(path) if deep else pixels
-    except FileNotFoundError as error:
-        raise ValueError(f"{path} must be an image, found no such file") from error
-    except MissingExtraError:
-        raise
-    except Exception as error:  # malformed files make decoders raise nearly anything
-        raise ValueError(f"{path} cannot be read as an image: {error}") from error
 
 
 def _sixteen_bits(path: Path) -> np.ndarray:

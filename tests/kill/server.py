@@ -16,7 +16,7 @@ from symsets.cli import app
 from symsets.experiments.study import describe, study, transfer  # noqa: F401
 from symsets.experiments.study.experiment import EXPERIMENTS, find_experiment
 
-SMALL = {"train_sizes": (8,), "epochs": (3,), "test_size": 4, "batch_size": 4, "width": 0.03}
+SMALL = {"train_sizes": (8,), "epochs": (6,), "test_size": 4, "batch_size": 4, "width": 0.03}
 
 
 def serve():

@@ -195,3 +195,25 @@ def test_metrics_at_something_else_than_numbers_of_elements_are_no_series(tmp_pa
     assert [m.name for m in comparison.metrics] == ["accuracy", "accuracy@top-2"]
     assert comparison.by_elements["dss-sum"][5].values == (0.5,)
     assert [*comparison.by_elements["dss-sum"]] == [5]
+
+
+@pytest.mark.parametrize(
+    ("record", "problem"),
+    [
+        ({"metric": "accuracy/x"}, r"must hold a metric of all test sets, got \['accuracy/x'\]"),
+        ({"value": -1.0}, "accuracies must be in 0..1, got -1.0 of 'm'"),
+        ({"value": 97.0}, "accuracies must be in 0..1, got 97.0 of 'm'"),
+    ],
+)
+def test_numbers_that_cannot_be_are_refused_with_their_file(tmp_path, record, problem):
+    base = {"experiment": "e", "model": "m", "metric": "accuracy", "value": 0.5}
+    write_records(tmp_path / "results.json", [Record(**{**base, **record})])
+    with pytest.raises(ValueError, match=rf"results\.json:? {problem}"):
+        load_records([tmp_path])
+
+
+@pytest.mark.parametrize("name", ["search.json", "skips-x.json"])
+def test_keys_of_tables_are_numbers(signals, name):
+    (signals / name).write_text('{"dss-sum": {"fast": 0.9}}')
+    with pytest.raises(ValueError, match=rf"{name} must be a map of names to numbers .*'fast'"):
+        load_records([signals])

@@ -10,6 +10,7 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
+from symsets._files import named_errors
 from symsets.data._arrays import array_names, read_arrays
 from symsets.experiments.frames import sets as frames
 from symsets.experiments.quality import sets as quality
@@ -60,10 +61,13 @@ KINDS = {
 
 def examples(comparison: Comparison) -> Picture | None:
     """Draw the example sets of a comparison; nothing where a study has left none."""
-    sets = read_examples(comparison)
-    if sets is None:
+    if not comparison.runs:
         return None
-    drawn = KINDS[comparison.experiment].draw(sets)
+    with named_errors(comparison.runs[0].folder.parents[1] / "examples", "cannot be shown"):
+        sets = read_examples(comparison)
+        if sets is None:
+            return None
+        drawn = KINDS[comparison.experiment].draw(sets)
     size, caption = comparison.largest, f"The first {len(sets.x)} test sets. {drawn.caption}"
     if size:
         caption += f" Answers are those of each model's first run with {size:,} training sets."

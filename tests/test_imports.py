@@ -9,7 +9,7 @@ import symsets
 
 ROOT = Path(symsets.__file__).parent
 ORDER = (  # what may be imported by all that come later
-    ("_checks", "_modes", "_version", "_extras"),
+    ("_checks", "_files", "_interrupt", "_modes", "_version", "_extras"),
     ("ops",),
     ("sets", "groups"),
     ("nn",),
@@ -20,7 +20,6 @@ ORDER = (  # what may be imported by all that come later
     ("experiments",),
 )
 LEVEL = {name: level for level, names in enumerate(ORDER) for name in names}
-LOOKS_UP = {("saving", "train")}  # to write files as runs do
 WHEN_RUN = {("cli", "experiments")}  # inside of functions only
 
 
@@ -53,7 +52,7 @@ def upward(module, *, top):
     own = module.split(".")[1]
     for source, name in imports(module, top=top):
         other = (source if source != "symsets" else f"{source}.{name}").split(".")[1]
-        allowed = (own, other) in LOOKS_UP or (not top and (own, other) in WHEN_RUN)
+        allowed = not top and (own, other) in WHEN_RUN
         if LEVEL[other] > LEVEL[own] and not allowed:
             yield f"{module} imports {name} from {source}"
 

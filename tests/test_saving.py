@@ -33,13 +33,13 @@ def test_missing_files_are_named(tmp_path):
         ("network.json", b"torn", "Expecting value"),
         ("network.json", b"\xff\xfe", "'utf-8' codec can't decode byte 0xff"),
         ("network.json", b'{"network": "signals"}', "'arguments' is missing"),
-        ("network.json", b"[]", "list indices"),
+        ("network.json", b"[]", r"it holds \[\]"),
         ("model.safetensors", b"torn", ""),
     ],
 )
 def test_broken_files_get_a_sentence(saved, name, content, problem):
     (saved / name).write_bytes(content)
-    with pytest.raises(ValueError, match=f"{name} does not hold a readable network: {problem}"):
+    with pytest.raises(ValueError, match=rf"{name} .*: {problem}"):
         load(saved)
 
 

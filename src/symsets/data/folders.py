@@ -8,6 +8,7 @@ from itertools import chain
 from pathlib import Path
 from typing import NoReturn
 
+from symsets._files import read_bytes
 from symsets.data.splits import SPLITS, shuffled, split_by_hash
 
 STUDY = "study.json"  # a folder that holds it is a study: its pictures are figures, not data
@@ -99,8 +100,8 @@ def read_list(path: Path, num_words: int) -> list[list[str]]:
     """Return the first words of every line of a list file that is not empty."""
     lines = []
     try:
-        text = path.read_text(encoding="utf-8")
-    except UnicodeDecodeError as error:
+        text = read_bytes(path).decode()
+    except ValueError as error:
         raise ValueError(f"{path} must be a text file: {error}") from error
     for number, line in enumerate(text.split("\n"), start=1):
         words = line.split()[:num_words]

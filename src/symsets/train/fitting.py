@@ -244,8 +244,7 @@ class _Training:
         changed = [f"{k} {before.get(k)} → {v}" for k, v in now.items() if before.get(k) != v]
         if changed:
             raise ValueError(
-                "checkpoint must be of the same plan, seeds, sets and network, got one of others "
-                f"({', '.join(changed)}): delete it to start this run anew"
+                f"it is of another plan, other seeds, sets or networks ({', '.join(changed)})"
             )
         for name, part in self._parts().items():
             part.load_state_dict(state[name])
@@ -329,8 +328,8 @@ def fit(
         with torch.random.fork_rng(devices if on_gpu and fabric.world_size == 1 else []):
             fabric.launch()
             training = _Training(fabric, ensemble, plan, seeds, train, val, task)
-            if saved and (state := saved.load(fabric.device)):
-                training.load_state_dict(state)
+            if saved:
+                saved.load(fabric.device, training.load_state_dict)
             fabric.barrier()  # nobody saves before all have loaded
             training.run(saved, progress)
     return training.fitted

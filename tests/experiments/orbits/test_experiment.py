@@ -3,9 +3,9 @@
 import pytest
 from typer.testing import CliRunner
 
+from symsets._files import write_json
 from symsets.cli import app
 from symsets.experiments.study.records import Record, read_records, write_records
-from symsets.train.files import write_json
 
 COLORS = Record(experiment="colors", model="dss-sum", metric="mae", value=2.0)
 ORBITS = Record(experiment="orbits", model="siamese", metric="accuracy", value=0.5)

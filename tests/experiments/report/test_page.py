@@ -292,3 +292,18 @@ def test_a_table_that_goes_on_has_a_shade_on_that_side(signals):
     rule = page[page.index(".scroll {") :].partition("}")[0]
     assert "no-repeat local" in rule  # moves with the table and covers the shade at its end
     assert "no-repeat scroll" in rule
+
+
+def test_markdown_shows_what_it_quotes_as_it_is(tmp_path):
+    odd = {"experiment": "e", "metric": "accuracy", "value": 0.5}
+    records = [
+        Record(model="<script>", data="[x](javascript:1)", command="a ``` b", **odd),
+        Record(model="*a*|b", data="[x](javascript:1)", **odd),
+    ]
+    write_records(tmp_path / "results.json", records)
+    text = report.write([tmp_path]).markdown.read_text()
+    assert "&lt;script&gt;" in text
+    assert "<script>" not in text
+    assert r"\[x\](javascript:1)" in text
+    assert r"\*a\*\|b" in text
+    assert "````\na ``` b\n" in text

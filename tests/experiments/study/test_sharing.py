@@ -9,17 +9,17 @@ from dataclasses import replace
 import pytest
 from typer.testing import CliRunner
 
+from symsets._files import file_lock
 from symsets.cli import app
 from symsets.cli.options import RunOptions
 from symsets.experiments.signals import experiment as signals
 from symsets.experiments.study.describe import make_study
 from symsets.experiments.study.records import read_records
-from symsets.experiments.study.sharing import file_lock
 
 HOLD = """
 import sys, time
 from pathlib import Path
-from symsets.experiments.study.sharing import file_lock
+from symsets._files import file_lock
 with file_lock(Path(sys.argv[1])) as mine:
     print(mine, flush=True)
     time.sleep(60)
@@ -122,7 +122,7 @@ def test_two_processes_end_with_what_one_would_have_measured(tmp_path):
 ADD_ONE = """
 import sys, time
 from pathlib import Path
-from symsets.experiments.study.sharing import file_lock
+from symsets._files import file_lock
 folder = Path(sys.argv[1])
 for _ in range(20):
     with file_lock(folder / "lock"):

@@ -13,6 +13,7 @@ import torch
 from rich.table import Table
 
 from symsets._extras import require
+from symsets._files import atomic_write
 from symsets.experiments.orbits.experiment import HEIGHTS, MODELS, TEST_PAIRS, Outcome, make_sets
 
 LABELS = {
@@ -97,7 +98,8 @@ def figure(outcomes: Sequence[Outcome], path: Path) -> None:
     _draw_set(axes[0], x[0, :, 0], title="aligned: X", ylabel="elements of the set")
     _draw_set(axes[1], moved[0, :, 0], title="two elements moved: X′")
     _draw_bars(axes[2], _accuracies(outcomes))
-    drawing.savefig(path, dpi=150)
+    with atomic_write(path) as part:
+        drawing.savefig(part, format="png", dpi=150)
 
 
 def _draw_set(axis: Any, elements: torch.Tensor, **labels: str) -> None:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from symsets._extras import require
+from symsets._files import atomic_write, below
 
 __all__ = ["DPI", "INK", "NO", "YES", "Picture", "canvas", "far_apart", "style"]
 
@@ -54,10 +55,9 @@ class Picture:
 
     def save_png(self, folder: Path) -> Path:
         """Write the figure on white ground."""
-        folder.mkdir(parents=True, exist_ok=True)
-        path = folder / f"{self.name}.png"
-        with style():
-            self.figure.savefig(path, dpi=DPI, facecolor="white")
+        path = below(folder, f"{self.name}.png")
+        with style(), atomic_write(path) as part:
+            self.figure.savefig(part, format="png", dpi=DPI, facecolor="white")
         return path
 
     def svg(self) -> str:

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import zipfile
-import zlib
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
-import numpy as np
 import torch
 from torch import Tensor
 
+from symsets._files import named_errors
+from symsets.data._arrays import array_names, read_arrays
 from symsets.experiments.frames import sets as frames
 from symsets.experiments.quality import sets as quality
 from symsets.experiments.report._drawing import Picture
@@ -62,10 +61,13 @@ KINDS = {
 
 def examples(comparison: Comparison) -> Picture | None:
     """Draw the example sets of a comparison; nothing where a study has left none."""
-    sets = read_examples(comparison)
-    if sets is None:
+    if not comparison.runs:
         return None
-    drawn = KINDS[comparison.experiment].draw(sets)
+    with named_errors(comparison.runs[0].folder.parents[1] / "examples", "cannot be shown"):
+        sets = read_examples(comparison)
+        if sets is None:
+            return None
+        drawn = KINDS[comparison.experiment].draw(sets)
     size, caption = comparison.largest, f"The first {len(sets.x)} test sets. {drawn.caption}"
     if size:
         caption += f" Answers are those of each model's first run with {size:,} training sets."
@@ -121,8 +123,8 @@ def _output(folder: Path, x: Tensor, target: Tensor) -> Tensor | None:
 def _arrays(path: Path) -> dict[str, Tensor]:
     """Read the arrays of a file, floats in single precision; nothing if it cannot be read."""
     try:
-        with path.open("rb") as file, np.load(file) as content:
-            found = {name: torch.from_numpy(array) for name, array in content.items()}
-    except (OSError, ValueError, TypeError, EOFError, zipfile.BadZipFile, zlib.error):
+        content = read_arrays(path, {}, array_names(path))
+        found = {name: torch.from_numpy(array) for name, array in content.items()}
+    except (ValueError, TypeError):
         return {}
     return {name: a.float() if a.is_floating_point() else a for name, a in found.items()}

@@ -10,12 +10,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
 
+from symsets._files import reading
 from symsets.experiments.report.metrics import MetricDisplay, display_of
 from symsets.experiments.report.models import rank
 from symsets.experiments.report.published import Published, published
 from symsets.experiments.report.runs import Run, read_runs
 from symsets.experiments.study.experiment import find_experiment
-from symsets.experiments.study.records import Record, read_records, reading
+from symsets.experiments.study.records import Record, read_records
 
 __all__ = ["Comparison", "Numbers", "Results", "Score", "group_by", "load_records"]
 
@@ -136,13 +137,8 @@ class Comparison:
     def metrics(self) -> list[MetricDisplay]:
         """All metrics, the one that the paper reports first; without those of parts or a series."""
         names = dict.fromkeys(name for _, name, _ in self.scores)
-        whole = [name for name in names if "/" not in name and not self._num_elements(name)]
+        whole = [name for name in names if _is_whole(self.experiment, name)]
         return [display_of(name) for name in sorted(whole, key=lambda n: n != self.paper.metric)]
-
-    def _num_elements(self, metric: str) -> int:
-        """Return 5 for ``chamfer@5``, the first metric for sets of 5 elements; 0 for others."""
-        name, _, num = metric.partition("@")
-        return int(num) if name == self.paper.metric and num.isdecimal() else 0
 
     @property
     def by_elements(self) -> dict[str, dict[int, Score]]:
@@ -150,7 +146,11 @@ class Comparison:
         found: dict[str, dict[int, Score]] = {}
         for model in self.models:
             for (size, name, other), score in self.scores.items():
-                if size == self.largest and other == model and (num := self._num_elements(name)):
+                if (
+                    size == self.largest
+                    and other == model
+                    and (num := _num_elements(self.experiment, name))
+                ):
                     found.setdefault(model, {})[num] = score
         return found
 
@@ -244,7 +244,27 @@ def _records(folder: Path) -> list[Record]:
     path = folder / "results.json"
     if not path.is_file():
         raise ValueError(f"{folder} must hold a results.json, as `symsets run` leaves it")
-    return read_records(path)
+    records = read_records(path)
+    for r in records:
+        share = r.metric.partition("/")[0] == "accuracy" and math.isfinite(r.value)
+        if share and not 0 <= r.value <= 1:
+            raise ValueError(f"{path}: accuracies must be in 0..1, got {r.value} of {r.model!r}")
+    for (experiment, *_), group in group_by(records, lambda r: (*_same(r), r.split)).items():
+        if not any(_is_whole(experiment, r.metric) for r in group):
+            only = sorted({r.metric for r in group})
+            raise ValueError(f"{path} must hold a metric of all test sets, got {only} alone")
+    return records
+
+
+def _num_elements(experiment: str, metric: str) -> int:
+    """Return 5 for ``chamfer@5``, the first metric for sets of 5 elements; 0 for others."""
+    name, _, num = metric.partition("@")
+    return int(num) if name == published(experiment).metric and num.isdecimal() else 0
+
+
+def _is_whole(experiment: str, metric: str) -> bool:
+    """Whether a metric is neither of a part of the data nor of a series."""
+    return "/" not in metric and not _num_elements(experiment, metric)
 
 
 def _each_once(by_folder: Mapping[Path, Sequence[Record]]) -> list[Record]:
@@ -269,9 +289,12 @@ def _each_once(by_folder: Mapping[Path, Sequence[Record]]) -> list[Record]:
 def _numbers(folders: Iterable[Path], name: str) -> dict[Path, Numbers]:
     """Read all tables of a name, such as ``search.json`` and ``search-points.json``."""
     tables: dict[Path, Numbers] = {}
+    number = float if name == "search" else int
     for path in (path for folder in folders for path in sorted(folder.glob(f"{name}*.json"))):
-        with reading(path, "a map of names to names to numbers") as content:
+        with reading(path, "a map of names to numbers to numbers") as content:
             for row, numbers in content.items():
+                for key in numbers:
+                    number(key)  # a learning rate, or a skip
                 found = {key: math.nan if v is None else float(v) for key, v in numbers.items()}
                 tables.setdefault(path, {})[row] = found
     return tables

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from symsets._extras import require
+from symsets._files import atomic_write, below
 from symsets.experiments.report._drawing import Picture
 from symsets.experiments.report.examples import examples as draw_examples
 from symsets.experiments.report.figures import pictures
@@ -15,7 +16,7 @@ from symsets.experiments.report.headline import headline
 from symsets.experiments.report.load_records import Comparison, Results, group_by, load_records
 from symsets.experiments.report.models import rank, style_of
 from symsets.experiments.report.published import published
-from symsets.experiments.report.render import to_markdown
+from symsets.experiments.report.render import code_block, escape_markdown, to_markdown
 from symsets.experiments.report.tables import (
     Table,
     parts_table,
@@ -81,12 +82,14 @@ def write(
         *(_search(path, rows, results) for path, rows in results.searches.items()),
     )
     html.parent.mkdir(parents=True, exist_ok=True)
-    figures = tuple(p.save_png(html.parent / "figures") for s in sections for p in s.pictures)
+    folder = below(html.parent, "figures")
+    figures = tuple(p.save_png(folder) for s in sections for p in s.pictures)
     markdown = html.with_suffix(".md")
     content = _content(results, sections, more)
     for path, page in ((html, "page.html"), (markdown, "page.md")):
         text = _rendered(page, content, escape=path is html)
-        path.write_text(text, encoding="utf-8", errors="replace")  # paths may hold stray bytes
+        with atomic_write(path) as part:
+            part.write_text(text, encoding="utf-8", errors="replace")  # paths may hold stray bytes
     told = [section for section in sections if section.headline]
     return Report(
         html=html,
@@ -157,6 +160,7 @@ def _content(results: Results, sections: list[Section], more: tuple[Table, ...])
         },
         "rule": RULE if any(section.verdicts for section in sections) else "",
         "to_markdown": to_markdown,
+        "code_block": code_block,
         "by_reason": lambda verdicts: group_by(verdicts, lambda v: (v.state, v.reason)),
     }
 
@@ -166,6 +170,7 @@ def _rendered(template: str, content: dict[str, Any], *, escape: bool) -> str:
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader("symsets.experiments.report", ""),
         autoescape=escape,
+        finalize=None if escape else escape_markdown,
         trim_blocks=True,
         lstrip_blocks=True,
         undefined=jinja2.StrictUndefined,

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterable, Mapping, Sequence
 
 import rich.box
 import rich.table
@@ -11,7 +12,7 @@ from rich.text import Text
 
 from symsets.experiments.report.tables import Cell, Table
 
-__all__ = ["to_markdown", "to_rich"]
+__all__ = ["code_block", "escape_markdown", "to_markdown", "to_rich"]
 
 SHORT = {"parameters": "params", "time per run": "time/run"}
 DISPENSABLE = ("time per run", "parameters", "runs")  # the first of them goes first
@@ -58,18 +59,43 @@ def _text(cell: Cell) -> Text:
     return Text(text, style="bold" if cell.best else "")
 
 
-def to_markdown(table: Table) -> str:
+class Markdown(str):
+    """Text that is Markdown already."""
+
+
+def to_markdown(table: Table) -> Markdown:
     """Return the table as Markdown: a heading, the caption, the cells."""
     align = [":--", *["--:"] * (len(table.columns) - 1)]
-    lines = [table.columns, align, *([_marked(cell) for cell in row] for row in table.rows)]
-    rows = "\n".join(f"| {' | '.join(_escaped(text) for text in line)} |" for line in lines)
-    return f"### {table.title}\n\n{table.caption}\n\n{rows}\n"
+    heads = [escape_markdown(name) for name in table.columns]
+    lines = [heads, align, *([_marked(cell) for cell in row] for row in table.rows)]
+    rows = "\n".join(f"| {' | '.join(line)} |" for line in lines)
+    title, caption = escape_markdown(table.title), escape_markdown(table.caption)
+    return Markdown(f"### {title}\n\n{caption}\n\n{rows}\n")
 
 
 def _marked(cell: Cell) -> str:
-    text = f"**{cell.text}**" if cell.best else cell.text
-    return f"{text} ({cell.note})" if cell.note else text
+    text, note = escape_markdown(cell.text), escape_markdown(cell.note)
+    text = f"**{text}**" if cell.best else text
+    return f"{text} ({note})" if note else text
 
 
-def _escaped(text: str) -> str:
-    return text.replace("|", "\\|").replace("\n", " ")
+def code_block(lines: Iterable[str]) -> Markdown:
+    """Return lines as a block of code that no line of them can end."""
+    text = "\n".join(lines)
+    fence = "`" * max([3, *(1 + len(run) for run in re.findall("`+", text))])
+    return Markdown(f"{fence}\n{text}\n{fence}")
+
+
+def escape_markdown(value: object) -> str:
+    r"""Return a value as text that Markdown shows as it is, in one line.
+
+    Example:
+        >>> print(escape_markdown("<b>*my* [net]_v2</b>"))
+        &lt;b&gt;\*my\* \[net\]\_v2&lt;/b&gt;
+    """
+    if isinstance(value, Markdown):
+        return value
+    text = " ".join(str(value).split("\n"))
+    for sign, name in (("&", "&amp;"), ("<", "&lt;"), (">", "&gt;")):
+        text = text.replace(sign, name)
+    return re.sub(r"[\\`*\[\]|~]|(?<![^\W_])_|_(?![^\W_])", r"\\\g<0>", text)

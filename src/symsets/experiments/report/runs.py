@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import csv
-import json
 import math
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 from typing import Any
+
+from symsets._checks import positive
+from symsets._files import below, reading, shorten
+from symsets.experiments.study.records import check_fields
 
 __all__ = ["Run", "read_runs"]
 
@@ -46,7 +49,7 @@ class Run:
         """Where its study keeps the example sets: named by the data and the setting."""
         data = self.folder.name.partition("-")[0]
         name = "-".join(filter(None, (data, self.config.get("setting"))))
-        return self.folder.parents[1] / "examples" / f"{name}.npz"
+        return below(self.folder.parents[1] / "examples", f"{name}.npz")
 
     @property
     def seconds_per_epoch(self) -> float | None:
@@ -68,18 +71,23 @@ def read_runs(directory: Path) -> list[Run]:
 
 def _read_run(folder: Path) -> Run | None:
     try:
-        config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+        with reading(folder / "config.json", "the configuration of a run") as config:
+            check_fields(config)
+            len(config.get("seeds_together") or ()), positive("", config.get("validate_every") or 1)
+    except ValueError:
         return None
     curves = folder / "curves.csv"
-    text = curves.read_text(encoding="utf-8") if curves.is_file() else ""
-    lines = list(csv.DictReader(text.splitlines()))
-    if not lines:
-        return Run(folder, config)
-    validation = [column for column in lines[0] if column.startswith("val_")]
-    column = next((c for c in validation if c != "val_loss"), "val_loss")
-    curve = tuple((int(line["epoch"]), _number(line.get(column))) for line in lines)
-    seconds = tuple(s for line in lines if math.isfinite(s := _number(line.get("seconds"))))
+    try:
+        text = curves.read_text(encoding="utf-8") if curves.is_file() else ""
+        lines = list(csv.DictReader(text.splitlines()))
+        if not lines:
+            return Run(folder, config)
+        validation = [column for column in lines[0] if column and column.startswith("val_")]
+        column = next((c for c in validation if c != "val_loss"), "val_loss")
+        curve = tuple((int(line["epoch"]), _number(line.get(column))) for line in lines)
+        seconds = tuple(s for line in lines if math.isfinite(s := _number(line.get("seconds"))))
+    except (ValueError, TypeError, KeyError, csv.Error) as error:
+        raise ValueError(f"{curves} must be a table of epochs: {shorten(str(error))}") from error
     return Run(folder, config, column.removeprefix("val_"), curve, seconds)
 
 

@@ -38,6 +38,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from symsets._files import named_errors
 from symsets.data._arrays import Content, Kinds, array_names, read_arrays
 from symsets.data.splits import SPLITS, fraction, members
 from symsets.experiments.shapes.motions import Motions
@@ -130,9 +131,10 @@ class MotionPack:
             )
         names = array_names(self.path)
         content = read_arrays(self.path, _kinds(self.form, names), names)
-        self.fps = float(content.get("fps", FPS))
         self.num_vertices = num_vertices
-        self._read(content)
+        with named_errors(self.path):
+            self.fps = float(content.get("fps", FPS))
+            self._read(content)
 
     def _read(self, content: Content) -> None:
         offsets = content["offsets"].tolist()
@@ -198,13 +200,14 @@ class MotionPack:
         splits = {s: [i for i, word in enumerate(self.split) if word == s] for s in SPLITS}
         which = members(splits, split, f"{self.path} has no motions")
         which = sorted(which, key=lambda i: (fraction(self.names[i]), i))[:num]
-        found = Motions.join(
-            [self._shapes(i).to(device) for i in which],
-            [self.names[i] for i in which],
-            faces=self.faces,
-            subjects=[self.subjects[i] for i in which],
-            activities=[self.activities[i] for i in which],
-        )
+        with named_errors(self.path):
+            found = Motions.join(
+                [self._shapes(i).to(device) for i in which],
+                [self.names[i] for i in which],
+                faces=self.faces,
+                subjects=[self.subjects[i] for i in which],
+                activities=[self.activities[i] for i in which],
+            )
         return found.thinned(self._shapes(0)[0], self.num_vertices)
 
     def _shapes(self, i: int) -> Tensor:

@@ -11,14 +11,14 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from symsets._files import below, file_lock, write_json
+from symsets.data.folders import STUDY
 from symsets.data.labelled import SetDataset
 from symsets.experiments.study.experiment import Experiment, Preset, StudyConfig
 from symsets.experiments.study.records import Record, device_name, write_records
 from symsets.experiments.study.runs import RunDirectory, write_arrays
-from symsets.experiments.study.sharing import file_lock
 from symsets.train.ensemble import Ensemble
 from symsets.train.evaluation import Evaluation, Network, evaluate, outputs_of
-from symsets.train.files import write_json
 from symsets.train.processes import is_first
 
 __all__ = ["Evaluator", "all_records", "run_config"]
@@ -58,15 +58,23 @@ class Evaluator:
         """Return the name of a directory."""
         return "-".join(word for word in (self.data, *words) if word)
 
+    def path(self, *names: str) -> Path:
+        """Return a path in the directory; raise ValueError if that has been removed meanwhile."""
+        if is_first() and not (self.out / STUDY).exists():
+            raise ValueError(f"{self.out} was removed: the same command starts anew")
+        path = below(self.out, *names)
+        path.parent.mkdir(exist_ok=True)
+        return path
+
     def table_path(self, name: str, setting: str = "") -> Path:
         """Return the file for a table of numbers, such as ``search-points.json``."""
-        return self.out / f"{'-'.join(filter(None, (name, self._slug(setting))))}.json"
+        return self.path(f"{'-'.join(filter(None, (name, self._slug(setting))))}.json")
 
     def run(self, setting: str, model: str, train_size: int, seed: int) -> RunDirectory:
         """Return the directory of one run."""
         recipe = self.config.recipe
         name = self._slug(setting, model, recipe, str(train_size), f"seed{seed}")
-        return RunDirectory(self.out / "runs" / name)
+        return RunDirectory(self.path("runs", name))
 
     def sets(self, setting: str, split: str) -> SetDataset:
         """Return the sets of a split, made once, on the device."""
@@ -112,7 +120,7 @@ class Evaluator:
         records = []
         for setting in self.preset.settings:
             for name, baseline in self.experiment.baselines.items():
-                run = RunDirectory(self.out / "runs" / self._slug(setting, name))
+                run = RunDirectory(self.path("runs", self._slug(setting, name)))
                 if run.finished or not is_first():
                     continue
                 test = self.sets(setting, "test")
@@ -136,7 +144,7 @@ class Evaluator:
         if not self.data:  # signals: nothing that one could look at
             return
         for setting in self.preset.settings:
-            path = self.out / "examples" / f"{self._slug(setting)}.npz"
+            path = self.path("examples", f"{self._slug(setting)}.npz")
             if not path.exists() and is_first():
                 x, y = self.sets(setting, "test").part(0, NUM_EXAMPLES)
                 targets = y._asdict() if hasattr(y, "_asdict") else {"target": y}

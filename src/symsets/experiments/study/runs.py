@@ -13,10 +13,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from symsets._files import atomic_write, file_lock, reading, write_json
 from symsets.data.folders import STUDY
-from symsets.experiments.study.records import Record, from_plain, reading, to_plain
-from symsets.experiments.study.sharing import file_lock
-from symsets.train.files import atomic_write, write_json
+from symsets.experiments.study.records import Record, from_plain, to_plain
 
 __all__ = ["RunDirectory", "RunGroup", "claim_directory", "write_arrays"]
 
@@ -29,6 +28,7 @@ def claim_directory(out: Path, config: Mapping[str, Any]) -> None:
     if out.exists() and not out.is_dir():
         raise ValueError(f"out must be a folder, but {out} is a file: choose another --out")
     path, wanted = out / STUDY, json.loads(json.dumps(dict(config)))
+    out.mkdir(parents=True, exist_ok=True)
     with file_lock(out / LOCK):
         if path.exists():
             with reading(path, "the description of a study") as found:
@@ -66,8 +66,12 @@ class RunDirectory:
     def records(self) -> list[Record]:
         """Return what the finished run measured."""
         path = self.path / "done.json"
-        with reading(path, "a list of records") as found:
-            return [from_plain(plain) for plain in found]
+        with reading(path, "a list of records", (dict, list)) as found:
+            listed = found["records"] if isinstance(found, dict) else found  # as older versions do
+            records = [from_plain(plain) for plain in listed]
+            if not records:
+                raise ValueError("it holds none; delete it, and the run is done again")
+            return records
 
     def write(
         self,
@@ -77,7 +81,7 @@ class RunDirectory:
         records: Sequence[Record],
     ) -> None:
         """Write everything but the network, the mark of completion last."""
-        self.path.mkdir(parents=True, exist_ok=True)
+        (self.path / "done.json").unlink(missing_ok=True)  # of the same run on other data
         write_json(self.path / "config.json", dict(config))
         if curves:
             with (
@@ -88,7 +92,8 @@ class RunDirectory:
                 writer.writeheader()
                 writer.writerows({k: f"{v:.6g}" for k, v in row.items()} for row in curves)
         write_arrays(self.path / "predictions.npz", arrays)
-        write_json(self.path / "done.json", [to_plain(record) for record in records])
+        plain = [to_plain(record) for record in records]
+        write_json(self.path / "done.json", {"records": plain})
 
 
 @dataclass(frozen=True)

@@ -7,9 +7,7 @@ from collections.abc import Callable, Mapping
 from contextlib import nullcontext
 from pathlib import Path
 
-from symsets.experiments.study.records import reading
-from symsets.experiments.study.sharing import file_lock
-from symsets.train.files import write_json
+from symsets._files import file_lock, reading, write_json
 from symsets.train.processes import is_alone
 
 __all__ = ["LEARNING_RATE_GRID", "search_learning_rate"]

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TypeVar
 
-from filelock import FileLock, Timeout, UnixFileLock
-
+from symsets._files import file_lock
 from symsets.train.processes import is_alone
 
-__all__ = ["file_lock", "shared"]
+__all__ = ["shared"]
 
 T = TypeVar("T")
 
@@ -53,33 +52,3 @@ def shared(
         if len(passed) == len(waiting):
             return
         waiting = passed
-
-
-@contextmanager
-def file_lock(path: Path, *, wait: bool = True) -> Iterator[bool]:
-    """Lock a file against other processes, and tell whether that succeeded.
-
-    A process that dies releases its locks.
-
-    Args:
-        path: The lock file, created if needed and removed at the end.
-        wait: Wait until the lock is free; otherwise give False if another process has it.
-
-    Example:
-        >>> import tempfile
-        >>> path = Path(tempfile.mkdtemp()) / "lock"
-        >>> with file_lock(path) as mine, file_lock(path, wait=False) as another:
-        ...     mine, another
-        (True, False)
-    """
-    path.parent.mkdir(parents=True, exist_ok=True)
-    lock = FileLock(path)
-    with suppress(Timeout):
-        lock.acquire(blocking=wait)
-    try:
-        yield lock.is_locked
-    finally:
-        # On Unix filelock leaves its file; whoever waits for a removed one opens a new one.
-        if lock.is_locked and isinstance(lock, UnixFileLock):
-            path.unlink(missing_ok=True)
-        lock.release()

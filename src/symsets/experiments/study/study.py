@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
+from glob import escape
 from itertools import product
 from pathlib import Path
 
 import torch
 from torch import nn
 
-from symsets.experiments.study.evaluator import Evaluator, run_config
+from symsets.experiments.study.evaluator import Evaluator, all_records, run_config
 from symsets.experiments.study.records import Record
 from symsets.experiments.study.runs import RunDirectory, RunGroup, claim_directory
 from symsets.experiments.study.search import search_learning_rate
@@ -52,6 +54,7 @@ class Study(Evaluator):
         if is_first():
             config = {"experiment": self.experiment.name, **asdict(self.config)}
             claim_directory(self.out, {**config, "width": self.preset.width})
+        all_records(self.out)  # a damaged one is named before anything is trained
         self.groups = self._open_groups()
 
     def _open_groups(self) -> list[RunGroup]:
@@ -80,7 +83,7 @@ class Study(Evaluator):
 
     def _locks(self, group: RunGroup) -> list[Path]:
         names = [self._run_of(group, seed).path.name for seed in group.seeds]
-        return [self.out / "unfinished" / f"{name}.lock" for name in names]
+        return [self.path("unfinished", f"{name}.lock") for name in names]
 
     def _run_of(self, group: RunGroup, seed: int) -> RunDirectory:
         return self.run(group.setting, group.model, group.train_size, seed)
@@ -120,7 +123,7 @@ class Study(Evaluator):
 
     def run_group(self, group: RunGroup, watch: Watch = lambda epoch, value: None) -> list[Record]:
         """Train a group, test it and write its runs."""
-        with warnings.catch_warnings():
+        with self._unless_removed(), warnings.catch_warnings():
             # Stride 2 meets the odd length 25: the published signals network is only nearly
             # invariant, and says so to whoever makes one.
             warnings.simplefilter("ignore", SymmetryWarning)
@@ -141,6 +144,15 @@ class Study(Evaluator):
         self.write_results()
         return records
 
+    @contextmanager
+    def _unless_removed(self) -> Iterator[None]:
+        """Say that the directory was removed, if that is why a file cannot be written."""
+        try:
+            yield
+        except FileNotFoundError:
+            self.path("runs")
+            raise
+
     def _checkpoint(self, group: RunGroup) -> tuple[Path, RunGroup]:
         """Return where a group is kept on its way, and the group with all seeds of its training.
 
@@ -148,12 +160,12 @@ class Study(Evaluator):
         """
         folder = self.out / "unfinished"
         stem = self._slug(group.setting, group.model, str(group.train_size))
-        for path in sorted(folder.glob(f"{stem}-*.ckpt")) if self.together else ():
+        for path in sorted(folder.glob(f"{escape(stem)}-*.ckpt")) if self.together else ():
             words = path.stem.removeprefix(f"{stem}-").split("-")
             seeds = tuple(int(word) for word in words if word.isdigit())
             if len(set(seeds)) == len(words) and set(group.seeds) <= set(seeds):
                 return path, replace(group, seeds=seeds)
-        return folder / f"{stem}-{'-'.join(map(str, group.seeds))}.ckpt", group
+        return self.path("unfinished", f"{stem}-{'-'.join(map(str, group.seeds))}.ckpt"), group
 
     def _train(
         self,

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from symsets._checks import check_choice
+from symsets._checks import check_choice, positive
+from symsets._files import digest, plain, read_bytes, reading
 from symsets.cli import parse
 from symsets.data.folders import STUDY
 from symsets.data.splits import SPLITS
-from symsets.experiments.study.describe import data_slug, plain
+from symsets.experiments.study.describe import data_slug
 from symsets.experiments.study.evaluator import Evaluator, run_config
-from symsets.experiments.study.experiment import StudyConfig, find_experiment
-from symsets.experiments.study.records import reading
+from symsets.experiments.study.experiment import RECIPES, StudyConfig, find_experiment
+from symsets.experiments.study.records import check_fields
 from symsets.experiments.study.runs import RunDirectory, claim_directory
 from symsets.saving import find_weights, load
 
@@ -56,8 +56,7 @@ def trained_networks(study: Path, models: str | None = None) -> list[Trained]:
     for path in sorted((study / "runs").glob("*")):
         weights = find_weights(path)
         if weights is not None and RunDirectory(path).finished:
-            digest = hashlib.sha256(weights.read_bytes()).hexdigest()[:16]
-            found.append(Trained(path, _read(path / CONFIG, *NEEDED), digest))
+            found.append(Trained(path, _config(path), digest(read_bytes(weights))[:16]))
     if not found:
         raise ValueError(
             f"{study} must be a study with trained networks, but no folder in {study / 'runs'} has "
@@ -88,7 +87,7 @@ class Transfer(Evaluator):
         config, (setting, run) = trained.config, self._run_of(trained)
         network = load(trained.path).to(self.device)
         self.experiment.prepare(network, self.source)
-        batch_size = int(config.get("evaluation_batch", 64))
+        batch_size = config["evaluation_batch"]
         found = self.measure(run, setting, network, self.config.precision, batch_size)
         same = {name: config[name] for name in ("scheme", "train_size", "epochs", "seed")}
         size = sum(p.numel() for p in network.parameters())
@@ -103,12 +102,12 @@ class Transfer(Evaluator):
 
     def _is_tested(self, trained: Trained) -> bool:
         _, run = self._run_of(trained)
-        return run.finished and _read(run.path / CONFIG).get("weights") == trained.digest
+        return run.finished and _config(run.path).get("weights") == trained.digest
 
 
 def setting_on(allowed: Sequence[str], trained: Trained) -> str:
     """Return the setting to test a network at: its own, or the only one that the data have."""
-    setting = str(trained.config.get("setting", ""))
+    setting = trained.config["setting"]
     if setting not in allowed and len(allowed) > 1:
         raise ValueError(
             f"the data must allow the setting {setting!r} of {trained.path.name}, got data with "
@@ -138,13 +137,14 @@ def make_transfers(
         everything: Whether all of the data are for the test, not their test split alone.
         device: Where to compute.
     """
-    told = _read(study / STUDY, "experiment", "preset", "recipe")
-    experiment = find_experiment(told["experiment"])
+    with reading(study / STUDY, "the description of a study") as told:
+        experiment = find_experiment(told["experiment"])
+        check_choice("preset", told["preset"], experiment.presets)
+        check_choice("recipe", told["recipe"], RECIPES)
     if not experiment.default_data:
         raise ValueError(f"{experiment.name} has no other data: its sets are generated")
     networks = trained_networks(study, models)
     source = experiment.open_source(data, 0)
-    check_choice("preset", told["preset"], experiment.presets)
     preset = experiment.presets[told["preset"]]
     allowed = experiment.settings_of(source)
     used = tuple(dict.fromkeys(setting_on(allowed, trained) for trained in networks))
@@ -193,7 +193,12 @@ def _take_everything(source: Any, trained_on_it: Sequence[Trained]) -> None:
     source.files = {split: files if split == "test" else [] for split in SPLITS}
 
 
-def _read(path: Path, *needed: str) -> dict[str, Any]:
-    """Read a JSON object; raise ValueError naming the file if one of the needed keys is missing."""
-    with reading(path, "a file of a study") as found:
-        return {**found, **{name: found[name] for name in needed}}
+def _config(run: Path) -> dict[str, Any]:
+    """Return what a run was told to do; raise ValueError naming the file if that is not known."""
+    with reading(run / CONFIG, "the configuration of a run") as found:
+        needed = {name: found[name] for name in NEEDED}
+        usual = {"setting": "", "evaluation_batch": 64}
+        config: dict[str, Any] = {**usual, **found, **needed}
+        check_fields(config)
+        positive("evaluation_batch", config["evaluation_batch"])
+        return config

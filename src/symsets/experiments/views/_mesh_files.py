@@ -16,7 +16,8 @@ from typing import Any
 
 import numpy as np
 
-from symsets._extras import MissingExtraError, require
+from symsets._extras import require
+from symsets._files import named_errors
 
 MESH_SUFFIXES = (".obj", ".ply", ".glb", ".off", ".stl")
 PLY_TYPES = {
@@ -41,18 +42,12 @@ def read_mesh(path: Path) -> Mesh:
         raise ValueError(f"{path} must end in one of {list(MESH_SUFFIXES)}")
     if not path.is_file():
         raise ValueError(f"{path} must be a mesh file, found no such file")
-    try:
+    with named_errors(path, "cannot be read as a mesh"):
         content = path.read_bytes()
         if suffix in (".obj", ".ply"):
             vertices, faces = (_read_obj if suffix == ".obj" else _read_ply)(content)
         else:
             vertices, faces = _read_with_trimesh(content, suffix)
-    except MissingExtraError:
-        raise
-    except KeyError as error:
-        raise ValueError(f"{path} cannot be read as a mesh: missing or unknown {error}") from error
-    except Exception as error:  # malformed files make trimesh raise nearly anything
-        raise ValueError(f"{path} cannot be read as a mesh: {error}") from error
     if len(faces) and not (faces.min() >= 0 and faces.max() < len(vertices)):
         raise ValueError(f"{path} must have faces of its {len(vertices)} vertices only")
     return vertices, faces
@@ -166,6 +161,8 @@ class _Values:
         return self._take(entry, int(self._take(length, 1)[0])).tolist()
 
     def _take(self, kind: str, num: int) -> np.ndarray:
+        if num < 0:
+            raise ValueError(f"it has a list of {num} entries")
         if self.order:
             return self._take_bytes(np.dtype(self.order + PLY_TYPES[kind]), num)
         found = self.body[self.at : self.at + num]

@@ -14,7 +14,9 @@ from torch import Tensor
 from torch.nn.functional import interpolate
 
 from symsets._checks import check_choice
-from symsets._extras import MissingExtraError, require
+from symsets._extras import require
+from symsets._files import named_errors
+from symsets.data.decoding import MOST_PIXELS, TOO_LARGE, regular_file
 from symsets.data.folders import MissingDataError, first_existing
 from symsets.data.splits import shuffled, split_by_hash
 from symsets.experiments.synthetic.random import name_keys, uniform
@@ -129,7 +131,7 @@ def _read_views(views: list[_Files]) -> list[Tensor]:
     """Return colour, mask, front and back of views that must be equally large, ``(10, H, W)``."""
     read: list[Tensor] = []
     for files in views:
-        colour, front, back = pictures = [_read_png(path) for path in files]
+        colour, front, back = pictures = [read_png(path) for path in files]
         height, width = read[0].shape[1:] if read else colour.shape[:2]
         for path, picture in zip(files, pictures, strict=True):
             if picture.shape[:2] != (height, width):
@@ -146,7 +148,7 @@ def _read_views(views: list[_Files]) -> list[Tensor]:
     return read
 
 
-def _read_png(path: Path) -> np.ndarray:
+def read_png(path: Path) -> np.ndarray:
     """Return colours and alpha in 0 to 1, ``(H, W, 4)`` in float32; alpha is 1 if there is none.
 
     Pillow reads the file. Of 16 bits in each colour it keeps the upper 8 (as of version 13), which
@@ -156,18 +158,16 @@ def _read_png(path: Path) -> np.ndarray:
         ValueError: The file is missing or broken.
     """
     Image = require("PIL.Image", "images")
-    try:
-        with Image.open(path) as image:
+    if not path.exists():
+        raise ValueError(f"{path} must be an image, found no such file")
+    with named_errors(path, "cannot be read as an image"):
+        with Image.open(regular_file(path), formats=("PNG",)) as image:
+            if image.width * image.height > MOST_PIXELS:
+                raise ValueError(TOO_LARGE)
             pixels = np.asarray(image.convert("RGBA"), dtype=np.float32) / 255
         with path.open("rb") as file:
             deep = file.read(26)[24:] in DEEP
         return _sixteen_bits(path) if deep else pixels
-    except FileNotFoundError as error:
-        raise ValueError(f"{path} must be an image, found no such file") from error
-    except MissingExtraError:
-        raise
-    except Exception as error:  # malformed files make decoders raise nearly anything
-        raise ValueError(f"{path} cannot be read as an image: {error}") from error
 
 
 def _sixteen_bits(path: Path) -> np.ndarray:

@@ -126,3 +126,14 @@ def test_attention_that_was_saved_with_biases_of_its_keys_is_loaded(tmp_path):
     save(tmp_path, "signals", net.arguments, {**net.state_dict(), **biases})
     x = torch.randn(2, 3, 1, 8)
     assert torch.equal(load(tmp_path)(x), net(x))
+
+
+def test_a_description_of_more_than_the_weights_is_refused_before_it_takes_memory(saved):
+    described = json.loads((saved / "network.json").read_text())
+    described["arguments"]["widths"] = [2**20, 2**20, 2]  # four terabytes
+    described.pop("sha256", None)
+    (saved / "network.json").write_text(json.dumps(described))
+    with pytest.raises(
+        ValueError, match=r"network\.json .* numbers where model\.safetensors holds"
+    ):
+        load(saved)

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Mapping
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from symsets._checks import as_path
-from symsets._files import atomic_write, digest, read_bytes, reading, shorten, write_json
+from symsets._files import atomic_write, digest, named_errors, read_bytes, reading, write_json
 
 DESCRIPTION, WEIGHTS = "network.json", "model.safetensors"
 PRETRAINED = Path(__file__).parent / "pretrained"  # a folder for each network of the package
@@ -42,9 +42,6 @@ def load(path: str | Path) -> nn.Module:
         path: A folder with ``network.json`` and ``model.safetensors``, such as that of a run, or
             the name of a network that comes with the package (:func:`pretrained` lists them).
     """
-    from safetensors import SafetensorError
-    from safetensors.torch import load as load_bytes
-
     from symsets.models import build
 
     directory = as_path("path", path)
@@ -58,18 +55,32 @@ def load(path: str | Path) -> nn.Module:
             f"path must be a run's directory, but {directory} has no {missing}; or one of the "
             f"names {pretrained()}"
         )
+    with _named(weights):
+        values = _read_weights(weights)
     with reading(description, "the description of a network") as described:
-        network = build(described["network"], described["arguments"])
-    try:
-        content = read_bytes(weights)
-        written, found = _seal(content)
-        if written not in (None, found):
-            raise ValueError("it was changed after it was written, as its SHA-256 shows")
-        network.load_state_dict(_renamed(_unpack(load_bytes(content)), network))
-    except (SafetensorError, RuntimeError, ValueError, TypeError, AttributeError) as error:
-        cause = shorten(str(error))
-        raise ValueError(f"{weights} does not hold a readable network: {cause}") from error
+        given = described["network"], described["arguments"]
+        with torch.device("meta"):  # where a network takes no memory
+            wanted = sum(value.numel() for value in build(*given).state_dict().values())
+        if wanted > (held := sum(value.numel() for value in values.values())):
+            raise ValueError(f"it describes {wanted:,} numbers where {weights.name} holds {held:,}")
+        network = build(*given)
+    with _named(weights):
+        network.load_state_dict(_renamed(values, network))
     return network.eval()
+
+
+def _read_weights(path: Path) -> dict[str, Tensor]:
+    from safetensors.torch import load as load_bytes
+
+    content = read_bytes(path)
+    written, found = _seal(content)
+    if written not in (None, found):
+        raise ValueError("it was changed after it was written, as its SHA-256 shows")
+    return _unpack(load_bytes(content))
+
+
+def _named(weights: Path) -> AbstractContextManager[None]:
+    return named_errors(weights, "does not hold a readable network")
 
 
 def _seal(weights: bytes) -> tuple[str | None, str]:

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import torch
 from torch import Tensor
+
+from symsets.sets import Sets, add_to_elements, fold, pool, spread
 
 __all__ = ["enlarge", "find_shifts", "masked_mean"]
 
@@ -42,27 +45,41 @@ def find_shifts(pictures: Tensor, clear: Tensor, *, rounds: int = ROUNDS) -> Ten
         shifts = _correlate(reference, filled)
         shifts = shifts - shifts.mean(0)
         moved, seen = enlarge(pictures, shifts), enlarge(clear.to(pictures.dtype), shifts)
-        reference = masked_mean(moved[None], (seen > 0.99)[None])[0]
+        reference = masked_mean(moved[None, :, None], seen[None, :, None] > 0.99)[0][0, 0]
     return shifts
 
 
-def masked_mean(pictures: Tensor, clear: Tensor) -> Tensor:
-    """Return the mean of the clear pixels of each set; of all pixels where none is clear.
+def masked_mean(x: Sets, clear: Sets) -> tuple[Tensor, Sets]:
+    """Return the mean of the clear pixels of each set, and each picture's own brightness.
 
-    Pictures differ in brightness, and clouds lie elsewhere in each: each is first brought to the
-    brightness of the plain mean, else the edges of clouds would show.
+    Where no picture is clear, it is the mean of all. Pictures differ in brightness, and clouds lie
+    elsewhere in each, so each picture is first brought to the brightness of the others; else the
+    edges of clouds would show.
+
+    Args:
+        x: Pictures.
+        clear: 1 (or True) where they are clear, else 0.
 
     Shape:
-        - pictures, clear: ``(B, N, *E)``.
-        - output: ``(B, *E)``.
+        - x: ``(B, N, C, H, W)`` or ragged.
+        - clear: ``(B, N, 1, H, W)`` or ragged.
+        - mean: ``(B, C, H, W)``.
+        - brightness: ``(B, N, 1, 1, 1)`` or ragged, by how much each picture is brighter.
     """
-    weight = clear.to(pictures.dtype)
-    num = weight.sum(1)
-    some = torch.where(num > 0, (pictures * weight).sum(1) / num.clamp(min=1), pictures.mean(1))
-    axes = tuple(range(2, pictures.ndim))
-    offset = ((pictures - some[:, None]) * weight).sum(axes, keepdim=True)
-    level = pictures - offset / weight.sum(axes, keepdim=True).clamp(min=1)
-    return torch.where(num > 0, (level * weight).sum(1) / num.clamp(min=1), level.mean(1))
+    values, unfold = fold(x)
+    weight = fold(clear)[0].to(values.dtype)
+    some = _weighted_mean(values, weight, unfold)
+    rest = fold(add_to_elements(x, -spread(some, x)))[0]
+    axes = (1, 2, 3)
+    num = values.shape[1] * weight.sum(axes, keepdim=True)
+    brightness = (rest * weight).sum(axes, keepdim=True) / num.clamp(min=1)
+    return _weighted_mean(values - brightness, weight, unfold), unfold(brightness)
+
+
+def _weighted_mean(values: Tensor, weight: Tensor, unfold: Callable[[Tensor], Sets]) -> Tensor:
+    num = pool(unfold(weight), "sum")
+    total = pool(unfold(values * weight), "sum")
+    return torch.where(num > 0, total / num.clamp(min=1), pool(unfold(values), "mean"))
 
 
 def enlarge(pictures: Tensor, shifts: Tensor, scale: int = 1) -> Tensor:

@@ -23,7 +23,7 @@ BANDS = ("RED", "NIR")
 SCALE = 3  # a side of the fine picture has so many times the pixels
 STEP = 16  # values of the challenge are multiples of it
 FULL = 65_535
-VALIDATION = 0.06  # of the training scenes
+VALIDATION = 16  # training scenes at most
 NEEDS = (
     "a folder with train/RED/imgset0000/{LR000.png, QM000.png, …, HR.png, SM.png}, … as in ESA's "
     "challenge (kelvins.esa.int/proba-v-super-resolution), and val/ for the test, as RAMS divides "
@@ -93,12 +93,12 @@ def carve(names: Iterable[str], split: str) -> list[str]:
     """Return the training scenes for ``"train"`` or ``"val"``, in a random but fixed order.
 
     Example:
-        >>> names = [f"imgset{i:04d}" for i in range(100)]
+        >>> names = [f"imgset{i:04d}" for i in range(400)]
         >>> len(carve(names, "train")), len(carve(names, "val"))
-        (94, 6)
+        (384, 16)
     """
     order = shuffled(names)
-    num = max(1, round(VALIDATION * len(order)))
+    num = max(1, min(VALIDATION, len(order) // 10))
     return order[:num] if split == "val" else order[num:]
 
 

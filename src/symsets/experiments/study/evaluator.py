@@ -135,6 +135,7 @@ class Evaluator:
             if not path.exists() and is_first():
                 x, y = self.sets(setting, "test").part(0, NUM_EXAMPLES)
                 targets = y._asdict() if hasattr(y, "_asdict") else {"target": y}
+                x = self.experiment.example_inputs(x)
                 _write_half(path, x=x, **targets, **self.experiment.example_arrays(self.source))
 
     @torch.no_grad()

@@ -13,7 +13,12 @@ from symsets._checks import check_choice, check_new
 __all__ = ["build", "register_network"]
 
 _NETWORKS: dict[str, Callable[..., nn.Module]] = {}
-_OF_EXPERIMENTS = ("signals", "shapes", "views", "satellite")  # imported when one of their networks is built
+_OF_EXPERIMENTS = (
+    "signals",
+    "shapes",
+    "views",
+    "satellite",
+)  # imported when one of their networks is built
 
 
 def register_network(

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from symsets._checks import positive
 from symsets.models._convolution import convolution
-from symsets.nn import Sequential, Siamese, SetModule, set_layer
+from symsets.nn import Sequential, SetModule, Siamese, set_layer
 from symsets.sets import Sets, map_elements, pool, spread
 from symsets.sets.folding import add_to_elements
 

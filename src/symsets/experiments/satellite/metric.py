@@ -15,6 +15,7 @@ __all__ = ["BORDER", "best_window", "cpsnr", "cssim", "shift_errors", "shift_los
 BORDER = 3  # px by which pictures may be apart, in each direction
 SHIFTS = 2 * BORDER + 1
 FLOOR = 1e-12  # of squared errors: 120 dB
+EPSILON = 1e-6  # keeps the slope of a square root finite
 WINDOW, SIGMA = 11, 1.5  # of structural similarity
 
 
@@ -74,10 +75,12 @@ def best_window(output: Tensor, target: Tensor) -> tuple[Tensor, Tensor, Tensor]
 
 
 def shift_loss(output: Tensor, target: Tensor) -> Tensor:
-    """Return the error at the best shift: half absolute, half squared, in units of each scene.
+    """Return the error at the best shift: the mean of its absolute and its root-mean-square value.
 
-    Every scene is divided by its own error before training, which makes the loss count ratios, as
-    decibels do: without it, a few bright scenes would be all that is learnt.
+    Every scene is divided by its own error before training, so ratios count, as in decibels: else
+    a few bright scenes would be all that is learnt. Squares themselves are left out, since scenes
+    that changed between the pictures would then make gradients that are longer than all others
+    together.
 
     Args:
         output: ``(B, 1, H, W)``.
@@ -87,10 +90,10 @@ def shift_loss(output: Tensor, target: Tensor) -> Tensor:
     num = clear.sum((-2, -1)).clamp(min=1)
     difference = torch.where(clear, truth - inner, 0)
     bias = difference.sum((-2, -1)) / num
-    scale = target[:, 2, 0, 0]
-    error = torch.where(clear, difference - bias[:, None, None], 0) / scale[:, None, None]
-    each = (error.abs() + error.square()).sum((-2, -1)) / (2 * num)
-    return each.mean()
+    error = torch.where(clear, difference - bias[:, None, None], 0)
+    error = error / target[:, 2, :1, :1]
+    absolute, square = error.abs().sum((-2, -1)) / num, error.square().sum((-2, -1)) / num
+    return (absolute + (square + EPSILON).sqrt()).mean() / 2
 
 
 def cssim(output: Tensor, target: Tensor) -> Tensor:
@@ -121,9 +124,7 @@ def _windows(output: Tensor, target: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         )
     h, w = (side - 2 * BORDER for side in output.shape[-2:])
     inner = output[:, 0, None, None, BORDER:-BORDER, BORDER:-BORDER]
-    truth, clear = (
-        target[:, c].unfold(1, h, 1).unfold(2, w, 1) for c in (0, 1)
-    )  # (B, 7, 7, h, w)
+    truth, clear = (target[:, c].unfold(1, h, 1).unfold(2, w, 1) for c in (0, 1))  # (B, 7, 7, h, w)
     return inner, truth, clear > 0
 
 

@@ -293,9 +293,7 @@ def turned(x: Tensor, transposed: bool, upside_down: bool, mirrored: bool) -> Te
     axes = [axis for axis, flag in ((-2, upside_down), (-1, mirrored)) if flag]
     planes, fine = planes.flip(axes), fine.flip(axes)
     signs = planes.new_tensor([1, 1, 1 - 2 * upside_down, 1 - 2 * mirrored, 1])
-    return torch.cat(
-        [planes * signs[:, None, None], F.pixel_unshuffle(fine, SCALE)], dim=-3
-    )
+    return torch.cat([planes * signs[:, None, None], F.pixel_unshuffle(fine, SCALE)], dim=-3)
 
 
 def bicubic(x: RaggedSets) -> Tensor:

@@ -60,10 +60,13 @@ class ChannelNorm(nn.Module):
 class GatedBlock(SetModule):
     r"""Add to every element what two convolutions with a gate between them make of it.
 
-    .. math:: x_i + L\bigl(a_i \cdot b_i\bigr), \qquad (a_i, b_i) = S(\operatorname{norm} X)_i
+    .. math:: x_i + L\bigl(a_i \cdot \sigma(b_i)\bigr), \qquad
+        (a_i, b_i) = S(\operatorname{norm} X)_i
 
     :math:`S` is a set layer of 3×3 convolutions by any scheme, so every block hears its set;
     :math:`L` is a 3×3 convolution of each element that starts at zero: a new block changes nothing.
+    The gate has a sigmoid, which NAFNet's plain product has not: with it, gradients were shorter
+    and steadier.
 
     Args:
         scheme: A name from :func:`symsets.schemes`.
@@ -100,7 +103,7 @@ class GatedBlock(SetModule):
 
     def extra_repr(self) -> str:
         """Show the formula."""
-        return "x_i + last(a_i · b_i), (a_i, b_i) = hear(norm(X))_i"
+        return "x_i + last(a_i · σ(b_i)), (a_i, b_i) = hear(norm(X))_i"
 
     def forward(self, x: Sets, *args: Any) -> Any:
         """Apply the block."""
@@ -113,7 +116,7 @@ class GatedBlock(SetModule):
 
 def _gated(rows: Tensor) -> Tensor:
     a, b = rows.chunk(2, dim=1)
-    return a * b
+    return a * b.sigmoid()
 
 
 def restoration_trunk(

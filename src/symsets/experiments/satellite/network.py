@@ -101,7 +101,7 @@ class SatelliteNetwork(nn.Module):
         image_size(x, CHANNELS)
         with torch.autocast(x.device.type, enabled=False):
             mean, given = self._prepare(x)
-        merged = self.merge(self.trunk(given))
+        merged: Tensor = self.merge(self.trunk(given))  # type: ignore[assignment]
         detail = self.merged(merged.unsqueeze(1)).squeeze(1)
         detail = in_full_precision(self.last, self.last, detail)
         return F.pixel_shuffle(mean + self.contrast * detail, SCALE)

@@ -14,7 +14,7 @@ from symsets.data.labelled import SetDataset
 from symsets.experiments.satellite.metric import shift_errors
 from symsets.experiments.satellite.registration import enlarge, find_shifts, masked_mean
 from symsets.experiments.satellite.scenes import SCALE, Scenes
-from symsets.sets import RaggedSets, Sets, map_elements
+from symsets.sets import RaggedSets, Sets, fold, map_elements
 
 __all__ = [
     "CHANNELS",
@@ -119,7 +119,7 @@ class SceneSets(SetDataset):
         """Return crops of some scenes, with pictures drawn at random, and their targets."""
         scene = which.flatten().to(self.device)
         picture = self._draw(scene)  # (B, N)
-        turn = Turn.draw(len(scene), tuple(self.low.shape[-2:]), self.crop, self.device)
+        turn = Turn.draw(len(scene), self.low.shape[-2:], self.crop, self.device)
         x = _element(
             turn(self.low, picture),
             turn(self.clear, picture),
@@ -243,7 +243,7 @@ class Turn:
     crop: int
 
     @classmethod
-    def draw(cls, num: int, size: tuple[int, int], crop: int, device: torch.device) -> Turn:
+    def draw(cls, num: int, size: torch.Size, crop: int, device: torch.device) -> Turn:
         """Draw crops of pictures, and one of eight turns for each."""
         height, width = size
         top = torch.randint(height - crop + 1, (num,), device=device)
@@ -296,9 +296,10 @@ def turned(x: Tensor, transposed: bool, upside_down: bool, mirrored: bool) -> Te
     return torch.cat([planes * signs[:, None, None], F.pixel_unshuffle(fine, SCALE)], dim=-3)
 
 
-def bicubic(x: RaggedSets) -> Tensor:
+def bicubic(x: Sets) -> Tensor:
     """Enlarge the clearest picture of each set."""
-    first = x.elements[x.partition.offsets[:-1], :1]
+    rows, _ = fold(x)
+    first = rows[x.partition.offsets[:-1], RAW] if isinstance(x, RaggedSets) else x[:, 0, RAW]
     return F.interpolate(first, scale_factor=SCALE, mode="bicubic", align_corners=False)
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import lzma
 import os
 from collections.abc import Callable, Sequence
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -147,13 +148,8 @@ def is_scene_pack(path: Path) -> bool:
     return array_names(path).issuperset(KINDS)
 
 
-def read_pack(path: Path, names: Sequence[str] | None = None) -> list[Scene]:
-    """Return the scenes of a file.
-
-    Args:
-        path: The file.
-        names: Which; all if left out.
-    """
+def read_pack(path: Path) -> list[Scene]:
+    """Return the scenes of a file."""
     content = read_arrays(path, KINDS, KINDS)
     if missing := KINDS.keys() - content.keys():
         raise ValueError(f"{path} must be a pack of scenes, {sorted(missing)} are missing")
@@ -173,7 +169,6 @@ def read_pack(path: Path, names: Sequence[str] | None = None) -> list[Scene]:
         for k, (name, a, n) in enumerate(
             zip(content["name"].tolist(), starts[:-1].tolist(), sizes, strict=True)
         )
-        if names is None or name in names
     ]
 
 
@@ -198,6 +193,7 @@ class ScenePack:
         self.path = Path(path)
         files = sorted(self.path.glob("*.npz")) if self.path.is_dir() else [self.path]
         self._scenes: dict[tuple[str, str], dict[str, Path]] = {}
+        self._read = cache(read_pack)  # a file has scenes of several splits
         for file in filter(is_scene_pack, files):
             few = read_arrays(file, KINDS, ("name", "band", "part"))
             key = str(few["band"]), str(few["part"])
@@ -217,5 +213,5 @@ class ScenePack:
         where = self._scenes[band, part]
         chosen = names[:num]
         files = sorted({where[name] for name in chosen})
-        found = {scene.name: scene for file in files for scene in read_pack(file, chosen)}
+        found = {scene.name: scene for file in files for scene in self._read(file)}
         return stack([found[name] for name in chosen])

@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: help setup demo test lint types check coverage format bench clean
+.PHONY: help setup demo test fuzz lint types check coverage format bench clean
 
 help:  ## Show this list
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 10
@@ -26,6 +26,9 @@ demo: $(READY)  ## Run the main job: why early aggregation matters, in tables an
 	@$(BIN)/symsets evaluate results/colors --data embedded --sets 8 --out runs/demo-colors
 
 test: lint types check  ## Lint, format check, types and the whole test suite
+
+fuzz: $(READY)  ## Thousands of damaged files, odd calls and killed studies (about a quarter of an hour)
+	$(BIN)/python -m pytest -n 2 --dist worksteal --large tests/fuzz tests/kill
 
 lint: $(READY)
 	$(BIN)/ruff check .

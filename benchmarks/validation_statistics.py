@@ -20,12 +20,12 @@ from torch.nn.functional import cross_entropy
 from symsets.experiments.signals.experiment import AVERAGE
 from symsets.experiments.signals.network import SignalNetwork
 from symsets.experiments.signals.sets import Signals
+from symsets.train.average import Average, refresh_statistics
 from symsets.train.ensemble import Ensemble
 from symsets.train.evaluation import evaluate
 from symsets.train.fitting import STATISTICS_BATCHES
 from symsets.train.metrics import ACCURACY, Task
 from symsets.train.plan import Plan
-from symsets.train.statistics import refresh_statistics
 from symsets.train.step import EagerSteps
 
 TRAIN, EPOCHS, WIDTHS = 2000, 8, (32, 32, 16)
@@ -42,9 +42,10 @@ def main() -> None:
     train, val = Signals().make("train", TRAIN), Signals().make("val", 1000)
     plan = Plan(EPOCHS, average=AVERAGE)
     ensemble = Ensemble([SignalNetwork("dss-sum", widths=WIDTHS)])
-    average = copy.deepcopy(ensemble).requires_grad_(False)
+    averaging = Average(ensemble, AVERAGE)
+    average = averaging.ensemble
     optimiser = torch.optim.AdamW(ensemble.parameters())
-    steps = EagerSteps(ensemble, optimiser, train, cross_entropy, average=average, keep=AVERAGE)
+    steps = EagerSteps(ensemble, optimiser, train, cross_entropy, average=averaging)
     curves: dict[str, list[float]] = {}
     for epoch in range(EPOCHS):
         ensemble.train()

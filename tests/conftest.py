@@ -4,6 +4,16 @@ import pytest
 import torch
 
 
+def pytest_addoption(parser):
+    parser.addoption("--large", action="store_true", help="fuzz and kill as much as make fuzz does")
+
+
+@pytest.fixture(scope="session")
+def large(request):
+    """Whether to try many more damaged files, calls and kills than a usual test can afford."""
+    return request.config.getoption("--large")
+
+
 @pytest.fixture(autouse=True)
 def _fixed_seed():
     torch.manual_seed(0)

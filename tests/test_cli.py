@@ -4,9 +4,12 @@ import json
 import os
 import re
 import shlex
+import signal
 import subprocess
 import sys
+import time
 from importlib.metadata import requires
+from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
@@ -211,3 +214,31 @@ def test_a_recorded_command_can_be_typed_again(monkeypatch):
     typed = ["run", "colors", "--data", "my photos/*", "--models", "dss-sum,siamese"]
     monkeypatch.setattr(sys, "argv", ["/somewhere/symsets/__main__.py", *typed])
     assert shlex.split(command_line()) == ["symsets", *typed]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="looks at what a process has loaded")
+def test_an_interrupt_while_torch_is_imported_is_quiet():
+    process = subprocess.Popen(
+        [sys.executable, "-m", "symsets", "group", "S3"], stderr=subprocess.PIPE, text=True
+    )
+    maps = Path(f"/proc/{process.pid}/maps")
+    while "libtorch" not in maps.read_text():
+        time.sleep(0.01)
+    process.send_signal(signal.SIGINT)
+    said = process.communicate(timeout=60)[1]
+    assert (process.returncode, said) == (130, "symsets: interrupted\n")
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["run", "signals", "--train-sizes", "99999999999999999999"],
+        ["run", "signals", "--data-seed", "99999999999999999999"],
+        ["run", "signals", "--models", "dss-power999999999"],
+        ["evaluate", "x", "--data", "y", "--sets", "99999999999999999999"],
+    ],
+)
+def test_vast_numbers_are_refused(tmp_path, words):
+    out = ["--out", str(tmp_path / "study")] if words[0] == "run" else []
+    result = runner.invoke(app, [*words, *out])
+    assert (result.exit_code, list(tmp_path.iterdir())) == (2, []), result.output

@@ -1,10 +1,13 @@
 """Pages that are written by scripts are what the scripts write."""
 
+import inspect
 import re
 from importlib import import_module
 from pathlib import Path
 
 import pytest
+
+import symsets
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -65,3 +68,14 @@ def test_scripts_that_pages_name_are_there(page):
     text = page.read_text(encoding="utf-8")
     for name in set(re.findall(r"\b(?:benchmarks|docs|examples|tests|src)/[\w/]+\.py\b", text)):
         assert (ROOT / name).is_file(), name
+
+
+@pytest.mark.parametrize("package", ["nn", "lift", "models", "train"])
+def test_methods_have_a_docstring_or_override_one_that_has(package):
+    for path in (Path(symsets.__file__).parent / package).glob("*.py"):
+        module = import_module(f"symsets.{package}.{path.stem}")
+        for kind in (value for value in vars(module).values() if isinstance(value, type)):
+            for name in vars(kind) if kind.__module__ == module.__name__ else ():
+                member = getattr(kind, name)
+                if not name.startswith("_") and (callable(member) or isinstance(member, property)):
+                    assert kind.__name__.startswith("_") or inspect.getdoc(member), f"{kind}.{name}"

@@ -9,7 +9,7 @@ import symsets
 
 ROOT = Path(symsets.__file__).parent
 ORDER = (  # what may be imported by all that come later
-    ("_checks", "_modes", "_version", "_extras"),
+    ("_checks", "_files", "_interrupt", "_modes", "_version", "_extras"),
     ("ops",),
     ("sets", "groups"),
     ("nn",),
@@ -20,7 +20,6 @@ ORDER = (  # what may be imported by all that come later
     ("experiments",),
 )
 LEVEL = {name: level for level, names in enumerate(ORDER) for name in names}
-LOOKS_UP = {("saving", "train")}  # to write files as runs do
 WHEN_RUN = {("cli", "experiments")}  # inside of functions only
 
 
@@ -40,12 +39,12 @@ def imports(module, *, top=False):
             yield from ((node.module, alias.name) for alias in node.names)
 
 
-def public(module):
-    """Return what a module lists in ``__all__``."""
+def is_public(module, name):
+    """Whether a module lists a name in ``__all__`` or, without one, spells it as public."""
     for node in TREES[module].body:
         if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__":
-            return ast.literal_eval(node.value)
-    return []
+            return name in ast.literal_eval(node.value)
+    return not name.startswith("_")
 
 
 def upward(module, *, top):
@@ -53,7 +52,7 @@ def upward(module, *, top):
     own = module.split(".")[1]
     for source, name in imports(module, top=top):
         other = (source if source != "symsets" else f"{source}.{name}").split(".")[1]
-        allowed = (own, other) in LOOKS_UP or (not top and (own, other) in WHEN_RUN)
+        allowed = not top and (own, other) in WHEN_RUN
         if LEVEL[other] > LEVEL[own] and not allowed:
             yield f"{module} imports {name} from {source}"
 
@@ -64,12 +63,18 @@ def test_imports_point_one_way_and_nothing_imports_the_experiments():
         assert not [line for module in MODULES for line in upward(module, top=top)]
 
 
-def test_modules_list_what_others_import():
+def test_packages_have_a_list_of_what_they_offer_and_modules_import_nothing_private():
+    for path in ROOT.glob("*/__init__.py"):
+        names = [
+            ast.unparse(n.targets[0]) for n in TREES[name_of(path)].body if hasattr(n, "targets")
+        ]
+        assert "__all__" in names or path.parent.name in ("cli", "experiments"), path
+
     for module in MODULES:
         for source, name in imports(module):
             is_module = f"{source}.{name}" in TREES
             if not is_module and source != "symsets._version":
-                assert name in public(source), f"{module} imports {name} from {source}"
+                assert is_public(source, name), f"{module} imports {name} from {source}"
 
 
 def test_the_library_loads_no_experiment_and_no_extra():

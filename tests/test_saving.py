@@ -33,13 +33,13 @@ def test_missing_files_are_named(tmp_path):
         ("network.json", b"torn", "Expecting value"),
         ("network.json", b"\xff\xfe", "'utf-8' codec can't decode byte 0xff"),
         ("network.json", b'{"network": "signals"}', "'arguments' is missing"),
-        ("network.json", b"[]", "list indices"),
+        ("network.json", b"[]", r"it holds \[\]"),
         ("model.safetensors", b"torn", ""),
     ],
 )
 def test_broken_files_get_a_sentence(saved, name, content, problem):
     (saved / name).write_bytes(content)
-    with pytest.raises(ValueError, match=f"{name} does not hold a readable network: {problem}"):
+    with pytest.raises(ValueError, match=rf"{name} .*: {problem}"):
         load(saved)
 
 
@@ -112,3 +112,17 @@ def test_small_files_hold_nearly_the_same_weights(tmp_path):
     assert sum(v.numel() * v.element_size() for v in small.values()) < 0.3 * sum(
         v.numel() * v.element_size() for v in net.state_dict().values()
     )
+
+
+def test_attention_that_was_saved_with_biases_of_its_keys_is_loaded(tmp_path):
+    net = SignalNetwork("attention", widths=(4, 4, 2), num_elements=3, length=8).eval()
+    biases = {
+        name.replace("key.weight", "key.bias"): torch.randn(len(value))
+        for name, value in net.state_dict().items()
+        if name.endswith("key.weight")
+    }
+    assert len(biases) == 3
+    assert not biases.keys() & net.state_dict().keys()
+    save(tmp_path, "signals", net.arguments, {**net.state_dict(), **biases})
+    x = torch.randn(2, 3, 1, 8)
+    assert torch.equal(load(tmp_path)(x), net(x))

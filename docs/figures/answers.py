@@ -9,10 +9,9 @@ import argparse
 from dataclasses import replace
 from pathlib import Path
 
-from symsets.experiments.report._drawing import style
 from symsets.experiments.report._sheets import Sets
 from symsets.experiments.report.examples import KINDS, read_examples
-from symsets.experiments.report.load_records import gather
+from symsets.experiments.report.load_records import load_records
 
 
 def first(sets: Sets, num: int) -> Sets:
@@ -28,12 +27,11 @@ def main() -> None:
     parser.add_argument("--sets", type=int, default=1)
     parser.add_argument("--dpi", type=int, default=110)
     options = parser.parse_args()
-    (comparison,) = gather([options.study]).comparisons
-    sets = read_examples(comparison, [options.study])
+    (comparison,) = load_records([options.study]).comparisons
+    sets = read_examples(comparison)
     if sets is None:
         raise SystemExit(f"{options.study} has no example sets")
-    with style():
-        drawn = KINDS[comparison.condition.experiment].draw(first(sets, options.sets))
+    drawn = KINDS[comparison.experiment].draw(first(sets, options.sets))
     drawn.figure.savefig(options.out, dpi=options.dpi)
     print(f"{drawn.description}\nwritten to {options.out}")
 

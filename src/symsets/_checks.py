@@ -1,20 +1,48 @@
 """Checks of arguments, which raise ValueError or TypeError naming the argument."""
 
-from __future__ import annotations
-
+import dis
+import math
+import numbers
 import operator
 from collections.abc import Collection
+from pathlib import Path
+from reprlib import repr as shortened
 from typing import Any
 
 import torch
 
-__all__ = ["check_choice", "check_new", "checked_device", "positive"]
+RAISE = dis.opmap["RAISE_VARARGS"]
 
 
 def check_choice(name: str, value: Any, choices: Collection[Any]) -> None:
     """Raise ValueError listing the choices unless ``value`` is one of them."""
-    if value not in choices:
-        raise ValueError(f"{name} must be one of {list(choices)}, got {value!r}")
+    try:
+        known = value in choices
+    except (TypeError, RuntimeError):  # it has no hash, or many entries to compare
+        known = False
+    if not known:
+        raise ValueError(f"{name} must be one of {list(choices)}, got {shown(value)}")
+
+
+def shown(value: object) -> str:
+    """Describe a value that is not what it must be, on one line and not at length."""
+    if isinstance(value, torch.Tensor):
+        return f"{value.dtype} of shape {tuple(value.shape)} on {value.device}"
+    return " ".join(shortened(value).split())
+
+
+def check_kind(name: str, value: object, kind: type, what: str = "") -> None:
+    """Raise TypeError naming the argument unless ``value`` is of a kind."""
+    if not isinstance(value, kind):
+        raise TypeError(f"{name} must be a {what or kind.__name__}, got {type(value).__name__}")
+
+
+def as_path(name: str, value: Any) -> Path:
+    """Return a path; raise TypeError naming the argument if ``value`` is none."""
+    try:
+        return Path(value)
+    except TypeError:
+        raise TypeError(f"{name} must be a path, got {type(value).__name__}") from None
 
 
 def check_new(kind: str, name: str, known: object, thing: object) -> None:
@@ -36,11 +64,31 @@ def positive(name: str, value: object) -> int:
     """Return ``value`` as an int; raise unless it is an integer of at least 1."""
     try:
         number = operator.index(value)  # type: ignore[arg-type]
-    except TypeError:
-        raise TypeError(f"{name} must be an integer, got {value!r}") from None
+    except (TypeError, RuntimeError):  # of a tensor that holds no data
+        raise TypeError(f"{name} must be an integer, got {shown(value)}") from None
     if number < 1:
         raise ValueError(f"{name} must be at least 1, got {number}")
     return number
+
+
+def check_number(name: str, value: Any, *, zero: bool = True) -> None:
+    """Raise unless ``value`` is a finite positive number, or zero if that is allowed."""
+    if not isinstance(value, numbers.Real):
+        raise TypeError(f"{name} must be a number, got {shown(value)}")
+    if not 0 <= float(value) < math.inf or (value == 0 and not zero):
+        rule = "finite" if value == math.inf else "0 or positive" if zero else "positive"
+        raise ValueError(f"{name} must be {rule}, got {value!r}")
+
+
+def is_ours(error: BaseException) -> bool:
+    """Whether this package raised an error of its own, which explains none of torch's."""
+    place = error.__traceback__
+    if place is None or not isinstance(error, ValueError | TypeError) or error.__cause__:
+        return False
+    while place.tb_next is not None:
+        place = place.tb_next
+    raised = place.tb_frame.f_code.co_code[place.tb_lasti] == RAISE  # not what a call there raised
+    return raised and str(place.tb_frame.f_globals.get("__name__")).startswith("symsets.")
 
 
 def checked_device(device: str) -> torch.device:

@@ -1,12 +1,8 @@
 """Libraries that only some parts need, imported where they are used."""
 
-from __future__ import annotations
-
 import importlib
 from importlib.util import find_spec
 from typing import Any
-
-__all__ = ["MissingExtraError", "check_experiments", "require"]
 
 EXPERIMENTS = ("lightning", "torchmetrics", "matplotlib", "jinja2")  # as in pyproject.toml
 

@@ -1,7 +1,5 @@
 """Context managers: evaluation mode of a network, and TF32 precision of torch."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from functools import partial
@@ -9,8 +7,6 @@ from typing import Any
 
 import torch
 from torch import nn
-
-__all__ = ["evaluating", "allow_tf32"]
 
 
 @contextmanager

@@ -1,16 +1,16 @@
 """Save a network as its description and its weights, and get it back."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-__all__ = ["find_weights", "load", "pretrained", "save", "shrink"]
+from symsets._checks import as_path
+from symsets._files import atomic_write, digest, read_bytes, reading, shorten, write_json
 
 DESCRIPTION, WEIGHTS = "network.json", "model.safetensors"
 PRETRAINED = Path(__file__).parent / "pretrained"  # a folder for each network of the package
@@ -23,9 +23,9 @@ def save(
     """Write what :func:`load` needs: the network's registered name, arguments and weights."""
     from safetensors import torch as safetensors
 
-    from symsets.train.files import atomic_write, write_json
-
-    weights = safetensors.save({key: value.cpu().contiguous() for key, value in state.items()})
+    tensors = {key: value.cpu().contiguous() for key, value in state.items()}
+    _, seal = _seal(safetensors.save(tensors))
+    weights = safetensors.save(tensors, metadata={"sha256": seal})
     with atomic_write(directory / WEIGHTS) as part:
         part.write_bytes(weights)  # save_file would not raise OSError if the disk is full
     write_json(directory / DESCRIPTION, {"network": name, "arguments": dict(arguments)})
@@ -43,11 +43,11 @@ def load(path: str | Path) -> nn.Module:
             the name of a network that comes with the package (:func:`pretrained` lists them).
     """
     from safetensors import SafetensorError
-    from safetensors.torch import load_file
+    from safetensors.torch import load as load_bytes
 
     from symsets.models import build
 
-    directory = Path(path)
+    directory = as_path("path", path)
     if not directory.is_dir() and str(path) in pretrained():
         directory = PRETRAINED / path
     weights = find_weights(directory)
@@ -58,17 +58,26 @@ def load(path: str | Path) -> nn.Module:
             f"path must be a run's directory, but {directory} has no {missing}; or one of the "
             f"names {pretrained()}"
         )
-    try:
-        described = json.loads(description.read_text(encoding="utf-8"))
+    with reading(description, "the description of a network") as described:
         network = build(described["network"], described["arguments"])
-    except (KeyError, ValueError, TypeError, RuntimeError) as error:
-        cause = f"{error} is missing" if isinstance(error, KeyError) else error
-        raise ValueError(f"{description} does not hold a readable network: {cause}") from error
     try:
-        network.load_state_dict(_renamed(_unpack(load_file(weights)), network))
-    except (SafetensorError, RuntimeError) as error:
-        raise ValueError(f"{weights} does not hold a readable network: {error}") from error
+        content = read_bytes(weights)
+        written, found = _seal(content)
+        if written not in (None, found):
+            raise ValueError("it was changed after it was written, as its SHA-256 shows")
+        network.load_state_dict(_renamed(_unpack(load_bytes(content)), network))
+    except (SafetensorError, RuntimeError, ValueError, TypeError, AttributeError) as error:
+        cause = shorten(str(error))
+        raise ValueError(f"{weights} does not hold a readable network: {cause}") from error
     return network.eval()
+
+
+def _seal(weights: bytes) -> tuple[str | None, str]:
+    """Return the SHA-256 that a safetensors file names, if it does, and that of its content."""
+    end = 8 + int.from_bytes(weights[:8], "little")
+    header = json.loads(weights[8:end])
+    written = header.pop("__metadata__", {}).get("sha256")
+    return written, digest(json.dumps(header, sort_keys=True).encode() + weights[end:])
 
 
 def pretrained() -> list[str]:
@@ -89,11 +98,10 @@ def find_weights(directory: Path) -> Path | None:
     """
     if (directory / WEIGHTS).is_file():
         return directory / WEIGHTS
-    try:
-        name = json.loads((directory / DESCRIPTION).read_text(encoding="utf-8"))["pretrained"]
-    except (OSError, ValueError, KeyError, TypeError):
-        return None
-    return PRETRAINED / name / WEIGHTS if name in pretrained() else None
+    with suppress(ValueError), reading(directory / DESCRIPTION, "a network") as described:
+        name = described["pretrained"]
+        return PRETRAINED / name / WEIGHTS if name in pretrained() else None
+    return None
 
 
 def shrink(state: Mapping[str, Tensor], at_least: int = 40_000) -> dict[str, Tensor]:
@@ -136,13 +144,19 @@ def _renamed(stored: dict[str, Tensor], network: nn.Module) -> dict[str, Tensor]
     """Return weights of an earlier version under the names of ``network``.
 
     Layers have been put into blocks since, which changed numbers in names but not their order.
+    Keys of attention had a bias, which changed nothing.
     """
 
     def by_number(name: str) -> list[tuple[bool, int, str]]:
         parts = name.split(".")
         return [(part.isdigit(), int(part) if part.isdigit() else 0, part) for part in parts]
 
+    def is_of_key(name: str) -> bool:
+        return ".key." in f".{name}" and name.endswith(".bias")
+
     ours = network.state_dict()
+    if not any(map(is_of_key, ours)):
+        stored = {name: value for name, value in stored.items() if not is_of_key(name)}
     if stored.keys() == ours.keys():
         return stored
     old, new = (sorted(names, key=by_number) for names in (stored, ours))

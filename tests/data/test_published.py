@@ -3,6 +3,7 @@ import pytest
 from symsets.data import MissingDataError
 from symsets.data.published import celeba, imagenet, places365, ucf101
 from symsets.data.splits import SPLITS
+from symsets.experiments.frames.sets import FrameSets
 
 Image = pytest.importorskip("PIL.Image", reason="needs Pillow")
 
@@ -104,25 +105,25 @@ def test_celeba_has_the_official_split(tmp_path, img, lists):
     }
 
 
-def write_video(path):
-    """Write 20 grey frames at 25 a second."""
+def write_video(path, frames):
+    """Write grey frames at 25 a second."""
     av = pytest.importorskip("av", reason="needs PyAV")
     path.parent.mkdir(parents=True, exist_ok=True)
     with av.open(str(path), "w") as container:
         stream = container.add_stream("mpeg4", rate=25)
         stream.height, stream.width, stream.pix_fmt = 24, 32, "yuv420p"
-        for _ in range(20):
+        for _ in range(frames):
             container.mux(stream.encode(av.VideoFrame(32, 24, "yuv420p")))
         container.mux(stream.encode())
 
 
-def ucf_tree(root, groups=12):
+def ucf_tree(root, groups=12, frames=20):
     train, test = [], []
     for label, name in enumerate(["ApplyEyeMakeup", "Archery"], start=1):
         for g in range(1, groups + 1):
             for c in (1, 2):
                 file = f"{name}/v_{name}_g{g:02}_c{c:02}.avi"
-                write_video(root / "UCF-101" / file)
+                write_video(root / "UCF-101" / file, frames)
                 (test.append(file) if g <= 3 else train.append(f"{file} {label}"))
     lists = root / "ucfTrainTestlist"
     lists.mkdir()
@@ -196,3 +197,11 @@ def test_one_dataset_is_not_taken_for_another(tmp_path):
 def test_ucf101_has_three_folds(tmp_path):
     with pytest.raises(ValueError, match=r"fold must be one of \[1, 2, 3\], got 4"):
         ucf101(tmp_path, fold=4)
+
+
+def test_sets_of_ucf101_start_anywhere_in_a_video(tmp_path):
+    ucf_tree(tmp_path, groups=4, frames=120)
+    clips = ucf101(tmp_path, size=16).clips("test")
+    assert set(clips.lengths.tolist()) == {60}  # every second frame of the whole video
+    assert set(FrameSets(clips, 8, size=16).room.tolist()) == {53}  # frames to start with
+    assert set(ucf101(tmp_path, size=16, max_frames=24).clips("test").lengths.tolist()) == {24}

@@ -1,3 +1,6 @@
+import copy
+from functools import partial
+
 import pytest
 import torch
 import torch.nn.functional as F
@@ -219,3 +222,22 @@ def test_printing_says_what_the_network_is():
 def test_bad_input_gets_a_sentence(call, message):
     with pytest.raises(ValueError, match=message):
         call()
+
+
+@pytest.mark.parametrize("model", ["dss-sum", "siamese-ds", "aittala"])
+def test_published_bottlenecks_keep_the_variance_of_a_context_repeated_over_the_set(model):
+    make = partial(UNet, model, recipe="published", widths=(2, 2, 4, 4))
+    net = make(num_elements=5).double().train()
+    layer = net.bottleneck[0]
+    x = torch.randn(4, 5, layer.context[0].in_channels, 1, 1, dtype=torch.float64)
+    linear, norm = copy.deepcopy(layer.context)
+    plain = nn.BatchNorm2d(norm.num_features).double()
+    for step in range(3):
+        context = linear(x.amax(1) + step)
+        repeated = plain(context[:, None].expand(-1, 5, -1, -1, -1).flatten(0, 1))
+        given = layer.context(x.amax(1) + step)
+        torch.testing.assert_close(given, repeated.unflatten(0, (4, 5))[:, 0])
+    torch.testing.assert_close(layer.context[1].running_mean, plain.running_mean)
+    torch.testing.assert_close(layer.context[1].running_var, plain.running_var)
+    state = net.state_dict()
+    assert state.keys() == make(num_elements=2).state_dict().keys()

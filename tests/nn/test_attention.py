@@ -2,7 +2,7 @@ import pytest
 import torch
 from torch import nn
 
-from symsets import DSS, RaggedSets, SetAttention
+from symsets import DSS, RaggedSets, SetAttention, set_layer
 from symsets.testing import equivariance_error
 
 
@@ -116,3 +116,14 @@ def test_repr_shows_the_formula(layer, formula):
 def test_wrong_input_is_named(call, error, message):
     with pytest.raises(error, match=message):
         call()
+
+
+def test_a_bias_of_the_key_would_change_nothing():
+    layer, x = SetAttention(nn.Linear(3, 8), heads=2).double(), torch.randn(2, 5, 3).double()
+    assert layer.key.bias is None
+    before = layer(x)
+    layer.key.bias = nn.Parameter(torch.randn(8).double())
+    torch.testing.assert_close(layer(x), before)
+    made = set_layer("attention", nn.Linear, 3, 8)
+    assert made.key.bias is made.value.bias is None
+    assert made.query.bias is not None

@@ -251,11 +251,11 @@ def test_a_missing_set_axis_is_noticed_where_torch_would_mix_elements(layer, sil
     "layer", [DSS, Siamese, ConcatPool, RemoveMean, SetAttention, Merge, Sequential]
 )
 def test_errors_of_a_map_of_your_own_pass_through(layer, error):
-    class Mine(nn.Module):
+    class Mine(nn.Linear):
         def forward(self, x):
             raise error
 
-    for element in (Mine(), nn.Sequential(conv(3), Mine())):
+    for element in (Mine(1, 1), nn.Sequential(conv(3), Mine(1, 1))):
         with pytest.raises(type(error)) as caught:
             layer(element)(RIGHT)
         assert caught.value is error

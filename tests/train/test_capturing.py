@@ -20,7 +20,10 @@ NEARLY = {"rtol": 1e-5, "atol": 1e-5}
 OPTIMISERS = {
     "adamw": lambda weights: torch.optim.AdamW(weights, lr=1e-2, weight_decay=0.1),
     "adam-foreach": lambda weights: torch.optim.Adam(weights, lr=1e-2, foreach=True),
-    "sgd": lambda weights: torch.optim.SGD(weights, lr=1e-2, momentum=0.9, nesterov=True),
+    # Not foreach=True: it adds the momentum to the gradients themselves.
+    "sgd": lambda weights: torch.optim.SGD(
+        weights, lr=1e-2, momentum=0.9, nesterov=True, foreach=False
+    ),
     "rmsprop": lambda weights: torch.optim.RMSprop(weights, lr=1e-3),
     "adagrad": lambda weights: torch.optim.Adagrad(weights, lr=1e-2),  # cannot be captured
 }

@@ -7,11 +7,11 @@ from torch.nn.functional import cross_entropy
 
 from symsets.data import LabelledSets
 from symsets.experiments.signals.network import SignalNetwork
+from symsets.train.average import refresh_statistics
 from symsets.train.ensemble import Ensemble
 from symsets.train.fitting import fit
 from symsets.train.metrics import ACCURACY, Task
 from symsets.train.plan import Plan
-from symsets.train.statistics import refresh_statistics
 
 
 def members(num=3):

@@ -186,7 +186,7 @@ def test_a_checkpoint_of_another_plan_is_refused_by_name(sets, tmp_path):
     plan, checkpoint = Plan(**EXACT), tmp_path / "last.ckpt"
     with pytest.raises(StopHereError):
         train(sets, [0], plan, checkpoint=checkpoint, progress=interrupt)
-    with pytest.raises(ValueError, match=r"got one of others \(validate_every 1 → 2\): delete it"):
+    with pytest.raises(ValueError, match=r"other seeds, .* \(validate_every 1 → 2\): delete it"):
         train(sets, [0], replace(plan, validate_every=2), checkpoint=checkpoint)
     with pytest.raises(ValueError, match=r"seeds \[0\] → \[1\]"):
         train(sets, [1], plan, checkpoint=checkpoint)

@@ -7,6 +7,7 @@ from torch.nn.functional import cross_entropy
 from symsets.experiments.colors.sets import ColorSets
 from symsets.experiments.signals.network import SignalNetwork
 from symsets.experiments.signals.sets import Signals
+from symsets.nn import NormAct
 from symsets.train import Ensemble
 from symsets.train.scaling import LossScale
 from symsets.train.step import PRECISIONS, CapturedSteps, EagerSteps, matmul_precision
@@ -112,10 +113,10 @@ def test_an_overflow_costs_one_member_one_step_and_half_its_scale(data, clip, wr
 def test_captured_steps_have_the_gradients_of_float64(precision, bound, size):
     data = Signals().make("train", 256, "cuda")
     nets = [SignalNetwork("dss-sum").cuda() for _ in range(size)]
-    for net in nets:
-        for place, module in enumerate(net.net):
-            if isinstance(module, torch.nn.ReLU):  # a kink would make finite differences
-                net.net[place] = torch.nn.ELU()
+    layers = [part for net in nets for part in net.modules() if isinstance(part, NormAct)]
+    assert layers
+    for layer in layers:
+        layer.act = torch.nn.ELU()  # a kink would make finite differences
     torch.set_float32_matmul_precision("high" if precision == "tf32" else "highest")
     exact = Ensemble(nets, batched=True).double().cuda()
     double = data.to("cuda", torch.float64)
@@ -126,7 +127,8 @@ def test_captured_steps_have_the_gradients_of_float64(precision, bound, size):
     scale = LossScale(size).cuda() if precision == "float16" else None
     steps = CapturedSteps(ensemble, optimiser, data, cross_entropy, precision, scale=scale)
     steps.run(order, torch.zeros(5))  # three eager steps, then two of the graph
-    EagerSteps(exact, optimiser, double, cross_entropy).losses(order[0]).sum().backward()
+    plain = EagerSteps(exact, optimiser, double, cross_entropy)
+    plain.losses(*double.batch(order[0])).sum().backward()
     scale = max(p.grad.norm() for p in exact.parameters())
     for p, q in zip(ensemble.parameters(), exact.parameters(), strict=True):
         error = (p.grad.double() - q.grad).norm() / max(q.grad.norm(), 1e-2 * scale)

@@ -5,9 +5,13 @@ import sys
 from types import ModuleType
 
 import pytest
+import torch
+from torch import nn
+from torch.nn.functional import cross_entropy
 
 from symsets import train
 from symsets._extras import MissingExtraError
+from symsets.data import LabelledSets
 
 
 def test_all_names_are_there_and_none_is_hidden_by_a_module():
@@ -20,18 +24,23 @@ def test_all_names_are_there_and_none_is_hidden_by_a_module():
         train.fti
 
 
-def test_what_needs_lightning_imports_it_when_it_is_asked_for():
+def small_run():
+    sets = LabelledSets(torch.zeros(2, 3, 1), torch.zeros(2, dtype=torch.int64))
+    task = train.Task(cross_entropy, (train.ACCURACY,))
+    return train.fit([nn.Flatten()], [0], train.Plan(1), sets, sets, task)
+
+
+def test_lightning_is_imported_by_the_first_training():
     code = (
-        "import sys, symsets.cli; from symsets.train import Plan, Task\n"
-        "assert 'lightning' not in sys.modules\n"
-        "from symsets.train import fit\n"
-        "assert 'lightning' in sys.modules"
+        "import sys, symsets.cli; from symsets.train import Plan, Task, fit\n"
+        "assert 'lightning' not in sys.modules"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
 def test_the_extra_is_named_where_lightning_is_missing(monkeypatch):
-    monkeypatch.setitem(sys.modules, "lightning", None)
+    for name in ("lightning", "lightning.fabric"):
+        monkeypatch.setitem(sys.modules, name, None)
     with pytest.raises(MissingExtraError, match=r"pip install 'symsets\[experiments\]'"):
-        train.fit
+        small_run()
     assert train.Plan(1).epochs == 1

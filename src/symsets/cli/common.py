@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
@@ -10,6 +11,7 @@ import typer
 from rich.console import Console
 
 from symsets._extras import MissingExtraError
+from symsets._interrupt import interrupts_as_usual
 
 if TYPE_CHECKING:
     from symsets.experiments.report import Report
@@ -27,12 +29,15 @@ def user_errors(*, interrupted: str = "interrupted") -> Iterator[None]:
     Args:
         interrupted: What to say after an interrupt.
     """
+    interrupts_as_usual()
     try:
         yield
     except KeyboardInterrupt as error:
         Console(stderr=True, highlight=False, markup=False).print(f"symsets: {interrupted}")
         raise typer.Exit(130) from error
-    except (ValueError, OSError, MissingExtraError) as error:
+    except (ValueError, OSError, MissingExtraError, MemoryError, RuntimeError) as error:
+        if type(error) is RuntimeError and not re.search("allocate|not enough memory", str(error)):
+            raise  # a mistake of ours
         console = Console(stderr=True, highlight=False, markup=False)
         console.print(f"symsets: {_message(error)}", soft_wrap=True)
         raise typer.Exit(2) from error
@@ -42,6 +47,8 @@ def _message(error: Exception) -> str:
     """Return what went wrong, without the number that the system has for it."""
     if isinstance(error, OSError) and error.strerror:
         return f"{error.filename}: {error.strerror}" if error.filename else error.strerror
+    if isinstance(error, MemoryError | RuntimeError):
+        return f"not enough memory for this: {error}"
     return str(error)
 
 

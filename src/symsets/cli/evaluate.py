@@ -12,6 +12,7 @@ from symsets._checks import checked_device
 from symsets._extras import check_experiments
 from symsets.cli.common import console, show_left_out, show_report, user_errors
 from symsets.cli.options import DATA, Device, ImportFile, ModelNames, Out
+from symsets.cli.parse import MOST_SETS
 
 __all__ = ["evaluate"]
 
@@ -23,7 +24,10 @@ def evaluate(
     data: Annotated[str, DATA],
     models: ModelNames = None,
     sets: Annotated[
-        int | None, typer.Option(min=1, help="Number of test sets; as in the study if left out.")
+        int | None,
+        typer.Option(
+            min=1, max=MOST_SETS, help="Number of test sets; as in the study if left out."
+        ),
     ] = None,
     everything: Annotated[
         bool, typer.Option("--all", help="Test on all of the data, not on their test split alone.")
@@ -40,33 +44,32 @@ def evaluate(
     with user_errors(interrupted="interrupted; the same command continues where it was"):
         check_experiments()
         from symsets.experiments import report
-        from symsets.experiments.study.imported import import_file
+        from symsets.experiments.study.imported import Imported, import_file
         from symsets.experiments.study.transfer import make_transfers
 
         checked_device(device)
-        if import_ is not None:
-            import_file(import_)
+        imported = Imported() if import_ is None else import_file(import_)
         transfers = make_transfers(
             study, data, out, models=models, num_sets=sets, everything=everything, device=device
         )
         for transfer in transfers:
-            evaluator, networks = transfer.evaluator, transfer.left()
-            size = evaluator.preset.test_size
+            networks = transfer.left()
+            size = transfer.preset.test_size
             console.print(
-                f"{evaluator.experiment.name} on {evaluator.name}: {size:,} test sets, "
+                f"{transfer.experiment.name} on {transfer.name}: {size:,} test sets, "
                 f"{len(networks)} of {len(transfer.networks)} networks to go, on {device}",
                 soft_wrap=True,
             )
-            evaluator.keep_inputs()
-            evaluator.run_baselines()
+            transfer.keep_inputs()
+            transfer.run_baselines()
             with Progress(console=console) as progress:
                 task = progress.add_task("", total=len(networks))
                 for trained in networks:
                     progress.update(task, description=trained.name)
-                    transfer.test(trained)
+                    with imported.named(trained.config["model"]):
+                        transfer.test(trained)
                     progress.advance(task)
         console.print()
-        evaluator = transfers[0].evaluator
-        evaluator.write_results()
-        show_left_out(evaluator)
-        show_report(report.write([evaluator.out]))
+        transfers[0].write_results()
+        show_left_out(transfers[0])
+        show_report(report.write([transfers[0].out]))

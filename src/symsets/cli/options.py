@@ -40,7 +40,9 @@ class RunOptions:
     train_sizes: Annotated[
         str | None, typer.Option(help="Numbers of training sets, joined by commas.")
     ] = None
-    seeds: Annotated[int | None, typer.Option(min=1, help="Number of initialisations.")] = None
+    seeds: Annotated[
+        int | None, typer.Option(min=1, max=1000, help="Number of initialisations.")
+    ] = None
     preset: Annotated[str, typer.Option(help="Size of the study: smoke, quick or paper.")] = "quick"
     recipe: Annotated[str, typer.Option(help="ours, or published as in the released code.")] = (
         "ours"
@@ -53,8 +55,10 @@ class RunOptions:
     lr: Annotated[str | None, typer.Option(help="A learning rate, or 'search' for each model.")] = (
         None
     )
-    epochs: Annotated[int | None, typer.Option(min=1, help="Epochs at every size.")] = None
-    data_seed: Annotated[int, typer.Option(min=0, help="Fixes the data.")] = 0
+    epochs: Annotated[int | None, typer.Option(min=1, max=10**6, help="Epochs at every size.")] = (
+        None
+    )
+    data_seed: Annotated[int, typer.Option(min=0, max=2**31, help="Fixes the data.")] = 0
     import_: ImportFile = None
     together: Annotated[
         bool, typer.Option("--together", help="Train all seeds of a model as one computation.")

@@ -8,8 +8,8 @@ from typing import Annotated
 import typer
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
+from symsets._files import atomic_write
 from symsets.cli.common import console, user_errors
-from symsets.train.files import atomic_write
 
 __all__ = ["pack"]
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection
 
-__all__ = ["learning_rate", "names", "sizes"]
+__all__ = ["MOST_SETS", "learning_rate", "names", "sizes"]
+
+MOST_SETS = 10**8
 
 
 def names(
@@ -36,8 +38,8 @@ def sizes(what: str, text: str) -> tuple[int, ...]:
         found = tuple(sorted({int(part) for part in text.split(",")}, reverse=True))
     except ValueError:
         raise ValueError(f"{what} must be numbers joined by commas, got {text!r}") from None
-    if min(found) < 1:
-        raise ValueError(f"{what} must be positive, got {text!r}")
+    if not 1 <= min(found) <= max(found) <= MOST_SETS:
+        raise ValueError(f"{what} must be positive and at most {MOST_SETS:,}, got {text!r}")
     return found
 
 

@@ -22,6 +22,7 @@ from symsets.cli.options import Device, Out, RunOptions, add_command
 from symsets.train.processes import is_first
 
 if TYPE_CHECKING:
+    from symsets.experiments.study.imported import Imported
     from symsets.experiments.study.runs import RunGroup
     from symsets.experiments.study.study import Study
 
@@ -48,8 +49,10 @@ CONTINUES = (
 @app.command()
 def orbits(
     out: Out = None,
-    seeds: Annotated[int, typer.Option(min=1, help="Number of initialisations.")] = 1,
-    steps: Annotated[int, typer.Option(min=1, help="Training steps of each network.")] = 400,
+    seeds: Annotated[int, typer.Option(min=1, max=1000, help="Number of initialisations.")] = 1,
+    steps: Annotated[
+        int, typer.Option(min=1, max=10**6, help="Training steps of each network.")
+    ] = 400,
     device: Device = "cpu",
 ) -> None:
     """Show what early aggregation sees and late aggregation cannot (under a minute)."""
@@ -83,21 +86,24 @@ def _run(name: str, options: RunOptions) -> None:
         from symsets.experiments import report
         from symsets.experiments.study.describe import announcement, make_study
         from symsets.experiments.study.experiment import find_experiment
-        from symsets.experiments.study.imported import import_file
+        from symsets.experiments.study.imported import Imported, import_file
 
         checked_device(options.device)
         experiment = find_experiment(name)
         taken = (*experiment.models, *experiment.baselines)
-        imported = import_file(options.import_, taken=taken) if options.import_ else None
+        imported = import_file(options.import_, taken=taken) if options.import_ else Imported()
         study = make_study(experiment, options)
-        if imported and is_first():
+        if is_first():
             imported.keep(study.out)
+        for model in study.preset.models:
+            with imported.named(model):  # before hours of training others
+                study.network(study.preset.settings[0], model, 0)
         console.quiet = not is_first()
         console.print(announcement(study))
         study.keep_inputs()
         study.measure_source()
         study.run_baselines()
-        _run_with_progress(study)
+        _run_with_progress(study, imported)
         # A kill may have come between the end of a run and its records; and while other processes
         # are at all runs there are none.
         if is_first() and study.write_results():
@@ -117,7 +123,7 @@ def _columns(value: str) -> tuple[ProgressColumn, ...]:
     return name, bar, TaskProgressColumn(), TextColumn(value), TimeRemainingColumn()
 
 
-def _run_with_progress(study: Study) -> None:
+def _run_with_progress(study: Study, imported: Imported) -> None:
     if not study.groups:
         return
     with Progress(*_columns("{task.fields[value]}"), console=console) as progress:
@@ -134,7 +140,8 @@ def _run_with_progress(study: Study) -> None:
                 shown = f"val {value:.3f}"
                 progress.update(task, completed=done + share, description=name, value=shown)
 
-            records = study.run_group(group, watch)
+            with imported.named(group.model):
+                records = study.run_group(group, watch)
             failed = {(r.model, r.seed) for r in records if r.value != r.value}
             for model, seed in sorted(failed):
                 progress.console.print(f"{model}, seed {seed}: the loss became NaN, run failed")

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+import warnings
 import zipfile
-import zlib
 from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-__all__ = ["Content", "Kinds", "array_names", "read_arrays"]
+from symsets._files import check_claim, check_regular, named_errors
 
 Content = dict[str, np.ndarray[Any, np.dtype[Any]]]
 Kinds = Mapping[str, tuple[str, int, str]]
@@ -19,10 +19,12 @@ Kinds = Mapping[str, tuple[str, int, str]]
 
 def array_names(path: Path) -> set[str]:
     """Return the names of the arrays in a file, none if it is no ``.npz``; reads no content."""
+    if not path.is_file():  # a pipe would block
+        return set()
     try:
         with zipfile.ZipFile(path) as archive:
             return {name.removesuffix(".npy") for name in archive.namelist()}
-    except (OSError, NotImplementedError, zipfile.BadZipFile):
+    except Exception:  # malformed files make it raise nearly anything
         return set()
 
 
@@ -37,11 +39,17 @@ def read_arrays(path: Path, kinds: Kinds, names: Collection[str]) -> Content:
     Raises:
         ValueError: The file cannot be read, or one of its arrays is of another kind.
     """
-    try:
-        with np.load(path, allow_pickle=False) as archive:
-            content = {key: archive[key] for key in archive.files if key in names}
-    except (ValueError, OSError, EOFError, RuntimeError, zipfile.BadZipFile, zlib.error) as error:
-        raise ValueError(f"{path} cannot be read: {error}") from error
+    with named_errors(path):
+        check_regular(path)
+    with (
+        named_errors(path),
+        warnings.catch_warnings(),
+        path.open("rb") as file,
+        np.load(file, allow_pickle=False) as archive,
+    ):
+        warnings.simplefilter("ignore")  # numpy guesses what a damaged header may mean
+        check_claim(path, sum(member.file_size for member in archive.zip.infolist()))
+        content = {key: archive[key] for key in archive.files if key in names}
     for key, (letters, ndim, what) in kinds.items():
         found = content.get(key)
         if found is not None and (found.dtype.kind not in letters or found.ndim != ndim):

@@ -10,8 +10,6 @@ from typing import Any, TypeVar
 from symsets.data.decoding import Skipped, in_threads
 from symsets.data.splits import SPLITS, checked_split
 
-__all__ = ["FileSource"]
-
 T = TypeVar("T")
 
 

@@ -12,8 +12,6 @@ from torch import Tensor
 from symsets._extras import require
 from symsets.data.decoding import UnusableError, check_large_enough, images_to_tensor, regular_file
 
-__all__ = ["decode_video"]
-
 
 def decode_video(path: Path, *, size: int, fps: float, num: int) -> Tensor:
     """Return the first ``num`` frames at a rate, as middle squares, ``(L, 3, size, size)`` bytes.

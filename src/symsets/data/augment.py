@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-__all__ = ["Augment", "Moves"]
+from symsets._checks import check_choice, positive, shown
 
 
 @dataclass(frozen=True)
@@ -66,9 +66,19 @@ class Augment:
     rotate: bool = False
     per_element: bool = False
 
-    def __call__(self, x: Tensor, *, generator: torch.Generator | None = None) -> Tensor:
-        """Draw moves and apply them; ``generator`` is on the device of ``x``."""
-        return self.draw(x, generator=generator)(x)
+    def __post_init__(self) -> None:
+        positive("crop", self.crop)
+        for name in ("flip", "rotate", "per_element"):
+            check_choice(name, getattr(self, name), (True, False))
+
+    def __call__(
+        self, x: Tensor, *, generator: torch.Generator | None = None, move: bool = True
+    ) -> Tensor:
+        """Draw moves and apply them, or return the middle of each picture without ``move``.
+
+        A ``generator`` is on the device of ``x``.
+        """
+        return self.draw(x, generator=generator)(x) if move else self.centre(x)
 
     def draw(self, x: Tensor, *, generator: torch.Generator | None = None) -> Moves:
         """Draw moves for sets like ``x``, to be applied to all tensors that belong together."""
@@ -90,8 +100,9 @@ class Augment:
         return x[..., top : top + self.crop, left : left + self.crop]
 
     def _checked(self, x: Tensor) -> tuple[int, int]:
-        if x.dim() != 5:
-            raise ValueError(f"x must have the shape (B, N, C, H, W), got {tuple(x.shape)}")
+        if not isinstance(x, Tensor) or x.dim() != 5:
+            got = tuple(x.shape) if isinstance(x, Tensor) else shown(x)
+            raise ValueError(f"x must have the shape (B, N, C, H, W), got {got}")
         height, width = x.shape[-2:]
         if not 1 <= self.crop <= min(height, width):
             raise ValueError(f"crop must be in 1..{min(height, width)}, got {self.crop}")

@@ -8,8 +8,6 @@ from typing import NamedTuple, Protocol
 import torch
 from torch import Tensor
 
-__all__ = ["Clips", "VideoSource"]
-
 
 class Clips(NamedTuple):
     """Frames of all clips end to end.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import os
 import stat
+import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -21,16 +22,9 @@ from symsets._extras import require
 if TYPE_CHECKING:
     from PIL import Image
 
-__all__ = [
-    "Skipped",
-    "UnusableError",
-    "check_large_enough",
-    "decode_image",
-    "images_to_tensor",
-    "in_threads",
-    "regular_file",
-]
-
+MOST_PIXELS = 2**26  # that are decoded
+TOO_LARGE = f"larger than {MOST_PIXELS:,} pixels"
+FORMATS = ("JPEG", "PNG", "WEBP", "BMP", "GIF", "TIFF", "PPM")  # others may start programs
 T = TypeVar("T")
 U = TypeVar("U")
 
@@ -72,16 +66,18 @@ def decode_image(encoded: bytes | Path, size: int) -> np.ndarray:
     channels, 16 bits become 8, and what is transparent is laid over white.
 
     Raises:
-        UnusableError: The picture is broken, of an unknown kind, or its shorter side is less than
-            half of ``size``.
+        UnusableError: The picture is broken, of an unknown kind, larger than is decoded (JPEG
+            files may be larger), or its shorter side is less than half of ``size``.
     """
     Image, ImageOps = require("PIL.Image", "images"), require("PIL.ImageOps", "images")
     try:
         file = io.BytesIO(encoded) if isinstance(encoded, bytes) else regular_file(encoded)
-        with Image.open(file) as image:
+        with Image.open(file, formats=FORMATS) as image:
             check_large_enough(image.size, size)
             # JPEG decodes straight to a half, a quarter or an eighth where that is enough
             image.draft(None, (2 * size, 2 * size))
+            if image.width * image.height > MOST_PIXELS:
+                raise UnusableError(TOO_LARGE)
             square = _eight_bits(_middle(ImageOps.exif_transpose(image)))
             if square.size != (size, size):
                 square = square.resize((size, size), Image.Resampling.LANCZOS, reducing_gap=3.0)
@@ -90,6 +86,8 @@ def decode_image(encoded: bytes | Path, size: int) -> np.ndarray:
         raise
     except FileNotFoundError as error:
         raise UnusableError("missing") from error
+    except Image.DecompressionBombError as error:
+        raise UnusableError(TOO_LARGE) from error
     except Exception as error:  # the many decoders in Pillow raise nearly anything on bad input
         raise UnusableError("not readable") from error
 
@@ -142,7 +140,11 @@ def in_threads(
     items = iter(items)
     with ThreadPoolExecutor(min(16, os.cpu_count() or 1)) as threads:
         while some := list(islice(items, block)):
-            for outcome in threads.map(read_or_error, some):
+            with warnings.catch_warnings():
+                # Pillow warns of large pictures before one can ask it to reduce them.
+                warnings.filterwarnings("ignore", message="Image size .* exceeds limit")
+                outcomes = list(threads.map(read_or_error, some))
+            for outcome in outcomes:
                 if isinstance(outcome, UnusableError):
                     skipped[str(outcome)] += 1
                 else:

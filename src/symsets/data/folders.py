@@ -3,23 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 from pathlib import Path
 from typing import NoReturn
 
+from symsets._files import read_bytes
 from symsets.data.splits import SPLITS, shuffled, split_by_hash
-
-__all__ = [
-    "STUDY",
-    "MissingDataError",
-    "checked_folder",
-    "has_split_folders",
-    "files_below",
-    "first_existing",
-    "read_list",
-    "split_folder",
-]
 
 STUDY = "study.json"  # a folder that holds it is a study: its pictures are figures, not data
 
@@ -100,12 +90,18 @@ def first_existing(root: Path, *names: str) -> Path | None:
     return next((root / name for name in names if (root / name).exists()), None)
 
 
+def all_existing(root: Path, *choices: Sequence[str]) -> list[Path]:
+    """Return the first path that exists of each list of names; nothing if one has none."""
+    found = [first_existing(root, *names) for names in choices]
+    return [path for path in found if path] if all(found) else []
+
+
 def read_list(path: Path, num_words: int) -> list[list[str]]:
     """Return the first words of every line of a list file that is not empty."""
     lines = []
     try:
-        text = path.read_text(encoding="utf-8")
-    except UnicodeDecodeError as error:
+        text = read_bytes(path).decode()
+    except ValueError as error:
         raise ValueError(f"{path} must be a text file: {error}") from error
     for number, line in enumerate(text.split("\n"), start=1):
         words = line.split()[:num_words]

@@ -10,12 +10,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from symsets._checks import as_path
 from symsets.data._file_source import FileSource
 from symsets.data.decoding import decode_image, images_to_tensor
 from symsets.data.folders import split_folder
 from symsets.data.splits import SPLITS
-
-__all__ = ["ImageSource", "ImageFiles", "ImageFolder", "IMAGE_SUFFIXES"]
 
 IMAGE_SUFFIXES = frozenset(
     {".jpg", ".jpeg", ".png", ".webp", ".bmp", ".gif", ".tif", ".tiff", ".ppm", ".pgm"}
@@ -85,7 +84,7 @@ class ImageFolder(ImageFiles):
     IS_FOLDER = True
 
     def __init__(self, root: str | os.PathLike[str], *, size: int = 80) -> None:
-        root = Path(root)
+        root = as_path("root", root)
         splits = split_folder(root, IMAGE_SUFFIXES)
         files = {split: [root / name for name in splits[split]] for split in SPLITS}
         super().__init__(root.resolve().name, files, size=size, root=root)

@@ -9,9 +9,8 @@ import torch
 from torch import Tensor
 from torch.utils.data import Dataset
 
+from symsets._checks import positive, shown
 from symsets.sets import RaggedSets, Sets
-
-__all__ = ["LabelledSets", "SetDataset"]
 
 
 class SetDataset(Protocol):
@@ -81,7 +80,7 @@ class LabelledSets(Dataset[tuple[Any, Any]]):
         _check(self.x, self.y)
 
     def __repr__(self) -> str:
-        return f"LabelledSets(x: {_shown(self.x)}, y: {_shown(self.y)})"
+        return f"LabelledSets(x: {_shape(self.x)}, y: {_shape(self.y)})"
 
     def __len__(self) -> int:
         return len(self.y)
@@ -109,7 +108,7 @@ class LabelledSets(Dataset[tuple[Any, Any]]):
 
     def first(self, num: int) -> LabelledSets:
         """Return the first ``num`` sets."""
-        if not 0 < num <= len(self.y):
+        if positive("num", num) > len(self.y):
             raise ValueError(f"num must be in 1..{len(self.y)}, got {num}")
         return LabelledSets(self.x[:num], self.y[:num])
 
@@ -127,15 +126,15 @@ def _check(x: Any, y: Any) -> None:
     if not isinstance(y, Tensor | RaggedSets):
         raise TypeError(f"y must be a tensor (M, …) or RaggedSets, got {type(y).__name__}")
     if _num_rows(x) != _num_rows(y):
-        got = f"shape {_shown(y)}" if isinstance(y, Tensor) else y
-        raise ValueError(f"y must hold one label for each set of x, got {got} for {_shown(x)}")
+        got = f"shape {_shape(y)}" if isinstance(y, Tensor) else y
+        raise ValueError(f"y must hold one label for each set of x, got {got} for {_shape(x)}")
 
 
 def _num_rows(sets: Sets) -> tuple[int, ...]:
     return tuple(sets.shape[:1]) if isinstance(sets, Tensor) else (len(sets),)
 
 
-def _shown(sets: Sets) -> tuple[int, ...] | RaggedSets:
+def _shape(sets: Sets) -> tuple[int, ...] | RaggedSets:
     return tuple(sets.shape) if isinstance(sets, Tensor) else sets
 
 
@@ -143,4 +142,9 @@ def _some(sets: Sets, which: Tensor) -> Any:
     """Return some rows; ragged ones as a list, with a batch for each row of ``which``."""
     if isinstance(sets, RaggedSets) and which.ndim > 1:
         return [sets[row] for row in which]
-    return sets[which]
+    try:
+        return sets[which]
+    except (IndexError, TypeError) as error:
+        raise IndexError(
+            f"which must number sets from 0 to {len(sets) - 1}, got {shown(which)}"
+        ) from error

@@ -11,8 +11,6 @@ from torch import Tensor
 from symsets._modes import allow_tf32
 from symsets.data.labelled import SetDataset
 
-__all__ = ["OnTheFlySets", "random_orders"]
-
 
 class OnTheFlySets(SetDataset):
     """Base class of datasets that make their sets when asked, on the device of the material.
@@ -58,6 +56,14 @@ class OnTheFlySets(SetDataset):
         """
         raise NotImplementedError
 
+    def uniform(self, generator: torch.Generator | None, *shape: int) -> Tensor:
+        """Draw numbers in [0, 1) on the device."""
+        return torch.rand(shape, device=self.device, generator=generator)
+
+    def normal(self, generator: torch.Generator | None, *shape: int) -> Tensor:
+        """Draw standard normal numbers on the device."""
+        return torch.randn(shape, device=self.device, generator=generator)
+
     def batch(self, which: Tensor) -> tuple[Tensor, Tensor]:
         """Return fresh sets and their targets."""
         x, y = self._make_exactly(which.flatten().to(self.device), None, augment=True)
@@ -97,9 +103,10 @@ class OnTheFlySets(SetDataset):
         return x.to(self.dtype) if x.is_floating_point() else x
 
     def to(self, device: torch.device | str, dtype: torch.dtype | None = None) -> Any:
-        """Move the material; sets come in the given type from now on."""
+        """Move all tensors; sets come in the given type from now on."""
         moved = copy.copy(self)
-        moved.material = self.material.to(device)
+        tensors = {key: x for key, x in vars(self).items() if isinstance(x, Tensor)}
+        vars(moved).update({key: x.to(device) for key, x in tensors.items()})
         moved.dtype = dtype or self.dtype
         return moved
 

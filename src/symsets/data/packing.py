@@ -11,14 +11,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from symsets._checks import as_path
 from symsets._extras import require
 from symsets.data.decoding import Skipped, decode_image, in_threads
 from symsets.data.folders import files_below
 from symsets.data.images import IMAGE_SUFFIXES, ImageFolder
 from symsets.data.splits import SPLITS
 from symsets.data.videos import VIDEO_SUFFIXES, VideoFolder
-
-__all__ = ["Packed", "pack_folder"]
 
 KINDS = {"images": IMAGE_SUFFIXES, "videos": VIDEO_SUFFIXES}
 
@@ -67,7 +66,7 @@ def pack_folder(
         fps: Of videos: frames to take in a second.
         watch: Called after every file.
     """
-    root = Path(root)
+    root = as_path("root", root)
     kind = _kind(root)
     source: Any
     read: Callable[[Any, Any], list[_Item]]

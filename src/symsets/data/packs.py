@@ -21,12 +21,11 @@ from pathlib import Path
 
 import numpy as np
 
+from symsets._checks import as_path
 from symsets.data._arrays import Kinds, array_names, read_arrays
 from symsets.data.images import ImageFiles
 from symsets.data.splits import SPLITS, fraction
 from symsets.data.videos import VideoFiles
-
-__all__ = ["ImagePack", "Pack", "VideoPack", "pack_kind"]
 
 KEYS = ("data", "offsets", "split")
 KINDS: Kinds = {
@@ -61,7 +60,7 @@ class Pack:
     """
 
     def __init__(self, path: str | os.PathLike[str], kind: str) -> None:
-        self.path = Path(path)
+        self.path = as_path("path", path)
         if not self.path.is_file():
             raise ValueError(f"{self.path} must be a packed .npz file, found no such file")
         if pack_kind(self.path) != kind:

@@ -6,26 +6,17 @@ import os
 from collections import Counter
 from pathlib import Path
 
-from symsets._checks import check_choice
-from symsets.data.folders import MissingDataError, files_below, first_existing, read_list
+from symsets._checks import as_path, check_choice
+from symsets.data.folders import (
+    MissingDataError,
+    all_existing,
+    files_below,
+    first_existing,
+    read_list,
+)
 from symsets.data.images import ImageFiles
 from symsets.data.splits import SPLITS, shuffled, split_by_hash
 from symsets.data.videos import VideoFiles
-
-__all__ = [
-    "CELEBA_NEEDS",
-    "IMAGENET_NEEDS",
-    "PLACES365_NEEDS",
-    "UCF101_NEEDS",
-    "celeba",
-    "has_celeba",
-    "has_imagenet",
-    "has_places365",
-    "has_ucf101",
-    "imagenet",
-    "places365",
-    "ucf101",
-]
 
 PLACES365_NEEDS = (
     "Places365-Standard needs places365_train_standard.txt, places365_val.txt, data_256/ (or "
@@ -54,26 +45,24 @@ JPEG = (".jpg", ".jpeg")
 
 def has_places365(root: Path) -> bool:
     """Tell whether the files of Places365 are there."""
-    return _places_paths(root) is not None or all(
-        (root / part / "airfield").is_dir() for part in ("train", "val")
-    )
+    airfields = all_existing(root, ["train/airfield"], ["val/airfield"])
+    return bool(_places_paths(root) or airfields)
 
 
 def has_imagenet(root: Path) -> bool:
     """Tell whether the files of ImageNet are there."""
-    train, val = (_imagenet_root(root) / part for part in ("train", "val"))
-    both = train.is_dir() and val.is_dir()
-    return both and any(_is_synset(path.name) for path in train.iterdir())
+    both = all_existing(_imagenet_root(root), ["train"], ["val"])
+    return bool(both) and any(_is_synset(path.name) for path in both[0].iterdir())
 
 
 def has_celeba(root: Path) -> bool:
     """Tell whether the files of CelebA are there."""
-    return _celeba_paths(root) is not None
+    return bool(_celeba_paths(root))
 
 
 def has_ucf101(root: Path) -> bool:
     """Tell whether the files of UCF101 are there."""
-    return _ucf101_paths(root, 1) is not None
+    return bool(_ucf101_paths(root, 1))
 
 
 def places365(
@@ -89,11 +78,11 @@ def places365(
         size: Height and width of the pictures.
         num_classes: How many of the largest classes to use; all if None.
     """
-    root = Path(root)
+    root = as_path("root", root)
     if not has_places365(root):
         raise MissingDataError(f"{root}: {PLACES365_NEEDS}")
     paths = _places_paths(root)
-    train, test = _class_folders(root) if paths is None else _listed_classes(*paths)
+    train, test = _listed_classes(*paths) if paths else _class_folders(root)
     largest = sorted(Counter(train.values()).items(), key=lambda item: (-item[1], item[0]))
     kept = {label for label, _ in largest[:num_classes]}
     splits = split_by_hash((name for name, c in train.items() if c in kept), test=0)
@@ -109,7 +98,7 @@ def imagenet(root: str | os.PathLike[str], *, size: int = 160) -> ImageFiles:
         root: The folder with ``train/`` and ``val/``, or with ``ILSVRC/Data/CLS-LOC/``.
         size: Height and width of the pictures.
     """
-    root = Path(root)
+    root = as_path("root", root)
     if not has_imagenet(root):
         raise MissingDataError(f"{root}: {IMAGENET_NEEDS}")
     inner = _imagenet_root(root)
@@ -127,9 +116,8 @@ def celeba(root: str | os.PathLike[str], *, size: int = 80) -> ImageFiles:
             they lie in the subfolders ``Img/`` and ``Eval/`` as on the project's drive.
         size: Height and width of the pictures.
     """
-    root = Path(root)
-    paths = _celeba_paths(root)
-    if paths is None:
+    root = as_path("root", root)
+    if not (paths := _celeba_paths(root)):
         raise MissingDataError(f"{root}: {CELEBA_NEEDS}")
     faces, partition = paths
     lines = read_list(partition, 2)  # lines: "000001.jpg 0"
@@ -145,7 +133,7 @@ def ucf101(
     *,
     size: int = 80,
     fps: float = 12.5,
-    max_frames: int = 24,
+    max_frames: int | None = None,
     fold: int = 1,
 ) -> VideoFiles:
     """Open UCF101 with one of its three official splits; the source of a clip is its class.
@@ -157,13 +145,13 @@ def ucf101(
         root: The folder with the files that :data:`UCF101_NEEDS` names.
         size: Height and width of the frames.
         fps: Frames to take in a second (the videos have 25).
-        max_frames: Frames of a clip at most.
+        max_frames: Frames of a clip at most; all of the video if None, so that sets start
+            anywhere in it (about 1.7 MB a video at 80 px).
         fold: Which official split, 1 to 3.
     """
-    root = Path(root)
+    root = as_path("root", root)
     check_choice("fold", fold, (1, 2, 3))
-    paths = _ucf101_paths(root, fold)
-    if paths is None:
+    if not (paths := _ucf101_paths(root, fold)):
         raise MissingDataError(f"{root}: {UCF101_NEEDS}")
     videos, train, test = paths
     # lines: "ApplyEyeMakeup/v_ApplyEyeMakeup_g08_c01.avi 1", in the test list without the number
@@ -177,16 +165,14 @@ def ucf101(
     return VideoFiles("UCF101", files, root=root, size=size, fps=fps, max_frames=max_frames)
 
 
-def _places_paths(root: Path) -> tuple[Path, ...] | None:
+def _places_paths(root: Path) -> list[Path]:
     """Return the lists for training and validation and the folders of their files, if all exist."""
-    inner = "filelist_places365-standard/"
-    paths = [
-        *(first_existing(root, name, inner + name) for name in PLACES_LISTS),
-        first_existing(root, "data_256", "data_256_standard", "data_large", "data_large_standard"),
-        first_existing(root, "val_256", "val_large"),
-    ]
-    found = tuple(path for path in paths if path is not None)
-    return found if len(found) == len(paths) else None
+    return all_existing(
+        root,
+        *([name, f"filelist_places365-standard/{name}"] for name in PLACES_LISTS),
+        ["data_256", "data_256_standard", "data_large", "data_large_standard"],
+        ["val_256", "val_large"],
+    )
 
 
 def _listed_classes(
@@ -219,10 +205,9 @@ def _imagenet_root(root: Path) -> Path:
     return first_existing(root, "ILSVRC/Data/CLS-LOC", "Data/CLS-LOC") or root
 
 
-def _celeba_paths(root: Path) -> tuple[Path, Path] | None:
-    faces = first_existing(root, "img_align_celeba", "Img/img_align_celeba")
-    partition = first_existing(root, "list_eval_partition.txt", "Eval/list_eval_partition.txt")
-    return None if faces is None or partition is None else (faces, partition)
+def _celeba_paths(root: Path) -> list[Path]:
+    faces, partition = "img_align_celeba", "list_eval_partition.txt"
+    return all_existing(root, [faces, f"Img/{faces}"], [partition, f"Eval/{partition}"])
 
 
 def _image_files(name: str, root: Path, splits: dict[str, list[str]], size: int) -> ImageFiles:
@@ -230,11 +215,7 @@ def _image_files(name: str, root: Path, splits: dict[str, list[str]], size: int)
     return ImageFiles(name, files, size=size, root=root)
 
 
-def _ucf101_paths(root: Path, fold: int) -> tuple[Path, Path, Path] | None:
+def _ucf101_paths(root: Path, fold: int) -> list[Path]:
     """Return the folder of videos and the two lists of a fold, if all are there."""
-    videos = first_existing(root, "UCF-101")
-    lists = first_existing(root, "ucfTrainTestlist") or root
-    train, test = lists / f"trainlist0{fold}.txt", lists / f"testlist0{fold}.txt"
-    if videos is None or not (train.is_file() and test.is_file()):
-        return None
-    return videos, train, test
+    lists = [f"trainlist0{fold}.txt", f"testlist0{fold}.txt"]
+    return all_existing(root, ["UCF-101"], *([f"ucfTrainTestlist/{x}", x] for x in lists))

@@ -8,8 +8,6 @@ from typing import TypeVar
 
 from symsets._checks import check_choice
 
-__all__ = ["SPLITS", "checked_split", "fraction", "members", "shuffled", "split_by_hash"]
-
 T = TypeVar("T")
 
 SPLITS = ("train", "val", "test")

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import torch
 from torch import Tensor
 
+from symsets._checks import as_path
 from symsets.data._file_source import FileSource
 from symsets.data._video import decode_video
 from symsets.data.clips import Clips
 from symsets.data.decoding import UnusableError, decode_image, images_to_tensor
 from symsets.data.folders import has_split_folders, split_folder
-
-__all__ = ["VIDEO_SUFFIXES", "VideoFiles", "VideoFolder"]
 
 VIDEO_SUFFIXES = frozenset({".avi", ".mp4", ".m4v", ".mov", ".mkv", ".webm", ".mpg", ".mpeg"})
 Encoded = Path | list[bytes]  # a video, or the pictures that are its frames
@@ -33,7 +33,7 @@ class VideoFiles(FileSource):
         root: Where the files lie, for messages.
         size: Height and width of the frames.
         fps: Frames to take in a second; all, where a video has fewer.
-        max_frames: Frames of a clip at most.
+        max_frames: Frames of a clip at most; no limit if None.
         min_frames: Frames of a clip at least.
         clips_per_video: Clips of one video at most.
     """
@@ -48,11 +48,12 @@ class VideoFiles(FileSource):
         root: Path,
         size: int = 80,
         fps: float = 12.0,
-        max_frames: int = 24,
+        max_frames: int | None = 24,
         min_frames: int = 8,
         clips_per_video: int = 1,
     ) -> None:
         super().__init__(name, files, size=size, root=root)
+        max_frames = sys.maxsize if max_frames is None else max_frames
         if not 1 <= min_frames <= max_frames:
             raise ValueError(
                 f"min_frames must be in 1..max_frames = {max_frames}, got {min_frames}"
@@ -115,7 +116,7 @@ class VideoFolder(VideoFiles):
         min_frames: int = 8,
         clips_per_video: int = 4,
     ) -> None:
-        root = Path(root)
+        root = as_path("root", root)
         name, by_hand = root.resolve().name, has_split_folders(root)
 
         def called(below: str) -> str:

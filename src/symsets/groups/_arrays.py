@@ -5,17 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-__all__ = [
-    "IntArray",
-    "by_first_appearance",
-    "components",
-    "cycles",
-    "frozen",
-    "kronecker",
-    "permutation",
-    "quotient",
-    "random_product",
-]
+from symsets._checks import shown as describe
 
 IntArray = npt.NDArray[np.int64]
 
@@ -24,8 +14,8 @@ def permutation(values: npt.ArrayLike, rule: str = "generators must be permutati
     """Return ``values`` as a read-only permutation ``p`` that sends ``i`` to ``p[i]``."""
     try:
         array = np.array(values)
-    except ValueError:  # lists of different lengths inside each other
-        raise ValueError(f"{rule} of 0..d-1, got {values!r}") from None
+    except (ValueError, TypeError):  # lists of different lengths inside each other, or no numbers
+        raise ValueError(f"{rule} of 0..d-1, got {describe(values)}") from None
     is_vector = array.ndim == 1 and array.size > 0
     if (
         not is_vector

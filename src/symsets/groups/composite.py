@@ -11,8 +11,6 @@ from symsets.groups.named import Symmetric
 from symsets.groups.pairs import basis, dimension
 from symsets.groups.permutation import PermutationGroup, checked_group
 
-__all__ = ["OnAxes", "OnTuples", "Product", "wreath"]
-
 
 class Product(PermutationGroup):
     r"""The direct product of groups, each permuting its own index axes; written ``G * H``.

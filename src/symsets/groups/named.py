@@ -11,8 +11,6 @@ from symsets._checks import positive
 from symsets.groups._arrays import IntArray
 from symsets.groups.permutation import PermutationGroup
 
-__all__ = ["Cyclic", "Dihedral", "Symmetric", "Translations", "Trivial"]
-
 
 class _Named(PermutationGroup):
     """A family of groups with one member, which is transitive, for every number of points."""

@@ -4,11 +4,10 @@ import re
 from collections.abc import Callable
 from typing import NoReturn
 
+from symsets._checks import shown
 from symsets.groups.composite import wreath
 from symsets.groups.named import Cyclic, Dihedral, Symmetric, Trivial
 from symsets.groups.permutation import PermutationGroup
-
-__all__ = ["parse"]
 
 MAX_NUMBER = 100_000
 MAX_POWER = 8
@@ -44,7 +43,7 @@ def parse(text: str) -> PermutationGroup:
         (S5 × C4 acting on 5×4, C4 wr S5 acting on 5×4)
     """
     if not isinstance(text, str):
-        raise TypeError(f"text must be a string such as 'S5 x C4', got {text!r}")
+        raise TypeError(f"text must be a string such as 'S5 x C4', got {shown(text)}")
     reader = _Reader(text)
     group = reader.product()
     if text[reader.place :].strip():

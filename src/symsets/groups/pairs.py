@@ -8,15 +8,6 @@ import numpy as np
 from symsets.groups._arrays import IntArray, components
 from symsets.groups.permutation import PermutationGroup, checked_group
 
-__all__ = [
-    "basis",
-    "check_written",
-    "dimension",
-    "factor_pairs",
-    "label_numbers",
-    "leaf_labels",
-]
-
 MAX_SEARCHED = 20_000_000  # pairs of points up to which orbits are searched for
 MAX_WRITTEN = 50_000_000  # pairs of points up to which labels are written out
 

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from symsets._checks import positive
+from symsets._checks import positive, shown
 from symsets.groups._arrays import (
     IntArray,
     components,
@@ -20,8 +20,6 @@ from symsets.groups._arrays import (
     permutation,
     random_product,
 )
-
-__all__ = ["PermutationGroup", "checked_group"]
 
 MAX_POINTS = 50_000_000  # permutations of more points are not written out
 MAX_ELEMENTS = 100_000  # groups with more elements are not listed
@@ -274,6 +272,7 @@ def checked_group(name: str, value: object) -> PermutationGroup:
     """Return ``value``, or raise TypeError naming the argument if it is not a group."""
     if not isinstance(value, PermutationGroup):
         raise TypeError(
-            f"{name} must be a permutation group, got {value!r}; symsets.groups.parse reads names"
+            f"{name} must be a permutation group, got {shown(value)}; "
+            "symsets.groups.parse reads names"
         )
     return value

@@ -16,8 +16,6 @@ from symsets.groups._arrays import IntArray
 from symsets.groups.pairs import basis, dimension
 from symsets.groups.permutation import PermutationGroup
 
-__all__ = ["describe", "figure"]
-
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 

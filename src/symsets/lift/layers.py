@@ -21,8 +21,6 @@ from symsets.nn._explain import check_rows, explain
 from symsets.nn.base import AdditiveSetLayer
 from symsets.sets import RaggedSets, add_to_elements
 
-__all__ = ["CurrentBatch", "Gate", "LiftedLayer", "SetBatch", "attach_message", "lifted_layers"]
-
 if TYPE_CHECKING:
     _Layer = nn.Module
 else:
@@ -42,6 +40,13 @@ class SetBatch:
     total: int
     unfold: Callable[[Any], Any]
     called: set[str] | None = None
+
+    def sets(self, rows: Tensor) -> Any:
+        """Make sets of rows."""
+        if torch.compiler.is_exporting():
+            # A view of a view would fix the size of sets.
+            rows = rows.clone(memory_format=torch.contiguous_format)
+        return self.unfold(rows)
 
 
 class CurrentBatch:
@@ -101,7 +106,6 @@ class Gate(nn.Module):
         self.scale = nn.Parameter(torch.zeros(()))
 
     def forward(self, *args: Any) -> Tensor:
-        """Apply the map and scale."""
         return self.map(*args) * self.scale
 
 
@@ -130,8 +134,8 @@ class LiftedLayer(_Layer):
                 f"{x.shape[0]} (windows or tokens folded into the batch?): leave it out with where="
             )
         try:
-            message = self.message.message(batch.unfold(x), *extra)  # before x changes in place
-            own = batch.unfold(super().forward(*args, **kwargs))
+            message = self.message.message(batch.sets(x), *extra)  # before x changes in place
+            own = batch.sets(super().forward(*args, **kwargs))
             total = add_to_elements(own, message, self.message.channel_axis)
         except Exception as error:
             explain(lambda rows: check_rows(rows, self, self._name), x, error)

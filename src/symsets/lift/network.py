@@ -12,6 +12,7 @@ from torch import Tensor, nn
 from torch.nn.utils import parametrize
 from torch.utils import _pytree as pytree
 
+from symsets._checks import check_kind, shown
 from symsets.lift.layers import (
     CurrentBatch,
     Gate,
@@ -20,8 +21,8 @@ from symsets.lift.layers import (
     attach_message,
     lifted_layers,
 )
-from symsets.nn._explain import check_elements, explain
-from symsets.nn._maps import min_axes, zero_init
+from symsets.nn._explain import check_elements, explained
+from symsets.nn._maps import MAPS, min_axes
 from symsets.nn.attention import SetAttention
 from symsets.nn.base import AdditiveSetLayer, SetModule
 from symsets.nn.circular import CircularConv1d, CircularConv2d
@@ -31,23 +32,8 @@ from symsets.nn.wreath import Wreath
 from symsets.sets import RaggedSets, Sets, fold
 from symsets.sets.pooling import check_size
 
-__all__ = ["Lifted", "lift"]
-
-LIFTABLE = (
-    nn.Linear,
-    nn.Conv1d,
-    nn.Conv2d,
-    nn.Conv3d,
-    nn.ConvTranspose1d,
-    nn.ConvTranspose2d,
-    nn.ConvTranspose3d,
-    CircularConv1d,
-    CircularConv2d,
-)
-CLOSED = (
-    nn.MultiheadAttention,
-    SetModule,
-)  # layers inside do not get one row per element
+LIFTABLE: tuple[type[nn.Module], ...] = (*MAPS, CircularConv1d, CircularConv2d)
+CLOSED = (nn.MultiheadAttention, SetModule)  # layers inside do not get one row per element
 TRANSFORMER_LAYERS = (nn.TransformerEncoderLayer, nn.TransformerDecoderLayer)
 LIFTING_SCHEMES = ("attention", "wreath", "siamese")  # and all dss
 Where = Callable[[str, nn.Module], bool] | Collection[str] | None
@@ -82,8 +68,7 @@ def lift(
         >>> torch.allclose(lifted(x)[1], net(x[1]), atol=1e-6)
         True
     """
-    if not isinstance(model, nn.Module):
-        raise TypeError(f"model must be a module, got {type(model).__name__}")
+    check_kind("model", model, nn.Module, "module")
     if isinstance(model, Lifted):
         raise ValueError("model must be a network for single elements, got one lifted already")
     check_size(size)
@@ -91,7 +76,7 @@ def lift(
     if scheme not in allowed and not dss_pool(str(scheme)):
         raise ValueError(
             f"scheme must be one of {allowed} (or dss-power2, dss-power3, …), which can start as "
-            f"the original network, got {scheme!r}"
+            f"the original network, got {shown(scheme)}"
         )
     copied, current = copy.deepcopy(model), CurrentBatch()
     chosen = {} if scheme == "siamese" else _chosen(copied, where)
@@ -132,30 +117,24 @@ class Lifted(SetModule):
         self.min_axes = min_axes(model)
 
     def check_input(self, x: Sets) -> None:
-        """Raise ValueError or TypeError unless the network takes the elements of ``x``."""
         check_elements(x, self.model, self)
 
     def extra_repr(self) -> str:
-        """Show the scheme."""
         return f"scheme={self.scheme!r}"
 
+    @explained
     def forward(self, x: Sets, *args: Any, **kwargs: Any) -> Any:
         """Run the network on all elements of all sets."""
         if any(isinstance(arg, RaggedSets) for arg in (*args, *kwargs.values())):
             raise TypeError(
                 "further arguments must be rows, one per element, got RaggedSets: pass its elements"
             )
-        try:
-            if x.ndim < self.min_axes:
-                raise IndexError(f"x must have at least {self.min_axes} axes, got {x.ndim}")
-            rows, unfold = fold(x)
-            is_first = not self._called_before and not torch.compiler.is_compiling()
-            batch = SetBatch(len(rows), unfold, called=set() if is_first else None)
-            with self._current.set(batch):
-                output = self.model(rows, *args, **kwargs)
-        except Exception as error:
-            explain(self.check_input, x, error)
-            raise
+        rows, unfold = fold(x)
+        is_first = not self._called_before and not torch.compiler.is_compiling()
+        total = rows.shape[0] if isinstance(rows, Tensor) else len(rows)
+        batch = SetBatch(total, unfold, called=set() if is_first else None)
+        with self._current.set(batch):
+            output = self.model(rows, *args, **kwargs)
         if batch.called is not None:
             self._called_before = True
             self._warn_of_uncalled(batch.called)
@@ -175,7 +154,7 @@ class Lifted(SetModule):
         if not isinstance(output, Tensor):
             return output
         self._current.set_in_backward(output, batch)
-        return batch.unfold(output) if output.shape[:1] == (batch.total,) else output
+        return batch.sets(output) if output.shape[:1] == (batch.total,) else output
 
     def _message_names(self) -> set[str]:
         """Return the names of all state that lifting has added to the model."""
@@ -224,7 +203,8 @@ def _message(module: nn.Module, scheme: str, size: float) -> AdditiveSetLayer:
         layer, last = SetAttention(module), "value"
     layer.element = nn.Identity()  # the lifted layer itself is the element map
     if last is None or type(module) in LIFTABLE:
-        zero_init(layer.get_submodule(last or ""))
+        for parameter in layer.get_submodule(last or "").parameters():
+            nn.init.zeros_(parameter)
     else:
         # With all its weights at zero a block would never learn, and a derived class that
         # standardises its weights would not return zero.
@@ -243,11 +223,11 @@ def _chosen(model: nn.Module, where: Where) -> dict[str, nn.Module]:
         for inner in module.modules()
     }
     chosen: dict[str, nn.Module]
-    is_names = isinstance(where, Collection) and not isinstance(where, str)
+    is_names = isinstance(where, Collection) and not isinstance(where, str | Tensor)
     if isinstance(where, type) or not (where is None or callable(where) or is_names):
         raise TypeError(
             "where must be a list of names, or a function such as lambda name, module: "
-            f"isinstance(module, nn.Conv2d), got {where!r}"
+            f"isinstance(module, nn.Conv2d), got {shown(where)}"
         )
     if where is None or callable(where):
         chosen = {

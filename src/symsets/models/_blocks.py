@@ -1,44 +1,22 @@
 """What the networks for sets of images are made of: layers that all follow one recipe."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Sequence
 from functools import partial
 from itertools import pairwise
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_args
 
 import torch
 from torch import Tensor, nn
+from torch.nn.functional import batch_norm
 
-from symsets._checks import check_choice
+from symsets._checks import check_choice, check_number, shown
 from symsets.models._convolution import convolution
 from symsets.nn import DSS, NormAct, Sequential, SetModule, set_layer
-from symsets.nn.registry import Make, dss_pool, is_scheme, schemes
+from symsets.nn.registry import Make, Scheme, dss_pool, is_scheme, schemes
 from symsets.sets import Sets, fold, map_elements
 from symsets.sets.pooling import power_degree
 
-__all__ = [
-    "MODELS",
-    "RECIPES",
-    "Layers",
-    "check_model",
-    "default_widths",
-    "image_size",
-    "in_full_precision",
-]
-
-MODELS = (
-    "siamese",
-    "siamese-ds",
-    "dss-sum",
-    "dss-mean",
-    "dss-max",
-    "dss-median",
-    "aittala",
-    "sridhar",
-    "attention",
-    "wreath",
-)
+MODELS = ("siamese", "siamese-ds", *get_args(Scheme)[1:])
 RECIPES = ("ours", "published")
 Widths = TypeVar("Widths")
 
@@ -54,6 +32,12 @@ def default_widths(table: dict[str, dict[str, Widths]], model: str, recipe: str)
     family = "siamese" if model in ("siamese-ds", "sridhar") else model
     family = family if family in table["ours"] else "dss"
     return table[recipe].get(family) or table["ours"][family]
+
+
+def check_widths(widths: Any) -> None:
+    """Raise TypeError unless ``widths`` is a list."""
+    if not isinstance(widths, Sequence) or isinstance(widths, str | bytes):
+        raise TypeError(f"widths must be a list of numbers of channels, got {shown(widths)}")
 
 
 def image_size(x: Sets, channels: int) -> tuple[int, int]:
@@ -73,6 +57,24 @@ def image_size(x: Sets, channels: int) -> tuple[int, int]:
     if not rows.is_floating_point():
         raise ValueError(f"x must hold floating-point numbers, such as x / 255, got {rows.dtype}")
     return rows.shape[2], rows.shape[3]
+
+
+class Scores(Sequential):
+    """Layers that end in one score per element, computed in the precision of their weights."""
+
+    def forward(self, x: Sets, *args: Any) -> Any:
+        """Return scores ``(B, N)``, or ragged ``(T,)``."""
+        scores = in_full_precision(self, super().forward, x, *args)
+        return map_elements(scores, lambda rows: rows.squeeze(-1))
+
+
+def in_full_precision(module: nn.Module, fn: Callable[..., Any], x: Sets, *args: Any) -> Any:
+    """Apply a function in the precision of a module's weights, whatever autocast says."""
+    if x.device.type == "meta" or not torch.is_autocast_enabled(x.device.type):
+        return fn(x, *args)
+    dtype = next(module.parameters()).dtype
+    with torch.autocast(x.device.type, enabled=False):
+        return fn(x.to(dtype), *args)
 
 
 class Layers:
@@ -101,9 +103,13 @@ class Layers:
         activation: Callable[[], nn.Module],
         dropout: float,
     ) -> None:
+        check_number("dropout", dropout)
+        if dropout >= 1:
+            raise ValueError(f"dropout must be below 1, got {dropout}")
         self.published = recipe == "published"
         self.scheme = "siamese" if model == "siamese-ds" else model
         self.late_scheme = "siamese" if model == "siamese" else "dss-max"
+        self.num_elements = num_elements
         self.size = 1.0 if self.published else float(num_elements)
         self.activation = activation
         self.dropout = dropout
@@ -122,9 +128,11 @@ class Layers:
 
     def bottleneck(self, channels: int) -> Sequential:
         """Chain three DeepSets layers that look at every pixel of a small image on its own."""
+        norm = partial(RepeatedBatchNorm2d, copies=self.num_elements)
         parts: list[nn.Module] = []
         for _ in range(3):
-            parts += self.conv(self.late_scheme, channels, channels, 1, act=self.activation())
+            act = self.activation()
+            parts += self.conv(self.late_scheme, channels, channels, 1, act=act, context_norm=norm)
         return Sequential(*parts)
 
     def scores(self, widths: Sequence[int]) -> Scores:
@@ -154,12 +162,17 @@ class Layers:
         padding: int = 0,
         norm: bool = True,
         act: nn.Module | None = None,
+        context_norm: Callable[[int], nn.Module] = nn.BatchNorm2d,
     ) -> list[nn.Module]:
-        """Make a convolutional set layer, with its normalisation and activation."""
+        """Make a convolutional set layer, with its normalisation and activation.
+
+        In the published form of DSS, the context may have a normalisation of its own.
+        """
         # A bias that batch normalisation removes again is left out, but for the published form.
         bias = self.published or not norm
         make = partial(convolution, kernel_size=kernel_size, padding=padding, bias=bias)
-        return self._layer(scheme, make, i, o, norm=nn.BatchNorm2d if norm else None, act=act)
+        norms = (nn.BatchNorm2d, context_norm) if norm else None
+        return self._layer(scheme, make, i, o, norms=norms, act=act)
 
     def _layer(
         self,
@@ -168,46 +181,58 @@ class Layers:
         i: int,
         o: int,
         *,
-        norm: Callable[[int], nn.Module] | None = None,
+        norms: Sequence[Callable[[int], nn.Module]] | None = None,
         act: nn.Module | None = None,
     ) -> list[nn.Module]:
-        def branch(i: int) -> nn.Module:
-            return nn.Sequential(make(i, o), norm(o)) if norm else make(i, o)
+        def branch(i: int, which: int) -> nn.Module:
+            return nn.Sequential(make(i, o), norms[which](o)) if norms else make(i, o)
 
-        after = [] if act is None else [act]
         if self.published and (pool := dss_pool(scheme)):
-            context = branch((power_degree(pool) or 1) * i)
-            layer: SetModule = DSS(branch(i), context, pool=pool)  # both have biases
+            context = branch((power_degree(pool) or 1) * i, 1)
+            layer: SetModule = DSS(branch(i, 0), context, pool=pool)  # both have biases
+            norms = None
         else:
             layer = set_layer(scheme, make, i, o, size=self.size)
-            if norm is not None:
-                if self.published:
-                    _xavier(layer)
-                return [NormAct(layer, norm(o), act)]
         if self.published:
             _xavier(layer)
-        return [layer, *after]
+        if norms is not None:
+            return [NormAct(layer, norms[0](o), act)]
+        return [layer] if act is None else [layer, act]
 
     def _drop(self, kind: Callable[[float], nn.Module]) -> list[nn.Module]:
         return [kind(self.dropout)] if self.dropout else []
 
 
-class Scores(Sequential):
-    """Layers that end in one score per element, computed in the precision of their weights."""
+class RepeatedBatchNorm2d(nn.BatchNorm2d):
+    """Normalise as if everything occurred several times, as the released code does.
 
-    def forward(self, x: Sets, *args: Any) -> Any:
-        """Return scores ``(B, N)``, or ragged ``(T,)``."""
-        scores = in_full_precision(self, super().forward, x, *args)
-        return map_elements(scores, lambda rows: rows.squeeze(-1))
+    It repeats the context over the set first. In training that changes nothing but the running
+    variance, whose estimate counts copies as observations.
 
+    Args:
+        num_features: Channels.
+        copies: How often everything occurs: the set size of training.
+    """
 
-def in_full_precision(module: nn.Module, fn: Callable[..., Any], x: Sets, *args: Any) -> Any:
-    """Apply a function in the precision of a module's weights, whatever autocast says."""
-    if x.device.type == "meta" or not torch.is_autocast_enabled(x.device.type):
-        return fn(x, *args)
-    dtype = next(module.parameters()).dtype
-    with torch.autocast(x.device.type, enabled=False):
-        return fn(x.to(dtype), *args)
+    def __init__(self, num_features: int, *, copies: int) -> None:
+        super().__init__(num_features)
+        self.copies = copies
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Normalise rows ``(B, C, H, W)``."""
+        if not self.training:
+            return super().forward(input)
+        assert self.running_var is not None
+        assert self.num_batches_tracked is not None
+        seen, momentum = input.numel() // max(input.shape[1], 1), self.momentum or 0.0
+        moved = self.running_var.clone()  # by torch, which counts everything once
+        y = batch_norm(
+            input, self.running_mean, moved, self.weight, self.bias, True, momentum, self.eps
+        )
+        share = (seen - 1) * self.copies / (seen * self.copies - 1)
+        self.running_var.mul_((1 - share) * (1 - momentum)).add_(moved, alpha=share)
+        self.num_batches_tracked.add_(1)
+        return y
 
 
 def _xavier(module: nn.Module) -> None:

@@ -1,15 +1,11 @@
 """Convolution and max-pooling of pictures, by :mod:`symsets.ops`."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from torch import Tensor, nn
 
 from symsets.ops import conv2d, max_pool
 from symsets.ops.conv2d import MULTIPLE
-
-__all__ = ["Conv2d", "MaxPool2d", "convolution"]
 
 
 def convolution(in_channels: int, out_channels: int, **options: Any) -> nn.Conv2d:
@@ -45,5 +41,4 @@ class MaxPool2d(nn.MaxPool2d):
         self.step = stride
 
     def forward(self, input: Tensor) -> Tensor:
-        """Pool."""
         return max_pool(input, self.window, self.step)

@@ -1,16 +1,13 @@
 """Networks by name, so that a trained one can be made again from its description."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from importlib import import_module
+from inspect import signature
 from typing import Any
 
 from torch import nn
 
 from symsets._checks import check_choice, check_new
-
-__all__ = ["build", "register_network"]
 
 _NETWORKS: dict[str, Callable[..., nn.Module]] = {}
 _OF_EXPERIMENTS = (
@@ -42,4 +39,8 @@ def build(name: str, arguments: Mapping[str, Any]) -> nn.Module:
     if name in _OF_EXPERIMENTS:
         import_module(f"symsets.experiments.{name}.network")
     check_choice("network", name, sorted({*_NETWORKS, *_OF_EXPERIMENTS}))
+    try:
+        signature(_NETWORKS[name]).bind(**arguments)
+    except TypeError as error:
+        raise TypeError(f"arguments must be those of {name!r}: {error}") from None
     return _NETWORKS[name](**arguments)

@@ -16,8 +16,6 @@ from symsets.nn import Sequential, SetModule, Siamese, set_layer
 from symsets.sets import Sets, map_elements, pool, spread
 from symsets.sets.folding import add_to_elements
 
-__all__ = ["ChannelNorm", "GatedBlock", "WeightedMerge", "restoration_trunk"]
-
 
 class ChannelNorm(nn.Module):
     """Give the channels of every pixel mean 0 and variance 1.

@@ -1,20 +1,23 @@
 """The network that selects one image of a set."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 
 from torch import nn
 
-from symsets._checks import check_choice, positive
-from symsets.models._blocks import RECIPES, Layers, check_model, default_widths, image_size
+from symsets._checks import check_choice, positive, shown
+from symsets.models._blocks import (
+    RECIPES,
+    Layers,
+    check_model,
+    check_widths,
+    default_widths,
+    image_size,
+)
 from symsets.models._convolution import MaxPool2d
 from symsets.models.registry import register_network
 from symsets.nn import Sequential
 from symsets.sets import Sets
-
-__all__ = ["WIDTHS", "SelectionNetwork"]
 
 Blocks = tuple[tuple[int, ...], ...]
 POOLS = (2, 2, 5)  # after each block
@@ -94,8 +97,9 @@ class SelectionNetwork(nn.Module):
         check_choice("recipe", recipe, RECIPES)
         if widths is None:
             widths = default_widths(WIDTHS, model, recipe)
+        check_widths(widths)
         if len(widths) != len(POOLS) or not all(isinstance(b, Sequence) and b for b in widths):
-            raise ValueError(f"widths must hold the channels of three blocks, got {widths!r}")
+            raise ValueError(f"widths must hold the channels of three blocks, got {shown(widths)}")
         self.arguments: dict[str, Any] = {
             "model": model,
             "recipe": recipe,
@@ -117,7 +121,6 @@ class SelectionNetwork(nn.Module):
         self.scores = layers.scores([channels, *HIDDEN, 1])
 
     def extra_repr(self) -> str:
-        """Show what the network was made from."""
         return "{model}, recipe {recipe}, widths {widths}".format(**self.arguments)
 
     def forward(self, x: Sets) -> Sets:

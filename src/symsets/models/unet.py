@@ -14,6 +14,7 @@ from symsets.models._blocks import (
     RECIPES,
     Layers,
     check_model,
+    check_widths,
     default_widths,
     image_size,
     in_full_precision,
@@ -21,6 +22,7 @@ from symsets.models._blocks import (
 from symsets.models._convolution import Conv2d, MaxPool2d
 from symsets.models.registry import register_network
 from symsets.nn import Merge, Sequential
+from symsets.nn._explain import check_type
 from symsets.nn.base import SetModule
 from symsets.nn.registry import dss_pool
 from symsets.sets import Sets, fold, map_elements, pool
@@ -138,6 +140,7 @@ class UNet(nn.Module):
         check_choice("task", task, TASKS)
         defaults = default_widths(WIDTHS[size], model, recipe)
         widths = defaults if widths is None else widths
+        check_widths(widths)
         if len(widths) != len(defaults):
             raise ValueError(
                 f"widths must hold {len(defaults)} numbers of channels for size {size}, "
@@ -249,6 +252,10 @@ class Pictures(Sequential):
 
 class OnePicture(nn.Sequential):
     """Layers that end in one picture of a whole set."""
+
+    def check_input(self, x: Tensor) -> None:
+        """Raise TypeError or ValueError unless ``x`` has the type of the weights."""
+        check_type(x, self[0])
 
     def forward(self, x: Tensor) -> Tensor:
         return _as_pictures(self, super().forward, x)

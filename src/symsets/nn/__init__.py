@@ -12,6 +12,7 @@ from symsets.nn.graph import Graph, GraphConv
 from symsets.nn.heads import Classify, Merge, Select
 from symsets.nn.loss import select_loss
 from symsets.nn.norm_act import NormAct
+from symsets.nn.packed import Packed
 from symsets.nn.registry import register_scheme, schemes, set_layer
 from symsets.nn.sequential import Sequential
 from symsets.nn.sizes import for_any_size
@@ -34,6 +35,7 @@ __all__ = [
     "register_scheme",
     "schemes",
     "for_any_size",
+    "Packed",
     # maps for single elements
     "CircularConv1d",
     "CircularConv2d",

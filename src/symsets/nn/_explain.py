@@ -4,30 +4,26 @@ A layer runs its formula. If torch raises, the layer looks at what it was given 
 about sets in place of torch's, which is about rows. A right call pays nothing.
 """
 
-from __future__ import annotations
-
-import traceback
+import sys
 from collections.abc import Callable, Sequence
 from functools import wraps
 from typing import Any, TypeVar
 
+import torch
 from torch import Tensor, nn
+from torch.compiler import is_compiling
 
-from symsets.nn._maps import AXES, first_map, first_part
-from symsets.nn._types import check_type, kind_of
+from symsets._checks import is_ours
+from symsets.nn._maps import AXES, first_map, first_part, kind_of
 from symsets.sets import RaggedSets, Sets
 from symsets.sets.folding import check_sets
 
-__all__ = [
-    "check_channels",
-    "check_context",
-    "check_elements",
-    "check_rows",
-    "explain",
-    "explained",
-]
-
 TENSOR_MAPS = ("torch.nn.modules.", "symsets.nn.")  # modules there take tensors, or are set modules
+# Kinds of torch's modules: the first take the second axis for channels, the last keep the shape.
+ROW_MAPS = {f"torch.nn.modules.{kind}" for kind in ("batchnorm", "instancenorm", "conv")}
+ROW_POOLS = "torch.nn.modules.pooling"
+ENTRYWISE = ("torch.nn.modules.activation", "torch.nn.modules.dropout")
+CALL, PLAIN_CHAIN = nn.Module._call_impl.__code__, nn.Sequential.forward.__code__
 Forward = TypeVar("Forward", bound=Callable[..., Any])
 
 
@@ -35,14 +31,18 @@ def explained(forward: Forward) -> Forward:
     """Let ``check_input`` of the module name what is wrong with ``x`` if ``forward`` raises.
 
     Only the number of axes is checked before: without its set axis, a convolution could take a
-    batch for one element, and silently mix all elements.
+    batch for one element, and silently mix all elements. Afterwards, a layer called by a plain
+    ``nn.Sequential`` looks at what comes next there: torch's error would not speak of sets.
     """
 
     @wraps(forward)
     def call(self: Any, x: Any, *args: Any, **options: Any) -> Any:
         try:
             if x.ndim >= self.min_axes:
-                return forward(self, x, *args, **options)
+                y = forward(self, x, *args, **options)
+                if not is_compiling():
+                    _check_caller(self, y)
+                return y
             raise IndexError(f"x must have at least {self.min_axes} axes, got {x.ndim}")
         except Exception as error:
             explain(self.check_input, x, error)
@@ -56,7 +56,7 @@ def explain(check: Callable[[Any], None], x: Any, error: Exception) -> None:
 
     The outermost layer that finds something speaks: its input is what the user gave.
     """
-    if _is_ours(error):
+    if is_ours(error):
         return
     try:
         check(x)
@@ -64,12 +64,30 @@ def explain(check: Callable[[Any], None], x: Any, error: Exception) -> None:
         raise found from error
 
 
-def _is_ours(error: Exception) -> bool:
-    """Whether this package raised an error of its own, which explains none of torch's."""
-    *_, (frame, _) = traceback.walk_tb(error.__traceback__)
-    raised_in = str(frame.f_globals.get("__name__"))
-    own = isinstance(error, ValueError | TypeError) and error.__cause__ is None
-    return own and raised_in.startswith("symsets.")
+def _check_caller(layer: nn.Module, y: Any) -> None:
+    """Raise ValueError if a plain chain is about to hand the sets ``y`` to a map of elements.
+
+    Torch calls ``nn.Sequential.forward``, which calls the layer, without telling the layer: so its
+    frame, three below that of the layer's forward, is compared.
+    """
+    call = sys._getframe(2)
+    if call.f_code is not CALL or not getattr(type(layer), "returns_sets", False):
+        return
+    caller: Any = call.f_back.f_back  # type: ignore[union-attr]
+    if caller.f_code is not PLAIN_CHAIN:
+        return
+    parts = list(caller.f_locals["self"])
+    after = parts[next(i for i, part in enumerate(parts) if part is layer) + 1 :]
+    for part in after:
+        kinds = {kind.__module__ for kind in type(part).__mro__}
+        if kinds & ROW_MAPS or (ROW_POOLS in kinds and y.ndim > 3):
+            raise ValueError(
+                f"modules must be chained by symsets.Sequential, got nn.Sequential, which hands "
+                f"whole sets to {type(part).__name__} that takes single elements: "
+                "symsets.Sequential applies it to each"
+            )
+        if not kinds.intersection(ENTRYWISE):
+            return
 
 
 def check_channels(features: Tensor, expected: int) -> None:
@@ -90,8 +108,11 @@ def check_elements(x: Sets, element: nn.Module, owner: nn.Module) -> None:
     if not isinstance(rows, Tensor):
         _check_takes_sets(element, owner)
         return
-    first = first_map(element)
-    if first is None:
+    check_device(rows, next(element.parameters(), rows), owner)
+    if (first := first_map(element)) is None:
+        own = getattr(first_part(element), "check_input", None)
+        if own is not None:  # a map of ours, or a set layer in a set layer
+            own(rows if isinstance(x, RaggedSets) else rows.flatten(0, 1))
         return
     if wanted := _wanted(first, rows.shape[1:] if isinstance(x, RaggedSets) else rows.shape[2:]):
         got = x if isinstance(x, RaggedSets) else tuple(x.shape)
@@ -145,6 +166,49 @@ def _wanted(first: nn.Module, shape: Sequence[int]) -> str:
     axes = AXES[kind_of(first).forward]
     if axes:
         fits = len(shape) == 1 + len(axes) and shape[0] == first.in_channels
+        least = _least(first)
+        if fits and any(n < m for n, m in zip(shape[1:], least, strict=True)):
+            fits, axes = False, tuple(f"{axis} ≥ {m}" for axis, m in zip(axes, least, strict=True))
         return "" if fits else ", ".join((str(first.in_channels), *axes))
     fits = len(shape) > 0 and shape[-1] == first.in_features
     return "" if fits else f"…, {first.in_features}"
+
+
+def check_type(x: Sets, layer: nn.Module, owner: nn.Module | None = None) -> None:
+    """Raise TypeError unless ``x`` has the type of a map's weights, or autocast converts it.
+
+    Raise ValueError unless both are on one device.
+
+    Args:
+        x: What the map is given.
+        layer: The map.
+        owner: The layer it is part of, to name.
+    """
+    dtype, device = layer.weight.dtype, x.device.type
+    check_device(x, layer.weight, owner or layer)
+    if x.dtype == dtype or torch.compiler.is_compiling():
+        return
+    casts = torch.amp.is_autocast_available(device) and torch.is_autocast_enabled(device)
+    if not (casts and x.dtype.is_floating_point and torch.float64 not in (x.dtype, dtype)):
+        where = f" in {type(owner).__name__}" if owner is not None else ""
+        raise TypeError(
+            f"x must be {dtype} like the {kind_of(layer).__name__}{where}, got {x.dtype}: "
+            f"convert it, as in x.to({dtype})"
+        )
+
+
+def check_device(x: Sets, weight: Any, owner: nn.Module) -> None:
+    """Raise ValueError unless ``x`` is where a weight of ``owner`` is."""
+    if x.device != weight.device:
+        raise ValueError(
+            f"x must be on the device of the weights of {type(owner).__name__}, {weight.device}, "
+            f"got {x.device}: move one of them with .to(device)"
+        )
+
+
+def _least(first: Any) -> list[int]:
+    """Return the smallest size, on each axis, of what a convolution takes."""
+    if first.transposed or isinstance(first.padding, str):
+        return [1] * len(first.kernel_size)
+    sizes = zip(first.kernel_size, first.dilation, first.padding, strict=True)
+    return [max(1, d * (k - 1) + 1 - 2 * p) for k, d, p in sizes]

@@ -1,9 +1,8 @@
-"""What set layers do with the maps they are made of: twins, biases, channels."""
-
-from __future__ import annotations
+"""What set layers do with the maps they are made of: chains, arguments, twins, channels."""
 
 import copy
 import inspect
+from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any
 
@@ -11,29 +10,22 @@ import torch
 from torch import Tensor, nn
 from torch.nn.parameter import UninitializedParameter
 
-from symsets.nn._args import Chain, as_chain
-from symsets.nn._types import kind_of
+from symsets._checks import check_kind
 from symsets.nn.pyg import PyGConv, is_pyg
+from symsets.sets import Sets
+from symsets.sets.folding import membership
 
-__all__ = [
-    "AXES",
-    "as_element",
-    "channels",
-    "check_keeps_input",
-    "first_map",
-    "first_part",
-    "min_axes",
-    "twin",
-    "without_bias",
-    "zero_init",
-]
-
-# The axes of an element after its channels (a linear map has the channels last). Only for torch's
-# own maps as they are: a subclass with its own forward may take anything.
-AXES: dict[Callable[..., Any], tuple[str, ...]] = {nn.Linear.forward: ()}
+# Torch's own maps, and the axes of an element after its channels (a linear map has these last).
+MAPS: dict[type[nn.Module], tuple[str, ...]] = {nn.Linear: ()}
 for _kind, _axes in (("1d", ("L",)), ("2d", ("H", "W")), ("3d", ("D", "H", "W"))):
-    AXES[getattr(nn, f"Conv{_kind}").forward] = _axes
-    AXES[getattr(nn, f"ConvTranspose{_kind}").forward] = _axes
+    MAPS[getattr(nn, f"Conv{_kind}")] = MAPS[getattr(nn, f"ConvTranspose{_kind}")] = _axes
+# A subclass with its own forward may take anything.
+AXES: dict[Callable[..., Any], tuple[str, ...]] = {kind.forward: MAPS[kind] for kind in MAPS}
+
+
+def kind_of(layer: nn.Module) -> type[nn.Module]:
+    """Return the class of a map, or the one it had before it was lifted."""
+    return getattr(type(layer), "lifted", type(layer))
 
 
 def min_axes(element: nn.Module) -> int:
@@ -59,11 +51,12 @@ def first_part(module: nn.Module) -> nn.Module | None:
 
 def as_element(module: nn.Module, name: str = "element") -> nn.Module:
     """Raise TypeError unless ``module`` is one; wrap those that take a graph in another layout."""
-    if not isinstance(module, nn.Module):
-        raise TypeError(f"{name} must be a module, got {type(module).__name__}")
-    if type(module) is nn.Sequential:
-        return as_chain(module, as_element)
-    return PyGConv(module) if is_pyg(module) else module
+    check_kind(name, module, nn.Module, "module")
+    if type(module) is not nn.Sequential:
+        return PyGConv(module) if is_pyg(module) else module
+    parts = OrderedDict((name, as_element(part)) for name, part in module._modules.items())
+    own = [p for p in parts.values() if not type(p).__module__.startswith("torch.nn.")]
+    return Chain(parts) if any(map(accepts_args, own)) else module  # torch's take no graph
 
 
 def check_keeps_input(module: nn.Module, name: str) -> None:
@@ -82,6 +75,12 @@ def twin(module: nn.Module, *, bias: bool = True, instead: str = "context=") -> 
     Raise ValueError naming a part without ``reset_parameters``, or whose weights that leaves
     unchanged (as with weight normalisation), and the argument to pass ``instead``.
     """
+    if next(module.parameters(), None) is None:
+        raise ValueError(
+            f"element must have weights that a freshly initialised twin can draw anew, got "
+            f"{type(module).__name__} without any: put it into a symsets.Sequential as it is, to "
+            f"be applied to every element, or pass {instead} yourself"
+        )
     copied = copy.deepcopy(module)
     for part in copied.modules():
         reset: Any = getattr(part, "reset_parameters", None)
@@ -138,14 +137,6 @@ def _has_option(kind: type, name: str) -> bool:
     return any(name in inspect.signature(maker).parameters for maker in makers)
 
 
-def zero_init(module: nn.Module) -> nn.Module:
-    """Set all parameters of a linear map to zero, in place."""
-    with torch.no_grad():
-        for parameter in module.parameters():
-            parameter.zero_()
-    return module
-
-
 def channels(module: nn.Module, which: str) -> int | None:
     """Return the number of ``"in"`` or ``"out"`` channels of a map, if it can be read off."""
     parts = list(module.modules())
@@ -155,3 +146,43 @@ def channels(module: nn.Module, which: str) -> int | None:
             if isinstance(value, int):
                 return value
     return None
+
+
+class Chain(nn.Sequential):
+    """Maps for single elements in turn; further arguments go to those that take them."""
+
+    def _get_name(self) -> str:
+        return "Sequential"
+
+    def forward(self, x: Tensor, *args: Any) -> Tensor:
+        for part in self:
+            x = part(x, *args) if args and accepts_args(part) else part(x)
+        return x
+
+
+def context_args(x: Sets, args: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Turn the arguments of the element map into those of the context map.
+
+    What differs from element to element, such as a graph for each, has a method ``over_sets``
+    that returns its mean over each set; all else is shared.
+    """
+    if not any(hasattr(arg, "over_sets") for arg in args):
+        return args
+    index, sizes = membership(x)
+    return tuple(arg.over_sets(index, sizes) if hasattr(arg, "over_sets") else arg for arg in args)
+
+
+def accepts_args(module: nn.Module) -> bool:
+    """Whether ``module`` takes arguments beside its input, such as a graph."""
+    inner = getattr(module, "element", None)
+    if isinstance(inner, nn.Module):
+        return accepts_args(inner)
+    if isinstance(module, nn.Sequential):
+        return any(accepts_args(part) for part in module)
+    kinds = [p.kind for p in inspect.signature(module.forward).parameters.values()]
+    positional = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    named = sum(kind in positional for kind in kinds)
+    if inspect.Parameter.VAR_POSITIONAL not in kinds:
+        return named > 1
+    parts = list(module.children())
+    return named > 0 or len(parts) != 1 or accepts_args(parts[0])  # a wrapper passes all on

@@ -1,7 +1,5 @@
 """What one graph and a batch of graphs share: edges, a normalised adjacency, products with it."""
 
-from __future__ import annotations
-
 import copy
 from collections.abc import Callable
 from typing import Any, Self
@@ -9,15 +7,19 @@ from typing import Any, Self
 import torch
 from torch import Tensor
 
+from symsets._checks import check_kind, shown
 from symsets.ops import SparseMatrix
-
-__all__ = ["Topology", "check_edge_index", "check_edge_weight", "normalised_adjacency"]
 
 
 class Topology:
-    """The base of graphs: a sparse matrix that acts on nodes."""
+    """The base of graphs: a sparse matrix that acts on nodes.
+
+    Attributes:
+        rows: The axes of ``x (B, C, V)`` in the order in which the matrix takes them.
+    """
 
     num_nodes: int
+    rows: tuple[int, int, int]
     _matrix: SparseMatrix
 
     @property
@@ -73,15 +75,17 @@ class Topology:
 
     def to_rows(self, x: Tensor) -> Tensor:
         """Reorder the axes of ``x (B, C, V)`` as :meth:`multiply` takes them, channels last."""
-        raise NotImplementedError
+        return x.permute(self.rows)
 
     def from_rows(self, rows: Tensor) -> Tensor:
         """Undo :meth:`to_rows`."""
-        raise NotImplementedError
+        return rows.permute([self.rows.index(axis) for axis in range(3)])
 
     def multiply(self, rows: Tensor) -> Tensor:
         """Multiply the normalised adjacency with rows of channels."""
-        raise NotImplementedError
+        first = self.rows.index(2)  # the matrix takes the nodes, and whatever comes before them
+        flat = rows.flatten(first + 1).flatten(0, first)
+        return (self._matrix @ flat).reshape(rows.shape)
 
 
 def normalised_adjacency(
@@ -108,12 +112,13 @@ def normalised_adjacency(
 
 def check_edge_index(edge_index: Tensor, num_nodes: int) -> None:
     """Raise ValueError or TypeError unless ``edge_index`` holds edges between these nodes."""
-    if not isinstance(edge_index, Tensor):
-        raise TypeError(f"edge_index must be a tensor (2, E), got {type(edge_index).__name__}")
+    check_kind("edge_index", edge_index, Tensor, "tensor (2, E)")
     if edge_index.ndim != 2 or edge_index.shape[0] != 2:
         raise ValueError(f"edge_index must be (2, E), got shape {tuple(edge_index.shape)}")
     if edge_index.dtype not in (torch.int64, torch.int32):
         raise TypeError(f"edge_index must hold integers (torch.long), got {edge_index.dtype}")
+    if edge_index.is_meta:
+        raise ValueError("edge_index must hold edges, got a tensor on meta, which holds nothing")
     if edge_index.shape[1] == 0 or torch.compiler.is_compiling():
         return
     low, high = (int(end) for end in edge_index.aminmax())
@@ -126,6 +131,7 @@ def check_edge_weight(edge_weight: Tensor | None, num_edges: int) -> None:
     """Raise ValueError unless there is a constant weight, zero or more, for each edge."""
     if edge_weight is None:
         return
+    check_kind("edge_weight", edge_weight, Tensor, "tensor (E,)")
     if edge_weight.shape != (num_edges,):
         raise ValueError(
             f"edge_weight must be ({num_edges},), one for each edge, "
@@ -133,7 +139,9 @@ def check_edge_weight(edge_weight: Tensor | None, num_edges: int) -> None:
         )
     if edge_weight.requires_grad:
         raise ValueError("edge_weight must be constant, got one that requires a gradient")
-    if not bool((edge_weight >= 0).all()):
-        raise ValueError(
-            f"edge_weight must not be negative or NaN, got {edge_weight.min().item():g}"
-        )
+    if edge_weight.is_meta or edge_weight.is_complex():
+        raise ValueError(f"edge_weight must hold real numbers, got {shown(edge_weight)}")
+    wrong = ~((edge_weight >= 0) & (edge_weight < torch.inf))
+    if bool(wrong.any()):
+        got = edge_weight[wrong][0].item()
+        raise ValueError(f"edge_weight must not be negative, NaN or infinite, got {got:g}")

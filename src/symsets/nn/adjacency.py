@@ -1,15 +1,11 @@
 """Maps of adjacency tensors: all that commute with relabelling the nodes."""
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor, nn
 
 from symsets._checks import check_choice
 from symsets.nn._explain import explained
-from symsets.nn._types import ElementMap
-
-__all__ = ["AdjacencyLinear"]
+from symsets.nn.base import ElementMap
 
 NUM_MAPS = {0: 2, 1: 5, 2: 15}  # Bell numbers, where the input is a matrix
 
@@ -78,7 +74,6 @@ class AdjacencyLinear(ElementMap):
 
     @explained
     def forward(self, x: Tensor) -> Tensor:
-        """Apply the layer."""
         if x.shape[2] != x.shape[3]:  # torch would add up any matrix
             raise IndexError("x must be square")
         vectors, scalars = self._sums(x)
@@ -119,7 +114,6 @@ class AdjacencyLinear(ElementMap):
         return y + torch.diag_embed(on_diagonal + along_diagonal)  # (B, C', k, k)
 
     def extra_repr(self) -> str:
-        """Show the formula."""
         target = {0: "R", 1: "R^k", 2: "R^(k×k)"}[self.order]
         return (
             f"{self.in_channels} → {self.out_channels}, R^(k×k) → {target}, "

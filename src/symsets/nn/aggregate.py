@@ -1,7 +1,5 @@
 """Schemes that aggregate the mapped elements: concatenated maxima, removed means."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch
@@ -13,8 +11,6 @@ from symsets.ops import memory_order
 from symsets.sets import Pool, RaggedSets, Sets, add_to_elements, pool, spread
 from symsets.sets.pooling import check_pool, pool_symbol
 from symsets.sets.ragged import common_rows
-
-__all__ = ["ConcatPool", "RemoveMean"]
 
 
 class ConcatPool(SetLayer):
@@ -49,12 +45,10 @@ class ConcatPool(SetLayer):
 
     @property
     def formula(self) -> str:
-        """What the layer computes for element i."""
         return f"[element(x_i), {pool_symbol(self.pool, of='element(x_j)')}]"
 
     @explained
     def forward(self, x: Sets, *args: Any) -> Any:
-        """Apply the layer."""
         y = self.map(x, *args)
         return _beside(y, spread(pool(y, self.pool), y))
 
@@ -87,14 +81,10 @@ class RemoveMean(SetLayer):
         Category-Specific Shape Reconstruction. NeurIPS 2019.
     """
 
-    @property
-    def formula(self) -> str:
-        """What the layer computes for element i."""
-        return "element(x_i) - mean_j element(x_j)"
+    formula = "element(x_i) - mean_j element(x_j)"
 
     @explained
     def forward(self, x: Sets, *args: Any) -> Any:
-        """Apply the layer."""
         y = self.map(x, *args)
         return add_to_elements(y, -spread(pool(y, "mean"), y))
 

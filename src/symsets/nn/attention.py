@@ -1,19 +1,17 @@
 """Attention between the elements of a set that keeps the symmetry of the elements."""
 
-from __future__ import annotations
-
 import math
 from typing import Any, Literal
 
+import torch
 from torch import Tensor, nn
 
 from symsets._checks import check_choice, positive
 from symsets.nn._maps import as_element, check_keeps_input, twin
 from symsets.nn.base import AdditiveSetLayer
 from symsets.sets import RaggedSets, Sets, map_elements
+from symsets.sets.partition import OpenPartition
 from symsets.sets.ragged import common_rows
-
-__all__ = ["SetAttention"]
 
 
 class SetAttention(AdditiveSetLayer):
@@ -32,7 +30,8 @@ class SetAttention(AdditiveSetLayer):
         element: :math:`L_1`.
         value: :math:`h`; a freshly initialised twin of ``element`` without bias if left out.
         query: :math:`q`; a twin of ``element`` if left out.
-        key: :math:`k`; a twin of ``element`` if left out.
+        key: :math:`k`; a twin of ``element`` without bias if left out, which could only add the
+            same to all scores of an element.
         heads: The channels of queries, keys and values are split into this many groups, each with
             its own weights.
         compare: ``"element"``, or ``"summary"`` for the means.
@@ -68,7 +67,7 @@ class SetAttention(AdditiveSetLayer):
         self.heads = positive("heads", heads)
         self.value = self._part("value", value, bias=False)
         self.query = self._part("query", query)
-        self.key = self._part("key", key)
+        self.key = self._part("key", key, bias=False)
         for name in ("element", "value", "query", "key"):
             check_keeps_input(self.get_submodule(name), name)
         self.compare = compare
@@ -81,7 +80,6 @@ class SetAttention(AdditiveSetLayer):
 
     @property
     def formula(self) -> str:
-        """What the layer computes for element i."""
         mean = "mean " if self.compare == "summary" else ""
         heads = f", {self.heads} heads" if self.heads > 1 else ""
         inner = f"⟨{mean}query(x_i), {mean}key(x_j)⟩"
@@ -126,7 +124,7 @@ class SetAttention(AdditiveSetLayer):
             )
         return x.unflatten(2, (self.heads, -1)).transpose(1, 2)
 
-    def _weights(self, query: Tensor, key: Tensor) -> Tensor:
+    def _weights(self, query: Tensor, key: Tensor, apart: Tensor | None = None) -> Tensor:
         q, k = self._split(query, "query"), self._split(key, "key")
         if self.compare == "summary":
             q, k = (part.flatten(4).mean(4) if part.ndim > 4 else part for part in (q, k))
@@ -138,10 +136,12 @@ class SetAttention(AdditiveSetLayer):
             )
         # Divided first: the inner product of large elements does not fit into float16.
         scores = q / math.sqrt(max(q.shape[-1], 1)) @ k.transpose(-1, -2)  # (B, h, N, N)
-        return scores.softmax(-1)
+        return (scores if apart is None else scores.masked_fill(apart, -torch.inf)).softmax(-1)
 
-    def _attend(self, query: Tensor, key: Tensor, value: Tensor) -> Tensor:
-        weights = self._weights(query, key)
+    def _attend(
+        self, query: Tensor, key: Tensor, value: Tensor, *, apart: Tensor | None = None
+    ) -> Tensor:
+        weights = self._weights(query, key, apart)
         v = self._split(value, "value")  # (B, h, N, C / h, *F)
         mixed = weights.to(v.dtype) @ v.flatten(3)
         return mixed.unflatten(3, v.shape[3:]).transpose(1, 2).flatten(2, 3)
@@ -155,5 +155,8 @@ class SetAttention(AdditiveSetLayer):
             return self._attend(*(r.unflatten(0, shape) for r in rows)).flatten(0, 1)
         if partition.total == 0:
             return rows[2]
+        if isinstance(partition, OpenPartition):  # all rows at once, blind to other sets
+            apart = partition.index[:, None] != partition.index
+            return self._attend(*(r.unsqueeze(0) for r in rows), apart=apart).squeeze(0)
         dense = zip(*(partition.by_size(r) for r in rows), strict=True)
         return partition.from_sizes([self._attend(*sets) for sets in dense])

@@ -1,17 +1,14 @@
-"""The base of all modules that take sets."""
-
-from __future__ import annotations
+"""The bases of modules that take sets, and of our own maps for single elements."""
 
 from typing import TYPE_CHECKING, Any, overload
 
 from torch import Tensor, nn
 
-from symsets.nn._explain import check_elements, explained
+from symsets._checks import positive
+from symsets.nn._explain import check_elements, check_type, explained
 from symsets.nn._maps import as_element, min_axes
 from symsets.sets import RaggedSets, Sets, add_to_elements, map_elements
 from symsets.sets.folding import check_sets
-
-__all__ = ["AdditiveSetLayer", "SetLayer", "SetModule"]
 
 
 class SetModule(nn.Module):
@@ -57,7 +54,6 @@ class SetLayer(SetModule):
         self.min_axes = min_axes(self.element)
 
     def check_input(self, x: Sets) -> None:
-        """Raise ValueError or TypeError unless the element map takes the elements of ``x``."""
         check_elements(x, self.element, self)
 
     def map(self, x: Sets, *args: Any) -> Any:
@@ -70,7 +66,6 @@ class SetLayer(SetModule):
         raise NotImplementedError
 
     def extra_repr(self) -> str:
-        """Show the formula."""
         return self.formula
 
 
@@ -93,6 +88,57 @@ class AdditiveSetLayer(SetLayer):
 
     @explained
     def forward(self, x: Sets, *args: Any) -> Any:
-        """Apply the layer."""
         message = self.message(x, *args)  # first: the element map may change x in place
         return add_to_elements(self.map(x, *args), message, self.channel_axis)
+
+
+class ElementMap(nn.Module):
+    """A map of single elements ``(B, in_channels, *axes)``, with weights.
+
+    Derived classes mark ``forward`` with :func:`~symsets.nn._explain.explained`.
+
+    Attributes:
+        axes: The axes of an element after its channels: a length, or the name of one. Axes of one
+            name have one length.
+    """
+
+    axes: tuple[str | int, ...]
+    weight: nn.Parameter
+    bias: nn.Parameter | None
+
+    def __init__(self, in_channels: int, out_channels: int) -> None:
+        super().__init__()
+        self.in_channels = positive("in_channels", in_channels)
+        self.out_channels = positive("out_channels", out_channels)
+
+    @property
+    def min_axes(self) -> int:
+        """Axes of a batch of elements."""
+        return 2 + len(self.axes)
+
+    def check_input(self, x: Any) -> None:
+        """Raise ValueError or TypeError naming what is wrong with ``x``; called after torch."""
+        if isinstance(x, RaggedSets):  # a set layer around this map says more
+            raise TypeError(
+                f"x must be a tensor of single elements for {type(self).__name__}, got {x}: "
+                f"a set layer, as in Siamese({type(self).__name__}(…)), takes sets"
+            )
+        if not isinstance(x, Tensor):
+            raise TypeError(f"x must be a tensor, got {type(x).__name__}")
+        wanted, lengths = (self.in_channels, *self.axes), dict[str | int, int]()
+        fits = x.ndim == 1 + len(wanted) and all(
+            n == (axis if isinstance(axis, int) else lengths.setdefault(axis, n))
+            for axis, n in zip(wanted, x.shape[1:], strict=True)
+        )
+        if not fits:
+            raise ValueError(
+                f"x must have shape (B, {', '.join(map(str, wanted))}) for {type(self).__name__}, "
+                f"got {tuple(x.shape)}"
+            )
+        check_type(x, self)
+
+    def _draw(self, bound: float) -> None:
+        """Draw weights between ``-bound`` and ``bound``; the bias becomes zero."""
+        nn.init.uniform_(self.weight, -bound, bound)
+        if self.bias is not None:
+            nn.init.zeros_(self.bias)

@@ -1,7 +1,5 @@
 """Circular convolutions with kernels of any size, for signals and images that wrap around."""
 
-from __future__ import annotations
-
 import math
 import warnings
 from collections.abc import Sequence
@@ -12,10 +10,8 @@ from torch import Tensor, nn
 
 from symsets._checks import check_choice, positive
 from symsets.nn._explain import explained
-from symsets.nn._types import ElementMap
+from symsets.nn.base import ElementMap
 from symsets.ops import circular_conv
-
-__all__ = ["CircularConv1d", "CircularConv2d", "SymmetryWarning"]
 
 Method = Literal["auto", "direct", "spectral"]
 
@@ -89,7 +85,6 @@ class _CircularConv(ElementMap):
         return circular_conv(x, self.weight, self.stride, self.bias, self.method)
 
     def extra_repr(self) -> str:
-        """Write the arguments as torch's convolutions do."""
         text = f"{self.in_channels}, {self.out_channels}, kernel_size={self.kernel_size}"
         text += f", stride={self.stride}"
         if self.bias is None:
@@ -157,12 +152,8 @@ class CircularConv2d(_CircularConv):
     ``"auto"`` goes over to it between 4×4 and 7×7.
 
     Args:
-        in_channels: Channels of the input.
-        out_channels: Channels of the output.
         kernel_size: Size of the window that an output pixel reads, one number or a pair.
         stride: Distance between the windows of neighbouring output pixels, one number or a pair.
-        bias: Whether to add a learned number to each output channel.
-        method: ``"direct"``, ``"spectral"``, or ``"auto"`` for the faster one.
 
     Shape:
         - x: ``(B, C_in, H, W)``, at least as large as the kernel.

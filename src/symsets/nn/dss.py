@@ -1,20 +1,15 @@
 """The layer of the theory, and the one without any exchange between elements."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from symsets.nn._args import context_args
 from symsets.nn._explain import check_context, explained
-from symsets.nn._maps import as_element, check_keeps_input, twin
+from symsets.nn._maps import as_element, check_keeps_input, context_args, twin
 from symsets.nn.base import AdditiveSetLayer, SetLayer
 from symsets.sets import Pool, Sets, add_to_elements, map_elements, pool, spread
 from symsets.sets.pooling import check_pool, check_size, pool_symbol, power_degree
-
-__all__ = ["DSS", "Siamese"]
 
 
 class Siamese(SetLayer):
@@ -39,14 +34,10 @@ class Siamese(SetLayer):
         True
     """
 
-    @property
-    def formula(self) -> str:
-        """What the layer computes for element i."""
-        return "element(x_i)"
+    formula = "element(x_i)"
 
     @explained
     def forward(self, x: Sets, *args: Any) -> Any:
-        """Apply the layer."""
         return self.map(x, *args)
 
 
@@ -124,13 +115,11 @@ class DSS(AdditiveSetLayer):
 
     @property
     def formula(self) -> str:
-        """What the layer computes for element i."""
         if self.pool_last:
             return f"element(x_i) + {pool_symbol(self.pool, self.size, of='context(x_j)')}"
         return f"element(x_i) + context({pool_symbol(self.pool, self.size)})"
 
     def check_input(self, x: Sets) -> None:
-        """Raise ValueError or TypeError unless both maps take what they get."""
         super().check_input(x)
         if not self.pool_last:
             check_context(pool(x, self.pool), self.context)
@@ -148,7 +137,6 @@ class DSS(AdditiveSetLayer):
 
     @explained
     def forward(self, x: Sets, *args: Any) -> Any:
-        """Apply the layer."""
         context = self.message(x, *args)  # first: the element map may change x in place
         return add_to_elements(self.map(x, *args), context)
 

@@ -12,9 +12,7 @@ from symsets.groups import PermutationGroup
 from symsets.groups.pairs import check_written, factor_pairs, label_numbers, leaf_labels
 from symsets.groups.permutation import checked_group
 from symsets.nn._explain import explained
-from symsets.nn._types import ElementMap
-
-__all__ = ["EquivariantLinear"]
+from symsets.nn.base import ElementMap
 
 Labels = npt.NDArray[np.int64]
 
@@ -192,7 +190,6 @@ class EquivariantLinear(ElementMap):
         return y.movedim((-1, -2), (1, 2 + self._dense)).contiguous()
 
     def extra_repr(self) -> str:
-        """Write the mathematical signature."""
 
         def space(channels: int, action: PermutationGroup) -> str:
             return f"{channels} × ({'×'.join(map(str, action.shape)) or '1'})"

@@ -1,7 +1,5 @@
 """Maps between sets of points."""
 
-from __future__ import annotations
-
 from typing import Literal
 
 import torch
@@ -10,10 +8,8 @@ from torch.nn.functional import linear
 
 from symsets._checks import check_choice
 from symsets.nn._explain import explained
-from symsets.nn._types import ElementMap
+from symsets.nn.base import ElementMap
 from symsets.sets.pooling import check_size
-
-__all__ = ["Exchangeable"]
 
 POOLS = ("max", "mean", "sum")
 
@@ -67,8 +63,8 @@ class Exchangeable(ElementMap):
         check_choice("pool", pool, POOLS)
         check_size(size)
         self.pool, self.size = pool, size
-        self.weight = nn.Parameter(torch.empty(2, out_channels, in_channels))  # A and B
-        self.bias = nn.Parameter(torch.empty(out_channels)) if bias else None
+        self.weight = nn.Parameter(torch.empty(2, self.out_channels, self.in_channels))  # A and B
+        self.bias = nn.Parameter(torch.empty(self.out_channels)) if bias else None
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
@@ -76,12 +72,10 @@ class Exchangeable(ElementMap):
         self._draw((1.5 / self.in_channels) ** 0.5)
 
     def check_input(self, x: Tensor) -> None:
-        """Raise ValueError or TypeError naming what is wrong with ``x``; called after torch."""
         super().check_input(x.flatten(2) if isinstance(x, Tensor) and x.ndim > 3 else x)
 
     @explained
     def forward(self, x: Tensor) -> Tensor:
-        """Apply the layer."""
         own, pooled = self.weight.unbind()
         points = x.flatten(2)  # (B, C, P)
         context = linear(self._summary(points), pooled, self.bias)  # (B, C')
@@ -98,7 +92,6 @@ class Exchangeable(ElementMap):
         return (points.sum(-1, dtype=wide) / over).to(points.dtype)
 
     def extra_repr(self) -> str:
-        """Show the formula."""
         over = f" / {self.size:g}" if self.pool == "sum" and self.size != 1 else ""
         word = "Σ" if self.pool == "sum" else self.pool
         bias = "" if self.bias is None else " + b"

@@ -10,15 +10,13 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import linear
 
-from symsets._checks import positive
+from symsets._checks import check_number, positive
 from symsets.nn._explain import explained
 from symsets.nn._topology import Topology, check_edge_index, check_edge_weight, normalised_adjacency
-from symsets.nn._types import ElementMap
+from symsets.nn.base import ElementMap
 from symsets.ops import SparseMatrix
 from symsets.ops._constants import outside_transforms
 from symsets.ops.layout import entries_first
-
-__all__ = ["Graph", "GraphBatch", "GraphConv"]
 
 
 class Graph(Topology):
@@ -57,6 +55,8 @@ class Graph(Topology):
         ICLR 2017.
     """
 
+    rows = (2, 0, 1)  # one product for all elements: (V, B, C)
+
     def __init__(
         self,
         edge_index: Tensor,
@@ -66,8 +66,7 @@ class Graph(Topology):
         self_loops: float = 2.0,
     ) -> None:
         num_nodes = positive("num_nodes", num_nodes)
-        if not self_loops >= 0:
-            raise ValueError(f"self_loops must not be negative, got {self_loops}")
+        check_number("self_loops", self_loops)
         check_edge_index(edge_index, num_nodes)
         check_edge_weight(edge_weight, edge_index.shape[1])
         self.edge_index, self.edge_weight = edge_index.long(), edge_weight
@@ -121,18 +120,6 @@ class Graph(Topology):
         mapped.edge_weight = None if self.edge_weight is None else fn(self.edge_weight)
         return mapped
 
-    def to_rows(self, x: Tensor) -> Tensor:
-        """Put the nodes first: ``(B, C, V)`` → ``(V, B, C)``."""
-        return x.permute(2, 0, 1)
-
-    def from_rows(self, rows: Tensor) -> Tensor:
-        """Put the nodes last again: ``(V, B, C)`` → ``(B, C, V)``."""
-        return rows.permute(1, 2, 0)
-
-    def multiply(self, rows: Tensor) -> Tensor:
-        """Multiply the normalised adjacency with ``rows (V, B, C)``."""
-        return (self._matrix @ rows.flatten(1)).unflatten(1, rows.shape[1:])
-
     def over_sets(self, index: Tensor, sizes: Tensor) -> Graph:
         """Return the mean over each set of its elements' graphs: the one they share."""
         return self
@@ -163,6 +150,8 @@ class GraphBatch(Topology):
         >>> graphs.propagate(torch.ones(2, 8, 3)).shape
         torch.Size([2, 8, 3])
     """
+
+    rows = (0, 2, 1)  # the nodes of one element after those of another: (T, V, C)
 
     def __init__(self, graphs: Sequence[Graph]) -> None:
         if not graphs:
@@ -197,18 +186,6 @@ class GraphBatch(Topology):
         mapped = super()._map(fn)
         mapped._means = None
         return mapped
-
-    def to_rows(self, x: Tensor) -> Tensor:
-        """Put the nodes before the channels: ``(T, C, V)`` → ``(T, V, C)``."""
-        return x.transpose(1, 2)
-
-    def from_rows(self, rows: Tensor) -> Tensor:
-        """Put the nodes last again: ``(T, V, C)`` → ``(T, C, V)``."""
-        return rows.transpose(1, 2)
-
-    def multiply(self, rows: Tensor) -> Tensor:
-        """Multiply the normalised adjacencies with ``rows (T, V, C)``."""
-        return (self._matrix @ rows.flatten(0, 1)).unflatten(0, rows.shape[:2])
 
     def over_sets(self, index: Tensor, sizes: Tensor) -> GraphBatch:
         """Return, for each set, the mean of its elements' normalised adjacencies.
@@ -298,8 +275,8 @@ class GraphConv(ElementMap):
 
     def __init__(self, in_channels: int, out_channels: int, *, bias: bool = True) -> None:
         super().__init__(in_channels, out_channels)
-        self.weight = nn.Parameter(torch.empty(out_channels, in_channels))
-        self.bias = nn.Parameter(torch.empty(out_channels)) if bias else None
+        self.weight = nn.Parameter(torch.empty(self.out_channels, self.in_channels))
+        self.bias = nn.Parameter(torch.empty(self.out_channels)) if bias else None
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
@@ -308,7 +285,6 @@ class GraphConv(ElementMap):
 
     @explained
     def forward(self, x: Tensor, graph: Graph | GraphBatch | None = None) -> Tensor:
-        """Apply the layer."""
         if not isinstance(graph, Topology):
             raise TypeError(
                 f"graph must be a Graph or a GraphBatch, got {type(graph).__name__}; "
@@ -333,6 +309,5 @@ class GraphConv(ElementMap):
         return linear(graph.to_rows(x), self.weight)
 
     def extra_repr(self) -> str:
-        """Show the formula."""
         bias = "" if self.bias is None else " + b"
         return f"{self.in_channels} → {self.out_channels}, Â x W{bias}"

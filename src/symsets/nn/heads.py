@@ -1,26 +1,21 @@
 """Heads: one vector per set, one score per element, or one new element per set."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
+from functools import partial
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Literal
 
 import torch
 from torch import Tensor, nn
 
-from symsets._checks import check_choice, positive
-from symsets.nn._args import context_args
-from symsets.nn._explain import check_channels, check_elements, explained
-from symsets.nn._maps import as_element, min_axes
-from symsets.nn._types import check_type
+from symsets._checks import check_choice, positive, shown
+from symsets.nn._explain import check_channels, check_elements, check_type, explained
+from symsets.nn._maps import as_element, context_args, min_axes
 from symsets.nn.base import SetModule
 from symsets.nn.dss import DSS
 from symsets.nn.sequential import Sequential
-from symsets.sets import Pool, RaggedSets, Sets, fold, map_elements, pool
+from symsets.sets import Pool, RaggedSets, Sets, fold, pool
 from symsets.sets.pooling import check_pool, check_size, pool_symbol, power_degree
-
-__all__ = ["Classify", "Merge", "Select"]
 
 Entries = Literal["sum", "mean", "max"]
 REDUCTIONS: dict[str, Callable[..., Tensor]] = {
@@ -47,20 +42,27 @@ class _InvariantHead(SetModule):
         self.entries = entries
         self.size = size
 
-    def _reduce(self, rows: Tensor | RaggedSets) -> Tensor:
+    def _features(self, x: Sets) -> Sets:
         """Reduce every element ``(C, *E)`` to its channels ``(C,)``."""
-        if isinstance(rows, RaggedSets):  # clouds (P, C) with different numbers of points
-            return pool(rows, self.entries)
-        axes = tuple(range(2, rows.ndim))
-        return REDUCTIONS[self.entries](rows, axes) if axes else rows
+        if isinstance(x, RaggedSets):
+            return x.map(partial(self._reduce, first=2))
+        return self._reduce(x, first=3)
+
+    def _reduce(self, x: Tensor | RaggedSets, first: int) -> Tensor:
+        if isinstance(x, RaggedSets):  # clouds (P, C) with different numbers of points
+            return pool(x, self.entries)
+        if x.ndim == first:
+            return x
+        # As with empty sets, no entries are summarised by zeros.
+        reduction = torch.sum if 0 in x.shape[first:] else REDUCTIONS[self.entries]
+        return reduction(x, tuple(range(first, x.ndim)))
 
     def check_input(self, x: Sets) -> None:
-        """Raise ValueError or TypeError unless elements have the channels of the head."""
         super().check_input(x)
-        features, _ = fold(map_elements(x, self._reduce))
-        check_channels(features, self.in_channels)
         linear = next(part for part in self.modules() if isinstance(part, nn.Linear))
-        check_type(features, linear, self)
+        check_type(x, linear, self)
+        features, _ = fold(self._features(x))
+        check_channels(features, self.in_channels)
 
 
 class Classify(_InvariantHead):
@@ -117,13 +119,12 @@ class Classify(_InvariantHead):
         self.mlp = nn.Sequential(*layers[:-1])
 
     def extra_repr(self) -> str:
-        """Show the formula."""
         return f"mlp({pool_symbol(self.pool, self.size, of=f'{self.entries}_k x_jk')})"
 
     @explained
     def forward(self, x: Sets) -> Tensor:
         """Return one vector per set."""
-        return self.mlp(pool(map_elements(x, self._reduce), self.pool, size=self.size))
+        return self.mlp(pool(self._features(x), self.pool, size=self.size))
 
 
 class Select(_InvariantHead):
@@ -170,14 +171,13 @@ class Select(_InvariantHead):
         self.deepsets = Sequential(*layers[:-1])
 
     def extra_repr(self) -> str:
-        """Show the formula."""
         return f"deepsets({self.entries}_k x_ik)"
 
     @explained
     def forward(self, x: Sets) -> Sets:
         """Return one score per element."""
-        scores = self.deepsets(map_elements(x, self._reduce))
-        return map_elements(scores, lambda rows: rows.squeeze(1))
+        scores = self.deepsets(self._features(x))
+        return scores.map(_numbers) if isinstance(scores, RaggedSets) else _numbers(scores)
 
 
 class Merge(SetModule):
@@ -222,12 +222,10 @@ class Merge(SetModule):
         self.size = size
 
     def check_input(self, x: Sets) -> None:
-        """Raise ValueError or TypeError unless the element map takes the elements of ``x``."""
         if power_degree(self.pool) is None:  # power sums have more channels than x
             check_elements(x, self.element, self)
 
     def extra_repr(self) -> str:
-        """Show the formula."""
         return f"element({pool_symbol(self.pool, self.size)})"
 
     @explained
@@ -238,7 +236,13 @@ class Merge(SetModule):
         )
 
 
+def _numbers(scores: Tensor) -> Tensor:
+    return scores.squeeze(-1)
+
+
 def _widths(hidden: Any) -> list[int]:
     if not isinstance(hidden, Sequence) or isinstance(hidden, str):
-        raise TypeError(f"hidden must list the widths of layers, as in (128, 64), got {hidden!r}")
+        raise TypeError(
+            f"hidden must list the widths of layers, as in (128, 64), got {shown(hidden)}"
+        )
     return [positive("hidden", width) for width in hidden]

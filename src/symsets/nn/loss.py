@@ -1,16 +1,12 @@
 """Losses whose targets are elements of a set."""
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor
 from torch.nn import functional
 
 from symsets._checks import check_choice
 from symsets.sets import RaggedSets, Sets, pool, spread
-from symsets.sets.ragged import common_rows
-
-__all__ = ["select_loss"]
+from symsets.sets.ragged import common_rows, some_of
 
 
 def select_loss(scores: Sets, target: Tensor, *, reduction: str = "mean") -> Tensor:
@@ -38,6 +34,10 @@ def select_loss(scores: Sets, target: Tensor, *, reduction: str = "mean") -> Ten
         raise TypeError(f"scores must be a tensor or RaggedSets, got {type(scores).__name__}")
     if scores.ndim != 2:
         raise ValueError("scores must be (B, N), or ragged with one number per element")
+    if not scores.dtype.is_floating_point:
+        raise TypeError(f"scores must hold floating-point numbers, got {scores.dtype}")
+    if len(scores) == 0 and reduction == "mean":
+        raise ValueError("scores must hold at least one set, got none to take the mean of")
     _check_target(target, scores)
     if isinstance(scores, Tensor):
         return functional.cross_entropy(scores, target.long(), reduction=reduction)
@@ -69,7 +69,8 @@ def _check_target(target: Tensor, scores: Sets) -> None:
     except RuntimeError:  # under vmap, a tensor stands for those of several networks
         return
     if any(not 0 <= t < n for t, n in zip(numbers, counts, strict=True)):
-        raise ValueError(f"target must index into its set, got {numbers} for sizes {list(counts)}")
+        got = f"{some_of(numbers)} for sizes {some_of(counts)}"
+        raise ValueError(f"target must index into its set, got {got}")
 
 
 def _ragged_losses(scores: RaggedSets, target: Tensor) -> Tensor:

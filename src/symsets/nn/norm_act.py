@@ -1,19 +1,17 @@
 """A set layer with its normalisation and activation."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from torch import Tensor, nn
 
 from symsets import ops
+from symsets._checks import check_kind
 from symsets.nn._explain import explained
 from symsets.nn.base import SetModule
 from symsets.nn.dss import DSS
+from symsets.nn.sequential import takes_sets
 from symsets.ops._dispatch import kernel
 from symsets.sets import RaggedSets, Sets, add_to_elements, map_elements
-
-__all__ = ["NormAct"]
 
 
 class NormAct(SetModule):
@@ -50,17 +48,20 @@ class NormAct(SetModule):
 
     def __init__(self, layer: SetModule, norm: nn.Module, act: nn.Module | None = None) -> None:
         super().__init__()
+        if not isinstance(layer, nn.Module) or not takes_sets(layer):
+            raise TypeError(f"layer must be a set layer, got {type(layer).__name__}")
+        for name, part in (("norm", norm), ("act", norm if act is None else act)):
+            check_kind(name, part, nn.Module, "module")
         self.layer = layer
         self.norm = norm
         self.act = nn.Identity() if act is None else act
         self.min_axes = getattr(layer, "min_axes", 2)
 
     def check_input(self, x: Sets) -> None:
-        """Raise ValueError or TypeError unless the layer takes ``x``."""
         self.layer.check_input(x)
 
+    @explained
     def forward(self, x: Sets, *args: Any) -> Any:
-        """Apply all three."""
         if isinstance(x, Tensor) and type(self.layer) is DSS and kernel("norm_act", x):
             return self._of_sum(x, *args)
         y = self.layer(x, *args)
@@ -72,7 +73,6 @@ class NormAct(SetModule):
         """Normalise rows, those of sets, or those of clouds in sets."""
         return y.map(self._map) if isinstance(y, RaggedSets) else self.act(self.norm(y))
 
-    @explained
     def _of_sum(self, x: Tensor, *args: Any) -> Tensor:
         layer: Any = self.layer
         context = layer.summary(x, *args)
@@ -83,7 +83,6 @@ class NormAct(SetModule):
         return ops.norm_act(y, context, self.norm, self.act)
 
     def extra_repr(self) -> str:
-        """Show the formula."""
         formula = getattr(self.layer, "formula", "layer(X)_i")
         inner = f"norm({formula})"
         return inner if isinstance(self.act, nn.Identity) else f"act({inner})"

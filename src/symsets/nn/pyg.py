@@ -12,8 +12,6 @@ from symsets.nn._topology import check_edge_index
 if TYPE_CHECKING:
     from symsets.nn.graph import Graph
 
-__all__ = ["PyGConv", "is_pyg"]
-
 
 class PyGConv(nn.Module):
     """Apply a convolution of PyTorch Geometric to elements that share their graph.
@@ -77,7 +75,6 @@ class PyGConv(nn.Module):
         edge_weight: Tensor | None = None,
         edge_attr: Tensor | None = None,
     ) -> Tensor:
-        """Apply the convolution to every element."""
         if x.ndim != 3:
             raise ValueError(f"x must be (B, C, V), got shape {tuple(x.shape)}")
         self._check_channels(x)

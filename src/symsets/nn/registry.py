@@ -1,14 +1,12 @@
 """Schemes by name: which set layer is made of a map for one element."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from typing import Literal, Protocol
 
 from torch import nn
 
-from symsets._checks import check_new, positive
+from symsets._checks import check_kind, check_new, positive, shown
 from symsets.nn._maps import without_bias
 from symsets.nn.aggregate import ConcatPool, RemoveMean
 from symsets.nn.attention import SetAttention
@@ -17,18 +15,6 @@ from symsets.nn.dss import DSS, Siamese
 from symsets.nn.sequential import takes_sets
 from symsets.nn.wreath import Wreath
 from symsets.sets.pooling import POOLS, check_size, power_degree
-
-__all__ = [
-    "Make",
-    "Scheme",
-    "SchemeBuilder",
-    "dss_pool",
-    "is_scheme",
-    "register_scheme",
-    "schemes",
-    "set_layer",
-    "unregister_scheme",
-]
 
 Scheme = Literal[
     "siamese",
@@ -81,7 +67,7 @@ def set_layer(
     builder = _builder(scheme)
     if builder is None:
         raise ValueError(
-            f"scheme must be one of {schemes()} (or dss-power2, dss-power3, …), got {scheme!r}"
+            f"scheme must be one of {schemes()} (or dss-power2, dss-power3, …), got {shown(scheme)}"
         )
     if isinstance(make, nn.Module) or not callable(make):
         raise TypeError(
@@ -90,13 +76,24 @@ def set_layer(
         )
     check_size(size)
     given = positive("in_channels", in_channels), positive("out_channels", out_channels)
-    layer = builder(make, *given, size=size)
+    layer = builder(_checked(make), *given, size=size)
     if not isinstance(layer, nn.Module) or not takes_sets(layer):
         raise TypeError(
             f"scheme {scheme!r} must make a set layer, such as a SetLayer, "
             f"got {type(layer).__name__}"
         )
     return layer
+
+
+def _checked(make: Make) -> Make:
+    """Return ``make``; what it returns must be a module."""
+
+    def checked(in_channels: int, out_channels: int) -> nn.Module:
+        made = make(in_channels, out_channels)
+        check_kind("what make returns", made, nn.Module, "module")
+        return made
+
+    return checked
 
 
 def register_scheme(name: str) -> Callable[[SchemeBuilder], SchemeBuilder]:
@@ -117,7 +114,7 @@ def register_scheme(name: str) -> Callable[[SchemeBuilder], SchemeBuilder]:
         >>> unregister_scheme("my-scheme")
     """
     if not isinstance(name, str) or not re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", name):
-        raise ValueError(f"name must be lower-case words joined by '-', got {name!r}")
+        raise ValueError(f"name must be lower-case words joined by '-', got {shown(name)}")
 
     def register(builder: SchemeBuilder) -> SchemeBuilder:
         check_new("scheme", name, _builder(name), builder)
@@ -195,7 +192,7 @@ def _sridhar(make: Make, in_channels: int, out_channels: int, *, size: float) ->
 @register_scheme("attention")
 def _attention(make: Make, in_channels: int, out_channels: int, *, size: float) -> SetAttention:
     element, value, query, key = (make(in_channels, out_channels) for _ in range(4))
-    return SetAttention(element, without_bias(value), query, key)
+    return SetAttention(element, without_bias(value), query, without_bias(key))
 
 
 @register_scheme("wreath")

@@ -6,17 +6,16 @@ from collections import OrderedDict
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
+import torch
 from torch import nn
 
-from symsets.nn._args import accepts_args
+from symsets._checks import check_kind
 from symsets.nn._explain import check_elements, explain
-from symsets.nn._maps import min_axes
+from symsets.nn._maps import accepts_args, min_axes
 from symsets.nn.base import SetModule
-from symsets.sets import map_elements
-
-__all__ = ["Sequential", "takes_sets"]
+from symsets.sets import RaggedSets, map_elements
 
 
 def takes_sets(module: nn.Module) -> bool:
@@ -64,10 +63,11 @@ class Sequential(SetModule, nn.Sequential):
 
     def add_module(self, name: str, module: nn.Module | None) -> None:
         """Add a module; a plain ``nn.Sequential`` with set layers inside becomes a chain, too."""
+        check_kind("each of modules", module, nn.Module, "module")
         with self._changed():
             super().add_module(name, _as_chain(module))
 
-    def insert(self, index: int, module: nn.Module) -> Sequential:
+    def insert(self, index: int, module: nn.Module) -> Self:
         """Insert a module as :meth:`add_module` adds it."""
         with self._changed():
             super().insert(index, _as_chain(module))
@@ -122,7 +122,6 @@ class Sequential(SetModule, nn.Sequential):
         return bool(self.__dict__.get("_returns_sets", True))
 
     def forward(self, x: Any, *args: Any) -> Any:
-        """Apply all modules in turn."""
         if args and not any(step.accepts_args for step in self._steps.values()):
             raise TypeError(f"none of the layers takes further arguments, got {len(args)}")
         for name, module in self._modules.items():
@@ -143,6 +142,13 @@ class Sequential(SetModule, nn.Sequential):
             raise IndexError(f"x must have at least {min_axes} axes, got {x.ndim}")
         except Exception as error:
             explain(partial(check_elements, element=module, owner=self), x, error)
+            torchs = type(module).__module__.startswith("torch.nn.modules.")
+            single = torchs and next(module.children(), None) is None
+            if single and not isinstance(error, torch.OutOfMemoryError):
+                raise ValueError(
+                    f"x must be sets of elements that {type(module).__name__} takes, "
+                    f"got {x if isinstance(x, RaggedSets) else tuple(x.shape)}: {error}"
+                ) from error
             raise
 
 

@@ -1,18 +1,15 @@
 """Networks that meet sets of other sizes than they were trained with."""
 
-from __future__ import annotations
-
 from copy import deepcopy
 from typing import TypeVar
 
 from torch import nn
 
+from symsets._checks import check_kind
 from symsets.nn.dss import DSS
 from symsets.nn.heads import Classify, Merge, Select
 from symsets.nn.wreath import Wreath
 from symsets.sets.pooling import power_degree
-
-__all__ = ["for_any_size"]
 
 Network = TypeVar("Network", bound=nn.Module)
 
@@ -41,6 +38,7 @@ def for_any_size(network: Network) -> Network:
         >>> torch.allclose(network(eight), trained(eight))
         False
     """
+    check_kind("network", network, nn.Module, "module")
     copy = deepcopy(network)
     for part in copy.modules():
         if not isinstance(part, DSS | Wreath | Classify | Select | Merge) or part.size == 1:

@@ -1,7 +1,5 @@
 """The layer for sets whose elements move independently of each other."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 
@@ -12,10 +10,8 @@ from symsets._checks import positive
 from symsets.nn._explain import check_channels
 from symsets.nn._maps import channels
 from symsets.nn.base import AdditiveSetLayer
-from symsets.sets import RaggedSets, Sets, map_elements, pool, spread
+from symsets.sets import RaggedSets, Sets, pool, spread
 from symsets.sets.pooling import check_size, pool_symbol
-
-__all__ = ["Wreath"]
 
 
 class Wreath(AdditiveSetLayer):
@@ -84,17 +80,15 @@ class Wreath(AdditiveSetLayer):
 
     @property
     def formula(self) -> str:
-        """What the layer computes for element i."""
         return f"element(x_i) + β {pool_symbol(self.pool, self.size, of='mean_k x_jk')}"
 
     def check_input(self, x: Sets) -> None:
-        """Raise ValueError or TypeError unless elements have the channels of the layer."""
         super().check_input(x)
-        check_channels(pool(map_elements(x, self._mean_of_entries)), self.beta.shape[1])
+        check_channels(pool(self._means_of_entries(x)), self.beta.shape[1])
 
     def message(self, x: Sets, *args: Any) -> Tensor:
         """Return one number per set and channel, the same for all entries of an element."""
-        summary = pool(map_elements(x, self._mean_of_entries), self.pool, size=self.size)
+        summary = pool(self._means_of_entries(x), self.pool, size=self.size)
         message = nn.functional.linear(summary, self.beta)  # (B, C')
         if isinstance(x, RaggedSets) and isinstance(x.elements, RaggedSets):
             return spread(message, x)
@@ -103,8 +97,15 @@ class Wreath(AdditiveSetLayer):
         shape = [message.shape[0], *(len(self.beta) if k == axis else 1 for k in range(1, ndim))]
         return spread(message.reshape(shape), x)
 
-    def _mean_of_entries(self, rows: Tensor | RaggedSets) -> Tensor:
-        if isinstance(rows, RaggedSets):
-            return pool(rows, "mean")
-        rest = [k for k in range(1, rows.ndim) if k != self.channel_axis % rows.ndim]
-        return rows.mean(rest) if rest else rows
+    def _means_of_entries(self, x: Sets) -> Sets:
+        if not isinstance(x, RaggedSets):
+            return self._mean_of_entries(x, x.ndim - 1)
+        if isinstance(x.elements, RaggedSets):
+            return x.map(pool, "mean")
+        return x.map(self._mean_of_entries, x.elements.ndim)
+
+    def _mean_of_entries(self, x: Tensor, ndim: int) -> Tensor:
+        """Average over all axes of an element but that of its channels; rows have ``ndim``."""
+        before = x.ndim - ndim  # the batch axis of sets
+        rest = [before + k for k in range(1, ndim) if k != self.channel_axis % ndim]
+        return x.mean(rest) if rest else x

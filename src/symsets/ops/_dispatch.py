@@ -77,7 +77,9 @@ def fast(name: str, x: Tensor) -> bool:
 
 def kernel(name: str, x: Tensor) -> bool:
     """Whether the kernels of an operation may run on ``x``: inside :func:`captured`."""
-    if not (fast(name, x) and _captured.get() and x.dtype in HALVES_AND_FLOAT):
+    if torch.compiler.is_compiling() or not (_captured.get() and fast(name, x)):
+        return False
+    if x.dtype not in HALVES_AND_FLOAT:
         return False
     # A kernel would drop a tangent without a word.
     return unpack_dual(x).tangent is None and kernels(name) is not None

@@ -30,9 +30,12 @@ def memory_order(x: Tensor) -> tuple[list[int], list[int]]:
         >>> memory_order(images)
         ([0, 2, 3, 1], [0, 3, 1, 2])
     """
-    if torch.compiler.is_compiling():  # strides may be symbols, which have no hash
-        return _order(x.stride())
-    return _cached_order(x.stride())
+    try:
+        stride = x.stride()
+    except AttributeError:
+        raise TypeError(f"x must be a tensor, got {type(x).__name__}") from None
+    # Symbols, which strides may be in a compiler, have no hash.
+    return (_order if torch.compiler.is_compiling() else _cached_order)(stride)
 
 
 def _order(stride: tuple[int, ...]) -> tuple[list[int], list[int]]:

@@ -1,17 +1,14 @@
 """Make batches of sets out of single samples, for a ``DataLoader``."""
 
-from __future__ import annotations
-
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from torch import Tensor
 from torch.utils.data._utils.collate import collate as torch_collate
 from torch.utils.data._utils.collate import default_collate_fn_map
 
+from symsets._checks import is_ours, shown
 from symsets.sets.ragged import RaggedSets
-
-__all__ = ["collate"]
 
 
 def collate(samples: Sequence[Any]) -> Any:
@@ -28,10 +25,25 @@ def collate(samples: Sequence[Any]) -> Any:
         >>> collate(samples)
         [RaggedSets(2 sets of 2–5 elements (3,)), tensor([0, 1])]
     """
+    if not isinstance(samples, Iterable) or isinstance(samples, str | Tensor):
+        raise TypeError(f"samples must be a list of samples, got {type(samples).__name__}")
     batch = list(samples)
     if not batch:
         raise ValueError("samples must hold at least one sample, got none")
-    return torch_collate(batch, collate_fn_map=_COLLATE)
+    try:
+        return torch_collate(batch, collate_fn_map=_COLLATE)
+    except Exception as error:
+        if is_ours(error):
+            raise
+        raise TypeError(
+            "samples must all be alike, and made of tensors (on one device), arrays, numbers, "
+            f"strings, lists, tuples or dictionaries, got {_kinds(batch)}"
+        ) from error
+
+
+def _kinds(batch: Sequence[Any]) -> str:
+    """Show a few samples that differ."""
+    return " and ".join(list(dict.fromkeys(map(shown, batch[:100])))[:4])
 
 
 def _collate_tensors(batch: Sequence[Tensor], *, collate_fn_map: Any = None) -> Tensor | RaggedSets:
@@ -43,6 +55,8 @@ def _collate_tensors(batch: Sequence[Tensor], *, collate_fn_map: Any = None) -> 
 
 def _collate_lists(batch: Sequence[list[Any]], *, collate_fn_map: Any = None) -> list[Any]:
     """Take the first items of all lists together, then the second ones, …, as PyTorch does."""
+    if not all(isinstance(items, list) for items in batch):
+        raise TypeError(f"samples must all be alike, got {_kinds(batch)}")
     lengths = sorted({len(items) for items in batch})
     if len(lengths) > 1:
         raise ValueError(

@@ -1,7 +1,5 @@
 """Fold sets into rows and back, so that layers need not tell dense batches from ragged ones."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import lru_cache, partial
 from typing import Any, TypeAlias, Union
@@ -9,20 +7,11 @@ from typing import Any, TypeAlias, Union
 import torch
 from torch import Tensor, nn
 
+from symsets._checks import check_kind
 from symsets.ops._constants import outside_transforms
 from symsets.ops.layout import memory_order
 from symsets.sets.partition import Partition
 from symsets.sets.ragged import RaggedSets, check_rows
-
-__all__ = [
-    "Sets",
-    "add_to_elements",
-    "check_sets",
-    "fold",
-    "map_elements",
-    "membership",
-    "spread",
-]
 
 Sets: TypeAlias = Union[Tensor, RaggedSets]  # noqa: UP007 (mypy wants a plain alias here)
 
@@ -68,9 +57,14 @@ def map_elements(x: Sets, fn: Callable[..., Any], *args: Any) -> Any:
         >>> map_elements(torch.zeros(2, 5, 3), torch.nn.Linear(3, 8)).shape
         torch.Size([2, 5, 8])
     """
-    if isinstance(x, RaggedSets):
-        return x.with_elements(fn(x.elements, *args))
-    return _unfold(fn(x.flatten(0, 1), *args), x.shape[:2])
+    try:
+        if isinstance(x, RaggedSets):
+            return x.with_elements(fn(x.elements, *args))
+        return _unfold(fn(x.flatten(0, 1), *args), x.shape[:2])
+    except (AttributeError, IndexError, TypeError):
+        check_sets(x)
+        check_kind("fn", fn, Callable, "function")  # type: ignore[arg-type]
+        raise
 
 
 def spread(summary: Tensor, x: Sets) -> Tensor:
@@ -79,6 +73,15 @@ def spread(summary: Tensor, x: Sets) -> Tensor:
     For a dense batch this is a view ``(B, 1, *F)`` that broadcasts; for a ragged one, rows
     ``(T, *F)``.
     """
+    try:
+        num = x.partition.num_sets if isinstance(x, RaggedSets) else x.shape[0]
+        fits = summary.shape[0] == num
+    except (AttributeError, IndexError):
+        fits = False
+    if not fits:
+        check_sets(x)
+        got = tuple(summary.shape) if isinstance(summary, Tensor) else type(summary).__name__
+        raise ValueError(f"summary must have one row for each of {len(x)} sets, got {got}")
     if not isinstance(x, RaggedSets):
         return summary.unsqueeze(1)
     n = x.partition.common_size
@@ -100,7 +103,7 @@ def add_to_elements(y: Any, message: Tensor, channel_axis: int = 1) -> Any:
     """
     if not isinstance(y, RaggedSets):
         _check_message(y.shape[2:], message.shape[2:], channel_axis)
-        if y.is_contiguous():
+        if y.is_contiguous() or not torch.is_grad_enabled():
             return y + message
         order, back = memory_order(y)  # then the gradient of the message is summed in this order
         return (y.permute(order) + message.permute(order)).permute(back)
@@ -128,6 +131,7 @@ def membership(x: Sets) -> tuple[Tensor, Tensor]:
     """Return the set of each element ``(T,)`` and the size of each set ``(B,)``."""
     if isinstance(x, RaggedSets):
         return x.partition.index, x.partition.sizes
+    check_sets(x)
     traced = torch.compiler.is_compiling() or type(x) not in (Tensor, nn.Parameter)
     make = _partition.__wrapped__ if traced else _partition
     partition = make(x.shape[0], x.shape[1], x.device)

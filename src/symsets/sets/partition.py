@@ -11,8 +11,6 @@ from torch import Tensor
 
 from symsets.ops._constants import outside_transforms
 
-__all__ = ["Partition"]
-
 
 class Partition:
     """How the rows of a ragged batch are divided into sets.
@@ -26,28 +24,30 @@ class Partition:
 
     Attributes:
         starts: Row at which each set starts, and the end, B + 1 numbers.
+        num_sets: The number of sets, B.
         total: Number of elements of all sets together.
         common_size: The size that all sets share, or None.
+        may_have_empty: Whether a set may have no elements.
         sizes: ``counts`` on the device, ``(B,)``.
         offsets: ``starts`` on the device, ``(B + 1,)``.
-        index: The set that each row belongs to, ``(T,)``.
     """
 
     def __init__(self, counts: Iterable[int], device: torch.device | str = "cpu") -> None:
         self.counts = tuple(int(n) for n in counts)
+        if min(self.counts, default=0) < 0:
+            raise ValueError(f"sizes must not be negative, got {min(self.counts)}")
+        self.num_sets = len(self.counts)
         self.starts = tuple(accumulate(self.counts, initial=0))
         self.total = self.starts[-1]
         self.common_size = self.counts[0] if len(set(self.counts)) == 1 else None
+        self.may_have_empty = 0 in self.counts
         self.device = torch.device(device)
         self.sizes = self._tensor(self.counts)
         self.offsets = self._tensor(self.starts)
-        with torch.inference_mode(False):
-            which = torch.arange(len(self), device=self.device)
-            self.index = which.repeat_interleave(self.sizes, output_size=self.total)
         self._derived: dict[str, Any] = {}
 
     def __len__(self) -> int:
-        return len(self.counts)
+        return self.num_sets
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Partition) and self.counts == other.counts
@@ -55,9 +55,12 @@ class Partition:
     def __hash__(self) -> int:
         return hash(self.counts)
 
+    def __getstate__(self) -> dict[str, Any]:
+        return {"counts": self.counts, "sizes": self.sizes}
+
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state, _derived={})
-        self.device = self.sizes.device  # ``map_location`` moves tensors and nothing else
+        # From a file: only the counts are believed, and ``map_location`` moves tensors.
+        Partition.__init__(self, state["counts"], state["sizes"].device)
 
     def to(self, device: torch.device | str) -> Partition:
         """Return the same partition on another device."""
@@ -67,6 +70,16 @@ class Partition:
     def _tensor(self, values: Sequence[Any]) -> Tensor:
         with torch.inference_mode(False):  # what is kept may be used in training
             return torch.tensor(values, dtype=torch.int64, device=self.device)
+
+    @property
+    def index(self) -> Tensor:
+        """The set that each row belongs to, ``(T,)``."""
+        return self._keep("index", self._make_index)
+
+    def _make_index(self) -> Tensor:
+        with torch.inference_mode(False):
+            which = torch.arange(len(self), device=self.device)
+            return which.repeat_interleave(self.sizes, output_size=self.total)
 
     @property
     def buckets(self) -> list[tuple[Tensor, Tensor]]:
@@ -116,6 +129,39 @@ class Partition:
     def from_sizes(self, parts: Sequence[Tensor]) -> Tensor:
         """Undo :meth:`by_size`."""
         return torch.cat([part.flatten(0, 1) for part in parts]).index_select(0, self.order[1])
+
+
+class OpenPartition(Partition):
+    """A partition in a program that is being exported, where sizes are known when it runs.
+
+    Args:
+        sizes: The number of elements of each set, ``(B,)``.
+        total: Number of elements of all sets together.
+    """
+
+    def __init__(self, sizes: Tensor, total: int) -> None:
+        self.sizes = sizes
+        self.num_sets = sizes.shape[0]
+        self.total = total
+        self.device = sizes.device
+        self.common_size = None
+        self.may_have_empty = True
+        ends = sizes.cumsum(0)
+        self.offsets = torch.cat([ends.new_zeros(1), ends])
+
+    def __getattr__(self, name: str) -> Any:
+        raise TypeError(f"{name} must not be asked for while sizes are open, as in an export")
+
+    @property
+    def index(self) -> Tensor:
+        """The set that each row belongs to, ``(T,)``."""
+        rows = torch.arange(self.total, device=self.device)
+        return (rows[:, None] >= self.offsets[1:]).sum(1)
+
+    @property
+    def buckets(self) -> list[tuple[Tensor, Tensor]]:
+        """Not known."""
+        raise TypeError("sets cannot be grouped by size while sizes are open, as in an export")
 
 
 torch.serialization.add_safe_globals([Partition])  # numbers and tensors, no code

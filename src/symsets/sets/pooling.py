@@ -1,7 +1,6 @@
 """Summaries of a set that do not depend on the order of its elements."""
 
-from __future__ import annotations
-
+import math
 import numbers
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal
@@ -10,25 +9,16 @@ import torch
 from torch import Tensor
 from torch.autograd.forward_ad import unpack_dual
 
+from symsets._checks import positive, shown
 from symsets.ops import reduce_sets, set_max
 from symsets.sets.folding import Sets, check_sets, spread
-from symsets.sets.partition import Partition
+from symsets.sets.partition import OpenPartition, Partition
 from symsets.sets.ragged import RaggedSets, common_rows, expand_as
-
-__all__ = [
-    "POOLS",
-    "Pool",
-    "check_pool",
-    "check_size",
-    "pool",
-    "pool_symbol",
-    "power_degree",
-    "power_sums",
-    "softmax",
-]
 
 Pool = Literal["sum", "mean", "max", "median"]
 """How a set may be summarised; ``"power2"``, ``"power3"``, … are further names."""
+
+MAX_DEGREE = 100  # of power sums: far beyond it no type has numbers for them
 
 
 def pool(x: Sets, how: Pool | str = "sum", *, size: float = 1.0) -> Tensor:
@@ -65,7 +55,7 @@ def pool(x: Sets, how: Pool | str = "sum", *, size: float = 1.0) -> Tensor:
         tensor([[ 9., 41.]])
     """
     try:
-        if size <= 0:
+        if not 0 < size < math.inf:
             check_size(size)
         if how in POOLS:
             return POOLS[how](x, size)
@@ -88,13 +78,18 @@ def power_sums(x: Sets, degree: int, *, size: float = 1.0) -> Tensor:
     The descriptor with which the universality theorem holds outside a smaller exceptional set:
     it is enough that one of the powers tells the entries of an element apart.
 
+    Args:
+        x: A batch of sets.
+        degree: The highest power, at most 100.
+        size: A constant that sums are divided by.
+
     Example:
         >>> power_sums(torch.tensor([[[1.0], [3.0]]]), 3)
         tensor([[ 4., 10., 28.]])
     """
     check_sets(x, rank=3)
-    if degree < 1:
-        raise ValueError(f"degree must be at least 1, got {degree}")
+    if positive("degree", degree) > MAX_DEGREE:
+        raise ValueError(f"degree must be at most {MAX_DEGREE}, got {degree}")
     if _is_integer(x.dtype):
         x = x.to(torch.int64)  # powers of small integers do not fit into their own type
     powers = []
@@ -132,13 +127,17 @@ def check_pool(how: str) -> None:
     """Raise ValueError unless ``how`` names a pooling."""
     if not isinstance(how, str) or (how not in POOLS and power_degree(how) is None):
         choices = sorted([*POOLS, "power2", "power3"])
-        raise ValueError(f"pool must be one of {choices} (or another power), got {how!r}")
+        raise ValueError(
+            f"pool must be one of {choices} (or another power, up to {MAX_DEGREE}), "
+            f"got {shown(how)}"
+        )
 
 
 def check_size(size: Any) -> None:
     """Raise ValueError unless sums can be divided by ``size``."""
-    if not isinstance(size, numbers.Real) or not float(size) > 0:
-        raise ValueError(f"size must be positive, got {size!r}")
+    if not isinstance(size, numbers.Real) or not 0 < float(size) < math.inf:
+        rule = "finite" if isinstance(size, float) and size > 0 else "positive"
+        raise ValueError(f"size must be {rule}, got {shown(size)}")
 
 
 def power_degree(how: str) -> int | None:
@@ -146,7 +145,7 @@ def power_degree(how: str) -> int | None:
     degree = how.removeprefix("power") if isinstance(how, str) else ""
     # no regular expression, which older versions of torch cannot compile
     fits = degree != how and degree.isdecimal() and degree.isascii() and degree[0] != "0"
-    return int(degree) if fits else None
+    return int(degree) if fits and len(degree) < 4 and int(degree) <= MAX_DEGREE else None
 
 
 def pool_symbol(how: str, size: float = 1.0, of: str = "x_j") -> str:
@@ -209,7 +208,9 @@ def _sum_ragged(x: Sets) -> Tensor:
         rows = rows.float()  # as torch's own sums, which add up in a wider type
     elif _is_integer(rows.dtype):
         rows = rows.to(torch.int64)
-    return rows.new_zeros(len(x), *rows.shape[1:]).index_add(0, x.partition.index, rows)
+    return rows.new_zeros(x.partition.num_sets, *rows.shape[1:]).index_add(
+        0, x.partition.index, rows
+    )
 
 
 def _is_integer(dtype: torch.dtype) -> bool:
@@ -224,7 +225,7 @@ def _max(x: Sets, size: float = 1.0) -> Tensor:
     rows = common_rows(x)
     index = expand_as(x.partition.index, rows).expand_as(rows)
     # Starting from the lowest value keeps the start out of the ties that share the gradient.
-    start = rows.new_full((len(x), *rows.shape[1:]), _lowest(rows.dtype))
+    start = rows.new_full((x.partition.num_sets, *rows.shape[1:]), _lowest(rows.dtype))
     top = start.scatter_reduce(0, index, rows, "amax")
     return _zero_where_empty(top, x)
 
@@ -242,14 +243,18 @@ def _median(x: Sets, size: float = 1.0) -> Tensor:
         if n == 0:
             return _mean(x)
         ordered = dense.detach().sort(dim=1).values
+        if torch.compiler.is_compiling():  # n may be open, and both middle values the same
+            places = [torch.full((1,), k, device=x.device) for k in ((n - 1) // 2, n // 2, n - 1)]
+            return _middle(dense, *(ordered.index_select(1, k).squeeze(1) for k in places))
         low = ordered[:, (n - 1) // 2]
         return _middle(dense, low, ordered[:, n // 2] if n % 2 == 0 else low, ordered[:, -1])
     assert isinstance(x, RaggedSets)
     rows = common_rows(x)
-    if len(rows) == 0:
+    if rows.shape[0] == 0:
         return _mean(x)
     # Sorting is what takes long on a CPU, and starting a sort for every size on a GPU.
-    middle = _middle_by_size if rows.device.type == "cpu" else _middle_at_once
+    by_size = rows.device.type == "cpu" and not isinstance(x.partition, OpenPartition)
+    middle = _middle_by_size if by_size else _middle_at_once
     return _zero_where_empty(_middle(x, *middle(rows.detach(), x.partition)), x)
 
 
@@ -266,13 +271,14 @@ def _middle_by_size(rows: Tensor, partition: Partition) -> Sequence[Tensor]:
 
 def _middle_at_once(rows: Tensor, partition: Partition) -> Sequence[Tensor]:
     """Return the same by two sorts of all rows; the values of empty sets mean nothing."""
-    # Sort by value, then (stably) by set: each set's values lie in order, set after set.
+    # Sort by value, then by set and place: each set's values lie in order, set after set.
     by_value = rows.argsort(dim=0)
-    by_set = partition.index[by_value].argsort(dim=0, stable=True)
+    places = expand_as(torch.arange(rows.shape[0], device=rows.device), rows)
+    by_set = (partition.index[by_value] * rows.shape[0] + places).argsort(dim=0)
     ordered = rows.gather(0, by_value.gather(0, by_set))
     first, sizes = partition.offsets[:-1], partition.sizes
     steps = (sizes - 1).clamp(min=0) // 2, sizes // 2, (sizes - 1).clamp(min=0)
-    return [ordered[(first + step).clamp(max=len(rows) - 1)] for step in steps]
+    return [ordered[(first + step).clamp(max=rows.shape[0] - 1)] for step in steps]
 
 
 def _middle(x: Sets, low: Tensor, high: Tensor, last: Tensor) -> Tensor:
@@ -302,7 +308,7 @@ def _is_differentiated(x: Tensor) -> bool:
 
 
 def _zero_where_empty(summary: Tensor, x: RaggedSets) -> Tensor:
-    if 0 not in x.partition.counts:
+    if not x.partition.may_have_empty:
         return summary
     return summary.masked_fill(expand_as(x.sizes == 0, summary), 0)
 

@@ -11,9 +11,8 @@ import torch
 from torch import Tensor
 from torch.utils import _pytree as pytree
 
+from symsets._checks import shown
 from symsets.sets.partition import Partition
-
-__all__ = ["RaggedSets", "check_rows", "common_rows", "end_to_end", "expand_as"]
 
 
 # A dataclass, for DistributedDataParallel and Lightning look for tensors in the fields of these.
@@ -32,6 +31,7 @@ class RaggedSets:
     Args:
         elements: The elements of the first set, then those of the second, and so on.
         sizes: Number of elements of each set; they must add up to the number of elements.
+        partition: How other sets with as many elements are divided, in place of ``sizes``.
 
     Shape:
         - elements: ``(T, *E)``.
@@ -46,16 +46,33 @@ class RaggedSets:
     """
 
     elements: Any
+    partition: Partition
 
-    def __init__(self, elements: Tensor | RaggedSets, sizes: Tensor | Sequence[int]) -> None:
+    def __init__(
+        self,
+        elements: Tensor | RaggedSets,
+        sizes: Tensor | Sequence[int] = (),
+        *,
+        partition: Partition | None = None,
+    ) -> None:
+        if partition is None:
+            partition = Partition(_checked_sizes(elements, sizes), elements.device)
+        elif not isinstance(partition, Partition):
+            raise TypeError(f"partition must be that of other sets, got {_shown(partition)}")
+        else:
+            check_rows(elements, partition.total, "elements must be")
         self.elements = elements
-        self.partition = Partition(_checked_sizes(elements, sizes), elements.device)
+        self.partition = partition
 
     @classmethod
     def _make(cls, elements: Any, partition: Partition) -> RaggedSets:
         sets = cls.__new__(cls)
         sets.elements, sets.partition = elements, partition
         return sets
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        # From a file: nothing is believed that does not fit together.
+        RaggedSets.__init__(self, state["elements"], state["partition"].counts)
 
     @classmethod
     def from_list(cls, sets: Sequence[Any]) -> RaggedSets:
@@ -105,16 +122,12 @@ class RaggedSets:
 
     def to_padded(self, value: float = 0.0) -> tuple[Tensor, Tensor]:
         """Return ``x (B, N, *E)``, filled up with ``value``, and ``mask (B, N)``."""
-        rows = common_rows(self)
-        longest = max(self.partition.counts, default=0)
-        steps = torch.arange(longest, device=rows.device)
-        mask = steps < self.sizes[:, None]  # (B, N)
-        # Every row is copied whole, to a place that lies as far from its set's as before.
+        rows, longest = common_rows(self), max(self.partition.counts, default=0)
+        mask = torch.arange(longest, device=rows.device) < self.sizes[:, None]  # (B, N)
         own = self.partition
-        first = longest * torch.arange(len(self), device=rows.device) - own.offsets[:-1]
-        places = torch.arange(own.total, device=rows.device) + first.index_select(0, own.index)
-        x = rows.new_full((len(self) * longest, *rows.shape[1:]), value)
-        return x.index_copy(0, places, rows).unflatten(0, (len(self), longest)), mask
+        place = torch.arange(own.total, device=rows.device) - own.offsets[own.index]
+        x = rows.new_full((*mask.shape, *rows.shape[1:]), value)
+        return x.index_put((own.index, place), rows), mask
 
     def to_list(self) -> list[Any]:
         """Return the sets one by one."""
@@ -211,7 +224,7 @@ class RaggedSets:
             place = operator.index(which)
         except TypeError:
             raise TypeError(
-                f"index must be an integer, a slice, or a list of integers, got {which!r}"
+                f"index must be an integer, a slice, or a list of integers, got {shown(which)}"
             ) from None
         if not -len(self) <= place < len(self):
             raise IndexError(f"index must be in -{len(self)}..{len(self) - 1}, got {place}")
@@ -241,7 +254,7 @@ class RaggedSets:
         if self.partition != other.partition:
             raise ValueError(
                 "sets must have the same sizes to be added, "
-                f"got {self.partition.counts} and {other.partition.counts}"
+                f"got {some_of(self.partition.counts)} and {some_of(other.partition.counts)}"
             )
         return self.with_elements(self.elements + other.elements)
 
@@ -299,15 +312,21 @@ def _checked_sizes(elements: Tensor | RaggedSets, sizes: Tensor | Sequence[int])
         try:
             counts = [operator.index(n) for n in sizes]
         except TypeError:
-            raise TypeError(f"sizes must be a vector of integers, got {sizes!r}") from None
-    if any(n < 0 for n in counts):
-        raise ValueError(f"sizes must not be negative, got {counts}")
+            raise TypeError(f"sizes must be a vector of integers, got {shown(sizes)}") from None
+    if min(counts, default=0) < 0:
+        raise ValueError(f"sizes must not be negative, got {some_of(counts)}")
     if sum(counts) != len(elements):
         raise ValueError(
             f"sizes must add up to the number of elements, {len(elements)}, "
-            f"got {counts} (sum {sum(counts)})"
+            f"got {some_of(counts)} (sum {sum(counts)})"
         )
     return counts
+
+
+def some_of(counts: Sequence[int]) -> str:
+    """Show the first of many sizes."""
+    shown = ", ".join(map(str, counts[:8]))
+    return f"[{shown}]" if len(counts) <= 8 else f"[{shown}, … {len(counts) - 8} more]"
 
 
 def _shown(value: Any) -> str:
@@ -317,16 +336,16 @@ def _shown(value: Any) -> str:
     return type(value).__name__
 
 
-def check_rows(rows: Any, total: int) -> None:
+def check_rows(rows: Any, total: int, who: str = "element must return") -> None:
     """Raise TypeError or ValueError unless ``rows`` are one per element."""
     if not isinstance(rows, (Tensor, RaggedSets)):
-        raise TypeError(f"element must return one tensor, got {type(rows).__name__}")
+        raise TypeError(f"{who} one tensor, got {type(rows).__name__}")
     if isinstance(rows, Tensor):
         got = rows.shape[0] if rows.ndim else "a single number"
     else:
         got = len(rows)
     if got != total:
-        raise ValueError(f"element must return one row per element, {total}, got {got}")
+        raise ValueError(f"{who} one row per element, {total}, got {got}")
 
 
 def common_rows(sets: RaggedSets) -> Tensor:

@@ -1,20 +1,16 @@
 """Elements of S_N × H, which act on batches of sets."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from symsets._checks import positive
+from symsets._checks import positive, shown
 from symsets.groups import PermutationGroup
 from symsets.sets import RaggedSets, Sets
-
-__all__ = ["ElementMap", "GroupAction", "draw_actions", "identity", "reorder"]
 
 ElementMap = Callable[[Tensor], Tensor]
 
@@ -27,11 +23,11 @@ class GroupAction:
     act: ElementMap
     act_out: ElementMap
 
-    def reorder_only(self) -> GroupAction:
+    def reorder_only(self) -> Self:
         """Return the same order with the identity for h."""
         return replace(self, act=identity, act_out=identity)
 
-    def element_only(self) -> GroupAction:
+    def element_only(self) -> Self:
         """Return the same h with the order that the rows have."""
         return replace(self, order=self.order.sort().values)
 
@@ -46,12 +42,14 @@ def draw_actions(
     """Draw group actions on ``x``; raise TypeError or ValueError naming a wrong argument."""
     if not (symmetry is None or callable(symmetry) or isinstance(symmetry, PermutationGroup)):
         raise TypeError(
-            f"symmetry must be a function or a permutation group, got {symmetry!r}; "
+            f"symmetry must be a function or a permutation group, got {shown(symmetry)}; "
             "symsets.groups.parse reads names"
         )
     if not (output_symmetry is None or callable(output_symmetry)):
-        raise TypeError(f"output_symmetry must be a function, got {output_symmetry!r}")
+        raise TypeError(f"output_symmetry must be a function, got {shown(output_symmetry)}")
     counts = x.partition.counts if isinstance(x, RaggedSets) else (x.shape[1],) * x.shape[0]
+    if isinstance(seed, bool) or not isinstance(seed, int):
+        raise TypeError(f"seed must be an integer, got {shown(seed)}")
     generator = torch.Generator().manual_seed(seed)
     actions = []
     for _ in range(positive("trials", trials)):

@@ -1,7 +1,5 @@
 """Compare what a model returns for transformed sets with its transformed output."""
 
-from __future__ import annotations
-
 import copy
 import math
 from collections.abc import Callable, Sequence
@@ -14,6 +12,7 @@ from torch.utils import _pytree as pytree
 
 from symsets._checks import check_choice
 from symsets.sets import Sets, fold
+from symsets.sets.ragged import check_rows
 from symsets.testing.actions import GroupAction, identity, reorder
 from symsets.testing.distances import (
     EPS,
@@ -24,8 +23,6 @@ from symsets.testing.distances import (
     relative_error,
     rounding_error,
 )
-
-__all__ = ["EquivarianceCheck"]
 
 TASKS = ("transform", "select", "merge", "classify")
 REFUSED = (RuntimeError, TypeError, ValueError)  # what models raise for inputs they do not take
@@ -43,7 +40,11 @@ class EquivarianceCheck:
         task: str,
     ) -> None:
         check_choice("task", task, TASKS)
+        if not callable(model):
+            raise TypeError(f"model must be a network or a function, got {type(model).__name__}")
         fold(x)  # raises unless x is a batch of sets
+        if x.device.type == "meta":
+            raise ValueError("x must hold numbers, got sets on meta, which hold none")
         self.given, self.task = (model, x, args), task
         self.model = _to_double(model)
         given = (x, args, args if moved_args is None else tuple(moved_args))
@@ -70,7 +71,9 @@ class EquivarianceCheck:
         """Apply a group action to the input and the further arguments."""
         rows, unfold = fold(self.x)
         args = self.args if action.act is identity else self.moved_args
-        return unfold(reorder(action.act(rows), action.order)), args
+        moved = action.act(rows)
+        check_rows(moved, len(action.order), "symmetry must return")
+        return unfold(reorder(moved, action.order)), args
 
     @cached_property
     def _nudged(self) -> tuple[Any, tuple[Any, ...]]:

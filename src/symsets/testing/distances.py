@@ -1,7 +1,5 @@
 """How far outputs in float64 are apart, and how much of that is rounding."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 
@@ -10,16 +8,6 @@ from torch import Tensor
 from torch.utils import _pytree as pytree
 
 from symsets.sets import RaggedSets, Sets
-
-__all__ = [
-    "EPS",
-    "as_floats",
-    "difference",
-    "flatten_output",
-    "is_inexact",
-    "relative_error",
-    "rounding_error",
-]
 
 EPS = torch.finfo(torch.float64).eps
 ROUNDINGS = 2**8  # how many roundings of the input may add up in an output

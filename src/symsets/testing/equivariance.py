@@ -8,8 +8,6 @@ Example:
     >>> assert_equivariant(layer, torch.randn(2, 6, 3, 32), symmetry=roll(7))
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -17,8 +15,6 @@ from symsets.groups import PermutationGroup
 from symsets.sets import Sets
 from symsets.testing.actions import ElementMap, GroupAction, draw_actions
 from symsets.testing.check import EquivarianceCheck
-
-__all__ = ["assert_equivariant", "equivariance_error", "roll"]
 
 
 def roll(*shifts: int) -> ElementMap:

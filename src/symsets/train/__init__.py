@@ -33,26 +33,12 @@ In a loop of your own, :func:`capture` makes the training step; on a GPU it beco
     ...     loss = step(x, y)  # a tensor
 """
 
-from __future__ import annotations
-
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from symsets.train.capturing import TrainingStep, capture
-    from symsets.train.ensemble import Ensemble
-    from symsets.train.evaluation import Evaluation, evaluate
-    from symsets.train.fitting import Fitted, fit
-    from symsets.train.metrics import (
-        ACCURACY,
-        Metric,
-        Task,
-        accuracy,
-        mean_absolute_error,
-        psnr,
-        ssim,
-    )
-    from symsets.train.plan import Plan
+from symsets.train.capturing import TrainingStep, capture
+from symsets.train.ensemble import Ensemble
+from symsets.train.evaluation import Evaluation, evaluate
+from symsets.train.fitting import Fitted, fit
+from symsets.train.metrics import ACCURACY, Metric, Task, accuracy, mean_absolute_error, psnr, ssim
+from symsets.train.plan import Plan
 
 __all__ = [
     # training
@@ -74,30 +60,3 @@ __all__ = [
     "evaluate",
     "Evaluation",
 ]
-
-_MODULES = {
-    "fit": "fitting",
-    "Fitted": "fitting",
-    "Plan": "plan",
-    "Ensemble": "ensemble",
-    "capture": "capturing",
-    "TrainingStep": "capturing",
-    "evaluate": "evaluation",
-    "Evaluation": "evaluation",
-}
-
-
-def __getattr__(name: str) -> Any:
-    """Import a name when it is first used: Lightning takes seconds, and is an extra."""
-    if name not in __all__:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    module = _MODULES.get(name, "metrics")
-    if module == "fitting":
-        from symsets._extras import require
-
-        require("lightning", "experiments")
-    return getattr(import_module(f"{__name__}.{module}"), name)
-
-
-def __dir__() -> list[str]:
-    return sorted([*globals(), *__all__])

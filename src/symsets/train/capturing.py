@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from symsets._checks import check_choice
+from symsets._checks import check_choice, check_kind, check_number, shown
 from symsets.train.graphs import CapturedFunction
 from symsets.train.scaling import LossScale
 from symsets.train.step import PRECISIONS, Step, matmul_precision
@@ -172,17 +172,12 @@ def _check_arguments(
     network: nn.Module, optimiser: torch.optim.Optimizer, loss: Any, precision: str, clip: float
 ) -> None:
     """Raise TypeError or ValueError naming the argument that is wrong."""
-    for name, value, kind in (
-        ("network", network, nn.Module),
-        ("optimiser", optimiser, torch.optim.Optimizer),
-    ):
-        if not isinstance(value, kind):
-            raise TypeError(f"{name} must be a {kind.__name__}, got {type(value).__name__}")
+    check_kind("network", network, nn.Module)
+    check_kind("optimiser", optimiser, torch.optim.Optimizer)
     if not callable(loss):
-        raise TypeError(f"loss must be a function of outputs and targets, got {loss!r}")
+        raise TypeError(f"loss must be a function of outputs and targets, got {shown(loss)}")
     check_choice("precision", precision, PRECISIONS)
-    if not clip >= 0:
-        raise ValueError(f"clip must be 0 or positive, got {clip}")
+    check_number("clip", clip)
 
 
 def _why_eager(parameters: list[nn.Parameter], optimiser: torch.optim.Optimizer) -> str:

@@ -1,7 +1,5 @@
 """Checkpoints of a training run: when they are saved, how they are written and read."""
 
-from __future__ import annotations
-
 import io
 import time
 import warnings
@@ -11,9 +9,7 @@ from typing import Any
 
 import torch
 
-from symsets.train.files import atomic_write
-
-__all__ = ["Checkpoint"]
+from symsets._files import read_sealed, shorten, write_sealed
 
 
 class Checkpoint:
@@ -37,32 +33,30 @@ class Checkpoint:
             return
         content = io.BytesIO()
         torch.save(state(), content)
-        with atomic_write(self.path) as part:
-            part.write_bytes(content.getbuffer())  # raises OSError if the disk is full
+        write_sealed(self.path, content.getbuffer())  # raises OSError if the disk is full
         self._spent += time.perf_counter() - start
 
-    def load(self, device: torch.device) -> dict[str, Any] | None:
-        """Return what was saved, or None if there is nothing to continue from.
+    def load(self, device: torch.device, take: Callable[[dict[str, Any]], None]) -> None:
+        """Hand what was saved, if there is something to continue from, to whoever goes on from it.
 
-        Raise ValueError naming the file if it is not a checkpoint.
+        Raise ValueError naming the file if it is no checkpoint, or of something else.
         """
         if not self.path.exists():
-            return None
+            return
         try:
-            found: dict[str, Any] = torch.load(self.path, map_location=device, weights_only=True)
-            if "fitted" not in found:
-                raise ValueError("it is of something else")
-        except (OSError, torch.OutOfMemoryError):
+            content = io.BytesIO(read_sealed(self.path))
+            found = torch.load(content, map_location=device, weights_only=True)
+            if "pytorch-lightning_version" not in found:
+                take(found)
+                return
+        except (OSError, MemoryError, torch.OutOfMemoryError):
             raise  # nothing is wrong with the file itself
         except Exception as error:
+            cause = "" if type(error) is ValueError else f"{type(error).__name__}: "
             raise ValueError(
-                f"checkpoint {self.path} cannot be read ({type(error).__name__}): delete it to "
-                "start this run anew"
+                f"checkpoint {self.path} cannot be read because {shorten(f'{cause}{error}')}: "
+                "delete it to start this run anew"
             ) from error
-        if "pytorch-lightning_version" in found:
-            warnings.warn(
-                f"{self.path} was written by an earlier version: this run starts anew",
-                stacklevel=2,
-            )
-            return None
-        return found
+        warnings.warn(
+            f"{self.path} was written by an earlier version: this run starts anew", stacklevel=2
+        )

@@ -1,7 +1,5 @@
 """Several networks of one architecture, computed together."""
 
-from __future__ import annotations
-
 import copy
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -15,10 +13,9 @@ from torch.func import functional_call
 from torch.nn.modules.batchnorm import _BatchNorm
 from torch.utils import _pytree as pytree
 
+from symsets._checks import check_choice, shown
 from symsets.ops import memory_order
 from symsets.sets import RaggedSets
-
-__all__ = ["Ensemble"]
 
 
 class Ensemble(nn.Module):
@@ -47,6 +44,7 @@ class Ensemble(nn.Module):
     def __init__(self, networks: Sequence[nn.Module], *, batched: bool = False) -> None:
         super().__init__()
         _check_alike(networks)
+        check_choice("batched", batched, (False, True))
         self.size = len(networks)
         self.batched = batched
         self.stacked = copy.deepcopy(networks[0])
@@ -100,6 +98,11 @@ class Ensemble(nn.Module):
                 raise TypeError(
                     f"inputs must be a list of ragged batches, one per member, got {value}"
                 )
+            is_list = isinstance(value, Sequence) and all(
+                isinstance(own, Tensor | RaggedSets) for own in value
+            )
+            if not is_list and not (isinstance(value, Tensor) and value.ndim):
+                raise TypeError(f"inputs must be tensors (K, B, …) or lists, got {shown(value)}")
             if len(value) != self.size:
                 raise ValueError(
                     f"inputs must hold a batch for each of the {self.size} members (first axis), "
@@ -129,12 +132,14 @@ class Ensemble(nn.Module):
 
 def _check_alike(networks: Sequence[nn.Module]) -> None:
     """Raise ValueError naming the first difference between networks, other than weights."""
+    if not isinstance(networks, Sequence) or not all(isinstance(n, nn.Module) for n in networks):
+        raise TypeError(f"networks must be a list of networks, got {shown(networks)}")
     if not networks:
         raise ValueError("networks must hold at least one network, got none")
     lines = [str(network).splitlines() for network in networks]
-    for k, (network, shown) in enumerate(zip(networks[1:], lines[1:], strict=True), start=1):
-        if shown != lines[0]:
-            pairs = zip_longest(lines[0], shown, fillvalue="nothing")
+    for k, (network, own) in enumerate(zip(networks[1:], lines[1:], strict=True), start=1):
+        if own != lines[0]:
+            pairs = zip_longest(lines[0], own, fillvalue="nothing")
             first, other = next((a.strip(), b.strip()) for a, b in pairs if a != b)
             raise ValueError(
                 f"networks must be alike but for their weights; the first has {first} where "

@@ -1,7 +1,5 @@
 """Outputs, losses and metrics on sets that are always the same."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass
@@ -10,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from symsets._checks import check_choice, positive
+from symsets._checks import check_choice, check_kind, positive
 from symsets._modes import evaluating
 from symsets.data.labelled import SetDataset
 from symsets.sets import RaggedSets, Sets
@@ -18,8 +16,6 @@ from symsets.sets.ragged import end_to_end
 from symsets.train.ensemble import Ensemble
 from symsets.train.metrics import Task
 from symsets.train.step import PRECISIONS, autocast, matmul_precision
-
-__all__ = ["Evaluation", "Network", "check_supply", "evaluate", "outputs_of"]
 
 Network = Ensemble | Callable[[Any], Any]
 """An ensemble, or any function of sets, such as a baseline."""
@@ -68,6 +64,7 @@ def evaluate(
     if not callable(network):
         raise TypeError(f"network must be one network, got {type(network).__name__}")
     check_supply(sets, "sets")
+    check_kind("task", task, Task)
     check_choice("precision", precision, PRECISIONS)
     positive("batch_size", batch_size)
     members = outputs_of(network)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import logging
 import math
 import os
@@ -13,14 +12,15 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
-from lightning.fabric import Fabric
 from torch import Tensor, nn
 
-from symsets._checks import checked_device
+from symsets._checks import check_kind, checked_device, shown
+from symsets._extras import require
 from symsets.data.labelled import SetDataset
+from symsets.train.average import Average
 from symsets.train.checkpoints import Checkpoint
 from symsets.train.ensemble import Ensemble
 from symsets.train.evaluation import Evaluation, check_supply, evaluate
@@ -28,10 +28,10 @@ from symsets.train.metrics import Task
 from symsets.train.plan import Plan
 from symsets.train.processes import distributed_options
 from symsets.train.scaling import LossScale
-from symsets.train.statistics import refresh_statistics
 from symsets.train.step import CapturedSteps, EagerSteps, autocast, matmul_precision
 
-__all__ = ["Fitted", "Progress", "fit"]
+if TYPE_CHECKING:
+    from lightning.fabric import Fabric
 
 Progress = Callable[[int, list[float]], None]
 """Called after every validation with its epoch and the metric of each seed."""
@@ -83,7 +83,7 @@ class _Training:
         if fabric.world_size > 1 and fabric.device.type == "cuda":
             ensemble.synchronise_statistics()
         self.ensemble = ensemble.to(fabric.device)
-        self.average = copy.deepcopy(ensemble).requires_grad_(False) if plan.average else None
+        self.average = Average(self.ensemble, plan.average) if plan.average else None
         half = plan.precision == "float16"
         self.scale = LossScale(ensemble.size).to(fabric.device) if half else None
         self.optimiser = _adamw(ensemble, plan)
@@ -94,7 +94,7 @@ class _Training:
     @property
     def candidate(self) -> Ensemble:
         """What is validated and kept."""
-        return self.average or self.ensemble
+        return self.average.ensemble if self.average else self.ensemble
 
     def run(self, checkpoint: Checkpoint | None, progress: Progress | None) -> None:
         """Train until the last epoch, or until all seeds have stopped."""
@@ -136,7 +136,6 @@ class _Training:
             self.plan.precision,
             forward=None if alone else self.fabric.setup_module(self.ensemble),
             average=self.average,
-            keep=self.plan.average,
             clip=self.plan.clip,
             scale=self.scale,
             search=num_steps >= SEARCH_FROM,
@@ -168,8 +167,8 @@ class _Training:
         if self.fabric.world_size > 1:  # all processes must see, and decide, the same
             for buffer in self.ensemble.buffers():
                 torch.distributed.broadcast(buffer, 0)
-        if self.average is not None:
-            self._refresh_buffers(self.average, epoch)
+        if self.average:
+            self._refresh(self.average, epoch)
         evaluations = evaluate(
             self.candidate,
             self.val_sets,
@@ -181,14 +180,12 @@ class _Training:
             if not fitted.stopped:
                 self._remember(fitted, k, epoch, losses[k], evaluations[k], seconds)
 
-    def _refresh_buffers(self, average: Ensemble, epoch: int) -> None:
+    def _refresh(self, average: Average, epoch: int) -> None:
         """Give the averaged weights the buffers that belong to them, batch statistics above all."""
-        for mean, value in zip(average.buffers(), self.ensemble.buffers(), strict=True):
-            mean.copy_(value)
         torch.empty((), dtype=torch.int64).random_()  # as when the results in results/ were made
         which = self._order(epoch)[:STATISTICS_BATCHES].to(self.fabric.device)
         with autocast(self.plan.precision, self.fabric.device):
-            refresh_statistics(average, (self.train_sets.batch(batch)[0] for batch in which))
+            average.refresh(self.train_sets.batch(batch)[0] for batch in which)
 
     def _remember(
         self,
@@ -226,7 +223,7 @@ class _Training:
         """Return everything with a state of its own."""
         parts = {
             "ensemble": self.ensemble,
-            "average": self.average,
+            "average": self.average and self.average.ensemble,
             "scale": self.scale,
             "optimiser": self.optimiser,
         }
@@ -247,8 +244,7 @@ class _Training:
         changed = [f"{k} {before.get(k)} → {v}" for k, v in now.items() if before.get(k) != v]
         if changed:
             raise ValueError(
-                "checkpoint must be of the same plan, seeds, sets and network, got one of others "
-                f"({', '.join(changed)}): delete it to start this run anew"
+                f"it is of another plan, other seeds, sets or networks ({', '.join(changed)})"
             )
         for name, part in self._parts().items():
             part.load_state_dict(state[name])
@@ -312,7 +308,10 @@ def fit(
             ``torchrun`` or SLURM they are found by themselves.
     """
     _check_arguments(networks, seeds, plan, train, val, task)
-    target = torch.device(device)
+    try:
+        target = torch.device(device)
+    except (RuntimeError, TypeError):
+        raise ValueError(f"device must be such as 'cpu' or 'cuda:0', got {shown(device)}") from None
     on_gpu = target.type == "cuda"
     if on_gpu:
         checked_device(str(target))
@@ -323,13 +322,14 @@ def fit(
     devices = [target.index or 0] if on_gpu else 1
     options = {"devices": devices, **distributed_options(), **options}
     with _quiet(), matmul_precision(plan.precision):
-        fabric = Fabric(accelerator=target.type, **options)
+        lightning = require("lightning.fabric", "experiments")
+        fabric = lightning.Fabric(accelerator=target.type, **options)
         # Where processes have GPUs of their own, only the numbers of the CPU are restored.
         with torch.random.fork_rng(devices if on_gpu and fabric.world_size == 1 else []):
             fabric.launch()
             training = _Training(fabric, ensemble, plan, seeds, train, val, task)
-            if saved and (state := saved.load(fabric.device)):
-                training.load_state_dict(state)
+            if saved:
+                saved.load(fabric.device, training.load_state_dict)
             fabric.barrier()  # nobody saves before all have loaded
             training.run(saved, progress)
     return training.fitted
@@ -339,15 +339,14 @@ def _check_arguments(
     networks: Any, seeds: Any, plan: Plan, train: SetDataset, val: SetDataset, task: Task
 ) -> None:
     """Raise TypeError or ValueError naming the argument that is wrong."""
-    if isinstance(networks, nn.Module):
+    if isinstance(networks, nn.Module) or not isinstance(networks, Sequence):
         raise TypeError(f"networks must be a list, as in [net], got one {type(networks).__name__}")
     for name, sets in (("train", train), ("val", val)):
         check_supply(sets, name)
-    for name, value, kind in (("plan", plan, Plan), ("task", task, Task)):
-        if not isinstance(value, kind):
-            raise TypeError(f"{name} must be a {kind.__name__}, got {type(value).__name__}")
+    check_kind("plan", plan, Plan)
+    check_kind("task", task, Task)
     if not isinstance(seeds, Sequence):
-        raise TypeError(f"seeds must be a list, one per network, as in [0], got {seeds!r}")
+        raise TypeError(f"seeds must be a list, one per network, as in [0], got {shown(seeds)}")
     if len(networks) != len(seeds):
         raise ValueError(f"seeds must be {len(networks)}, one per network, got {len(seeds)}")
 

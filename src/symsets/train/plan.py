@@ -1,33 +1,16 @@
 """How networks are trained: everything that decides the numbers but the data and the seeds."""
 
-from __future__ import annotations
-
 import math
-from dataclasses import dataclass, replace
-from numbers import Integral, Real
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
-from symsets._checks import check_choice
+from symsets._checks import check_choice, check_number, positive
 from symsets.train.step import PRECISIONS
-
-__all__ = ["SCHEDULES", "Plan", "epochs_between_validations"]
 
 SCHEDULES = ("constant", "cosine", "staircase")
 WARM_UP = 0.1  # of all steps, for the cosine schedule
-FEWEST_VALIDATIONS = 3  # fewer leave nothing to choose from, or to continue from
-
-
-def epochs_between_validations(epochs: int, *, at_least: int = 8) -> int:
-    """Return epochs between validations that are dear, so that there are still some of them.
-
-    Example:
-        >>> [epochs_between_validations(epochs) for epochs in (24, 30, 6)]
-        [3, 3, 1]
-    """
-    most = max(1, epochs // at_least)
-    return max(n for n in range(1, most + 1) if epochs % n == 0)
 
 
 @dataclass(frozen=True)
@@ -79,28 +62,19 @@ class Plan:
             "decay_every",
             "evaluation_batch",
         ):
-            if not isinstance(getattr(self, name), Integral):
-                raise TypeError(f"{name} must be an integer, got {getattr(self, name)!r}")
-            if getattr(self, name) < 1:
-                raise ValueError(f"{name} must be at least 1, got {getattr(self, name)}")
+            positive(name, getattr(self, name))
+        if isinstance(self.average, int | float) and not 0 <= self.average < 1:
+            raise ValueError(f"average must be at least 0 and below 1, got {self.average}")
         for name in ("learning_rate", "weight_decay", "average", "clip", "decay"):
-            if not isinstance(getattr(self, name), Real):
-                raise TypeError(f"{name} must be a number, got {getattr(self, name)!r}")
+            check_number(name, getattr(self, name), zero=name not in ("learning_rate", "decay"))
         if self.epochs % self.validate_every:
             raise ValueError(
                 f"validate_every must divide the {self.epochs} epochs, got {self.validate_every}"
             )
-        if not 0 <= self.average < 1:
-            raise ValueError(f"average must be at least 0 and below 1, got {self.average}")
-        if not self.clip >= 0:
-            raise ValueError(f"clip must be 0 or positive, got {self.clip}")
-        for name in ("learning_rate", "decay"):
-            if not getattr(self, name) > 0:
-                raise ValueError(f"{name} must be positive, got {getattr(self, name)}")
 
     def steps_per_epoch(self, train_size: int) -> int:
         """Return the number of steps in an epoch."""
-        return max(1, train_size // self.batch_size)
+        return max(1, positive("train_size", train_size) // self.batch_size)
 
     def rates(self, epoch: int, steps: int) -> Tensor:
         """Return the learning rate of every step of an epoch, ``(S,)``."""
@@ -112,21 +86,6 @@ class Plan:
         done = (epoch * steps + torch.arange(steps) + 0.5) / (self.epochs * steps)
         rise = (done / WARM_UP).clamp(max=1)
         return self.learning_rate * rise * 0.5 * (1 + torch.cos(math.pi * done))
-
-    def validating_after(self, steps: int, train_size: int) -> Plan:
-        """Return the plan with validations that are at least ``steps`` apart, if epochs allow.
-
-        They must divide the epochs, and a few of them must be left.
-
-        Example:
-            >>> [Plan(n).validating_after(50, train_size=300).validate_every for n in (200, 199)]
-            [20, 1]
-        """
-        wanted = max(self.validate_every, -(-steps // self.steps_per_epoch(train_size)))
-        most = max(1, self.epochs // FEWEST_VALIDATIONS)
-        divisors = [n for n in range(1, most + 1) if self.epochs % n == 0]
-        every = next((n for n in divisors if n >= wanted), divisors[-1])
-        return replace(self, validate_every=every)
 
     def order(self, train_size: int, epoch: int, seed: int) -> Tensor:
         """Return which sets each step of an epoch sees, ``(S, batch)``; fixed by seed and epoch."""

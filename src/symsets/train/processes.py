@@ -1,11 +1,7 @@
 """Which process this is, when several work on one run (``torchrun``, SLURM)."""
 
-from __future__ import annotations
-
 import os
 from typing import Any
-
-__all__ = ["distributed_options", "is_alone", "is_first"]
 
 
 def _number(*names: str) -> int | None:

@@ -1,13 +1,9 @@
 """What happens to gradients before a step: clipping, and loss scaling for float16."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import torch
 from torch import Tensor, nn
-
-__all__ = ["LossScale", "rescale_gradients"]
 
 
 class LossScale(nn.Module):

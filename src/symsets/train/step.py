@@ -1,7 +1,5 @@
 """One training step and its precision; the steps of an epoch, eager or as CUDA graphs."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
@@ -11,12 +9,11 @@ from torch import Tensor, nn
 
 from symsets._modes import allow_tf32
 from symsets.data.labelled import SetDataset
+from symsets.train.average import Average
 from symsets.train.ensemble import Ensemble
 from symsets.train.graphs import CapturedFunction
 from symsets.train.metrics import Loss
 from symsets.train.scaling import LossScale, rescale_gradients
-
-__all__ = ["PRECISIONS", "CapturedSteps", "EagerSteps", "Step", "autocast", "matmul_precision"]
 
 PRECISIONS = ("float32", "tf32", "bfloat16", "float16", "float64")
 HALVES = {"bfloat16": torch.bfloat16, "float16": torch.float16}
@@ -65,7 +62,7 @@ class Step:
         scale: LossScale | None = None,
         size: int | None = None,
     ) -> None:
-        self.losses = losses
+        self._losses = losses
         self.parameters = parameters
         self.optimiser = optimiser
         self.precision = precision
@@ -73,11 +70,15 @@ class Step:
         self.scale = scale
         self.size = size
 
+    def losses(self, *batch: Any) -> Tensor:
+        """Return the loss, or the losses of all members."""
+        with autocast(self.precision, self.parameters[0].device):
+            return self._losses(*batch)
+
     def __call__(self, *batch: Any) -> Tensor:
         """Return the loss, or the losses of all members, before the step."""
         self.free_gradients()
-        with autocast(self.precision, self.parameters[0].device):
-            losses = self.losses(*batch)
+        losses = self.losses(*batch)
         scaled = losses if self.scale is None else losses * self.scale.value
         scaled.sum().backward()
         gradients = [p.grad for p in self.parameters if p.grad is not None]
@@ -96,7 +97,7 @@ class Step:
             parameter.grad = None
 
 
-class EagerSteps:
+class EagerSteps(Step):
     """Train an ensemble on batches of sets, one step after the other.
 
     Args:
@@ -104,12 +105,9 @@ class EagerSteps:
         optimiser: Of its parameters.
         data: All training sets.
         loss: Of one member's output.
-        precision: One of :data:`PRECISIONS`.
+        precision: As in :class:`Step`, like ``clip`` and ``scale``.
         forward: What to call instead of the ensemble itself, such as its copy on several processes.
-        average: A copy of the ensemble that follows its weights slowly, if wanted.
-        keep: The share of the average that each step keeps.
-        clip: As in :class:`Step`.
-        scale: As in :class:`Step`.
+        average: Of the weights, to be updated after every step, if wanted.
         search: Whether captured steps look for the fastest convolutions first. That takes up to
             half a minute, and is for long runs.
     """
@@ -123,22 +121,13 @@ class EagerSteps:
         precision: str = "float32",
         *,
         forward: nn.Module | None = None,
-        average: Ensemble | None = None,
-        keep: float = 0.0,
+        average: Average | None = None,
         clip: float = 0.0,
         scale: LossScale | None = None,
         search: bool = False,
     ) -> None:
-        self.ensemble = ensemble
-        self.optimiser = optimiser
-        self.data = data
-        self.precision = precision
-        self.average = average
-        self.keep = keep
-        self.search = search
-        network = forward or ensemble
-        self._step = Step(
-            lambda x, y: network(x, y, then=loss),
+        super().__init__(
+            lambda x, y: (forward or ensemble)(x, y, then=loss),
             list(ensemble.parameters()),
             optimiser,
             precision,
@@ -146,26 +135,17 @@ class EagerSteps:
             scale=scale,
             size=ensemble.size,
         )
-
-    def losses(self, which: Tensor) -> Tensor:
-        """Return the loss of each member on the sets ``which (K, B)``."""
-        with autocast(self.precision, self.data.device):
-            return self._step.losses(*self.data.batch(which))
+        self.ensemble = ensemble
+        self.data = data
+        self.average = average
+        self.search = search
 
     def step(self, which: Tensor) -> Tensor:
         """Take one step on the sets ``which (K, B)``; return the losses ``(K,)`` before it."""
-        losses = self._step(*self.data.batch(which))
-        self._update_average()
-        return losses
-
-    @torch.no_grad()
-    def _update_average(self) -> None:
+        losses = self(*self.data.batch(which))
         if self.average is not None:
-            averages: list[Tensor] = list(self.average.parameters())
-            values: list[Tensor] = list(self.ensemble.parameters())
-            moving = [k for k, value in enumerate(values) if value.requires_grad]
-            to = [values[k] for k in moving]
-            torch._foreach_lerp_([averages[k] for k in moving], to, 1 - self.keep)
+            self.average.update()
+        return losses
 
     def run(self, order: Tensor, rates: Tensor) -> Tensor:
         """Take the steps ``order (S, K, B)`` at learning rates ``(S,)``; return summed losses."""
@@ -188,7 +168,6 @@ class CapturedSteps(EagerSteps):
     _captured: CapturedFunction | None = None
 
     def run(self, order: Tensor, rates: Tensor) -> Tensor:
-        """Take the steps ``order (S, K, B)`` at learning rates ``(S,)``; return summed losses."""
         device = self.data.device
         if self._captured is None or self._captured.inputs[0].shape != order.shape:
             self._position = torch.zeros(1, dtype=torch.int64, device=device)
@@ -196,7 +175,7 @@ class CapturedSteps(EagerSteps):
             self._captured = CapturedFunction(
                 self._next_step,
                 [order.to(device), rates.to(device)],
-                before_capture=self._step.free_gradients,
+                before_capture=self.free_gradients,
                 search=self.search,
             )
         self._captured.load(order, rates)

@@ -3,10 +3,9 @@
 import pytest
 from typer.testing import CliRunner
 
+from symsets._files import write_json
 from symsets.cli import app
-from symsets.experiments.orbits import experiment as orbits
 from symsets.experiments.study.records import Record, read_records, write_records
-from symsets.train.files import write_json
 
 COLORS = Record(experiment="colors", model="dss-sum", metric="mae", value=2.0)
 ORBITS = Record(experiment="orbits", model="siamese", metric="accuracy", value=0.5)
@@ -33,11 +32,3 @@ def test_results_of_another_study_are_not_overwritten(tmp_path, described):
     reason = "experiment: colors → orbits" if described else "must be empty or hold runs of this"
     assert reason in result.stderr
     assert read_records(tmp_path / "results.json") == [ORBITS, COLORS]
-
-
-def test_results_without_a_description_may_be_repeated(tmp_path):
-    write_records(tmp_path / "results.json", [ORBITS])
-    (tmp_path / "orbits.png").touch()
-    outcomes = orbits.run(tmp_path, steps=1)
-    assert read_records(tmp_path / "results.json") == [outcome.record for outcome in outcomes]
-    assert (tmp_path / "study.json").exists()

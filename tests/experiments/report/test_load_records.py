@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 
 import pytest
 
@@ -34,10 +35,15 @@ def test_one_run_has_no_std_and_none_has_no_mean():
     assert math.isnan(Score((), failed=3).mean)
 
 
+def without_seal(path):
+    """Return what an earlier version would have written."""
+    return re.sub(r',\n "sha256": "\w{64}"', "", path.read_text())
+
+
 def test_nan_and_null_both_mean_failed(tmp_path):
     record = Record(experiment="e", model="m", metric="accuracy", value=0.5)
     write_records(tmp_path / "results.json", [record])
-    text = (tmp_path / "results.json").read_text()
+    text = without_seal(tmp_path / "results.json")
     for value in ("NaN", "null", "Infinity"):
         (tmp_path / "results.json").write_text(text.replace("0.5", value))
         assert load_records([tmp_path]).num_failed == 1
@@ -143,14 +149,16 @@ def test_fields_of_another_type_are_named(tmp_path, old, new, problem):
     path = tmp_path / "results.json"
     record = Record(experiment="e", model="m", metric="accuracy", value=0.5, train_size=128)
     write_records(path, [record])
-    path.write_text(path.read_text().replace(old, new))
-    with pytest.raises(ValueError, match=rf"results\.json must be a results file .*: {problem}"):
-        load_records([tmp_path])
+    for text, said in ((path.read_text(), "it was changed"), (without_seal(path), problem)):
+        path.write_text(text.replace(old, new))
+        with pytest.raises(ValueError, match=rf"results\.json must be a results file .*: {said}"):
+            load_records([tmp_path])
+        path.write_text(text)
 
 
 def test_a_broken_search_is_one_sentence(signals):
     (signals / "search.json").write_text('{"dss-sum": 0.9}')
-    with pytest.raises(ValueError, match="must map names to names to numbers"):
+    with pytest.raises(ValueError, match="must be a map of names to numbers to numbers"):
         load_records([signals])
 
 
@@ -185,4 +193,27 @@ def test_metrics_at_something_else_than_numbers_of_elements_are_no_series(tmp_pa
     write_records(tmp_path / "results.json", [Record(metric=name, **base) for name in names])
     (comparison,) = load_records([tmp_path]).comparisons
     assert [m.name for m in comparison.metrics] == ["accuracy", "accuracy@top-2"]
-    assert comparison.by_elements == {"dss-sum": {5: (0.5,)}}
+    assert comparison.by_elements["dss-sum"][5].values == (0.5,)
+    assert [*comparison.by_elements["dss-sum"]] == [5]
+
+
+@pytest.mark.parametrize(
+    ("record", "problem"),
+    [
+        ({"metric": "accuracy/x"}, r"must hold a metric of all test sets, got \['accuracy/x'\]"),
+        ({"value": -1.0}, "accuracies must be in 0..1, got -1.0 of 'm'"),
+        ({"value": 97.0}, "accuracies must be in 0..1, got 97.0 of 'm'"),
+    ],
+)
+def test_numbers_that_cannot_be_are_refused_with_their_file(tmp_path, record, problem):
+    base = {"experiment": "e", "model": "m", "metric": "accuracy", "value": 0.5}
+    write_records(tmp_path / "results.json", [Record(**{**base, **record})])
+    with pytest.raises(ValueError, match=rf"results\.json:? {problem}"):
+        load_records([tmp_path])
+
+
+@pytest.mark.parametrize("name", ["search.json", "skips-x.json"])
+def test_keys_of_tables_are_numbers(signals, name):
+    (signals / name).write_text('{"dss-sum": {"fast": 0.9}}')
+    with pytest.raises(ValueError, match=rf"{name} must be a map of names to numbers .*'fast'"):
+        load_records([signals])

@@ -6,14 +6,12 @@ import re
 import shutil
 import subprocess
 from html.parser import HTMLParser
-from itertools import pairwise
 
 import pytest
 from typer.testing import CliRunner
 
 from symsets.cli import app
 from symsets.experiments import report
-from symsets.experiments.report import _drawing
 from symsets.experiments.report.figures import pictures
 from symsets.experiments.study.records import Record, write_records
 
@@ -105,7 +103,7 @@ def test_the_page_says_what_was_found(written):
     assert "symsets run signals --seeds 3" in text
     assert "abc123" in text
     assert "prefers-color-scheme: dark" in text
-    assert "var(--dss-sum, #0072b2)" in text
+    assert "stroke: #0072b2" in text
     assert "15 minutes for MLP to 5 hours for DSS(Aittala)" in text
 
 
@@ -212,13 +210,6 @@ def test_drawing_leaves_no_trace(signals):
     assert matplotlib.pyplot.get_fignums() == []
 
 
-def test_labels_are_moved_apart_and_stay_in_order():
-    places = _drawing._spread([0.1, 0.5, 0.51, 0.52, 0.9], 0.1)
-    assert places == pytest.approx([0.1, 0.41, 0.51, 0.61, 0.9])
-    crowded = _drawing._spread([0.5] * 4 + [0.6], 0.1)
-    assert all(b - a > 0.1 - 1e-9 for a, b in pairwise(crowded))
-
-
 def test_the_command_prints_and_writes(signals, colors, tmp_path):
     out = tmp_path / "site" / "index.html"
     result = runner.invoke(app, ["report", str(signals), str(colors), "--out", str(out)])
@@ -301,3 +292,18 @@ def test_a_table_that_goes_on_has_a_shade_on_that_side(signals):
     rule = page[page.index(".scroll {") :].partition("}")[0]
     assert "no-repeat local" in rule  # moves with the table and covers the shade at its end
     assert "no-repeat scroll" in rule
+
+
+def test_markdown_shows_what_it_quotes_as_it_is(tmp_path):
+    odd = {"experiment": "e", "metric": "accuracy", "value": 0.5}
+    records = [
+        Record(model="<script>", data="[x](javascript:1)", command="a ``` b", **odd),
+        Record(model="*a*|b", data="[x](javascript:1)", **odd),
+    ]
+    write_records(tmp_path / "results.json", records)
+    text = report.write([tmp_path]).markdown.read_text()
+    assert "&lt;script&gt;" in text
+    assert "<script>" not in text
+    assert r"\[x\](javascript:1)" in text
+    assert r"\*a\*\|b" in text
+    assert "````\na ``` b\n" in text

@@ -8,8 +8,8 @@ image = pytest.importorskip("matplotlib.image", reason="needs matplotlib")
 from matplotlib.colors import to_rgb  # noqa: E402
 
 from symsets.experiments.report._drawing import DPI, INK, NO, YES  # noqa: E402
+from symsets.experiments.report._shapes import GHOST, SKIN, draw_shapes  # noqa: E402
 from symsets.experiments.report._sheets import GAP, Answer, Sets  # noqa: E402
-from symsets.experiments.report.shapes import GHOST, SKIN, draw_shapes  # noqa: E402
 
 FACES = torch.tensor([[0, 1, 2], [0, 2, 3], [0, 3, 1], [1, 3, 2]])
 CORNERS = torch.tensor([[0.0, 1, 0, 0], [0, 0, 1, 0], [0, 0, 0, 1]])
@@ -96,7 +96,6 @@ def test_as_many_models_as_there_are():
     picks = {f"model{i}": [i % 7] for i in range(9)}
     many = picture(sets(1), FACES, [3], picks)
     assert set(picks) < set(texts(many))
-    assert many.models == tuple(picks)
     assert many.figure.get_size_inches()[0] == pytest.approx(9, abs=0.1)
     assert "model3 1 of 1, model4 0 of 1" in many.caption
 
@@ -111,7 +110,7 @@ def test_shapes_are_pixels_in_a_page():
     page = picture(sets(1), FACES, [3], {"dss-sum": [5]}).svg()
     assert "data:image/png;base64," in page
     assert page.count("<path") < 100
-    assert f"var(--no, {NO})" in page  # readable on dark ground, too
+    assert NO in page
     assert len(page) < 200_000
 
 

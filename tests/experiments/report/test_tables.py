@@ -284,7 +284,6 @@ def test_skips_stand_beside_the_published_ones():
 def test_models_have_one_look_each():
     trained = [seen for word, seen in MODEL_STYLES.items() if seen.marker]
     assert len({seen.colour for seen in trained}) == len(trained)
-    assert len({seen.dark for seen in trained}) == len(trained)
     assert style_of("my-model") == style_of("my-model")
     assert style_of("my-model").label == "my-model"
     words = ["random", "my-model", "mlp", "siamese", "dss-sum"]

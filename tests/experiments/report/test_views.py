@@ -3,7 +3,9 @@ import pytest
 import torch
 
 from symsets.experiments.report._sheets import Answer, Sets
-from symsets.experiments.report.views import _seen_from, draw_views, errors_figure
+from symsets.experiments.report._views import _seen_from, draw_views
+from symsets.experiments.report.figures import pictures
+from symsets.experiments.report.load_records import Comparison, Score
 from symsets.experiments.views.rendering import make_views
 
 pytest.importorskip("matplotlib", reason="needs matplotlib")
@@ -75,6 +77,18 @@ def test_clouds_are_seen_from_the_given_side():
     assert sorted(x) == pytest.approx([-0.1, 0.2, 0.2])
 
 
+def errors_figure(errors, setting=""):
+    """Draw the error against the number of views, with the values of all seeds."""
+    scores = {
+        (10, f"chamfer@{num}", model): Score(tuple(values))
+        for model, found in errors.items()
+        for num, values in found.items()
+    }
+    scores |= {(10, "chamfer", model): Score((1.0,)) for model in errors}
+    (picture,) = pictures(Comparison("views", setting, "", "ours", "", "test", scores))
+    return picture
+
+
 def test_a_thousandfold_error_does_not_hide_all_others():
     near = errors_figure({"dss-sum": {1: [1.0], 8: [2.0]}})
     far = errors_figure({"dss-sum": {1: [1.0], 8: [2000.0]}, "siamese": {1: [1.5], 8: [1.0]}})
@@ -82,26 +96,26 @@ def test_a_thousandfold_error_does_not_hide_all_others():
     assert far.figure.axes[0].get_yscale() == "log"
 
 
-def test_bars_are_sample_standard_deviations_and_markers_have_room():
+def test_bands_are_sample_standard_deviations_and_markers_have_room():
     picture = errors_figure({"dss-mean": {1: [2.0, 2.2], 3: [2.1]}})
     axis = picture.figure.axes[0]
-    ((first, alone),) = [bars.get_segments() for bars in axis.containers[0].lines[2]]
-    assert np.ptp(first[:, 1]) / 2 == pytest.approx(np.std([2.0, 2.2], ddof=1))
-    assert np.ptp(alone[:, 1]) == 0
+    (band,) = axis.collections
+    x, y = band.get_paths()[0].vertices.T
+    assert np.ptp(y[x == 1]) / 2 == pytest.approx(np.std([2.0, 2.2], ddof=1))
+    assert np.ptp(y[x == 3]) == 0
     bottom, top = axis.get_ylim()
-    assert bottom == 0
-    assert top > 1.03 * first[:, 1].max()
+    assert bottom < y.min() < y.max() < top
 
 
 def test_errors_are_drawn_over_the_number_of_views(tmp_path):
     errors = {"dss-mean": {1: [2.0, 2.2], 3: [1.0, 1.1]}, "siamese": {1: [2.5], 3: [2.0]}}
-    picture = errors_figure(errors, title="chairs")
+    picture = errors_figure(errors, setting="chairs")
     axis = picture.figure.axes[0]
-    assert [text.get_text() for text in axis.texts] == ["DSS(mean)", "Siamese"]
+    words = axis.get_legend().get_texts()
+    assert [text.get_text() for text in words] == ["Siamese", "DSS(mean)"]  # as the lines end
     picture.figure.draw_without_rendering()
     right = axis.get_window_extent().x1  # no line crosses a label
-    assert all(text.get_window_extent().x0 > right for text in axis.texts)
-    line = axis.containers[0].lines[0]
-    assert line.get_ydata().tolist() == pytest.approx([2.1, 1.05])
+    assert all(text.get_window_extent().x0 > right for text in words)
+    assert axis.lines[0].get_ydata().tolist() == pytest.approx([2.1, 1.05])
     assert axis.get_xticks().tolist() == [1, 3]
-    assert picture.save_png(tmp_path).name == "views-error.png"
+    assert picture.save_png(tmp_path).name == "views-chairs-ours-elements.png"

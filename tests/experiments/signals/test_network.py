@@ -1,3 +1,5 @@
+import math
+
 import pytest
 import torch
 
@@ -119,3 +121,13 @@ def test_sets_whose_entries_are_all_alike_have_a_gradient():
     x = torch.ones(1, 3, 1, 4, requires_grad=True)
     Standardise()(x).sum().backward()
     assert x.grad.isfinite().all()
+
+
+@pytest.mark.parametrize("model", PARAMETERS)
+def test_published_weights_start_as_xavier_uniform(model):
+    for part in SignalNetwork(model, recipe="published").modules():
+        if getattr(part, "weight", None) is not None and part.weight.ndim > 1:
+            outs, ins, *kernel = part.weight.shape
+            bound = math.sqrt(6 / ((outs + ins) * math.prod(kernel)))
+            assert 0.99 * bound < part.weight.abs().max() <= bound or part.weight.numel() < 2000
+            assert part.weight.abs().max() <= bound

@@ -9,12 +9,12 @@ import pytest
 from symsets.cli.options import RunOptions
 from symsets.experiments.bursts import experiment as bursts
 from symsets.experiments.colors import experiment as colors
+from symsets.experiments.shapes import experiment as shapes
 from symsets.experiments.signals import experiment as signals
 from symsets.experiments.study.describe import data_slug, make_study
 from symsets.experiments.study.records import write_records
 from symsets.experiments.study.runs import RunDirectory, claim_directory
 from symsets.experiments.views import experiment as views
-from symsets.train.files import write_json
 
 
 @dataclass
@@ -103,7 +103,7 @@ def test_recipe_published_takes_as_many_epochs_as_the_paper(tmp_path):
         out = tmp_path / experiment.name
         study = make_study(experiment, RunOptions(out=out, preset="paper", recipe="published"))
         assert set(study.preset.epochs) == {epochs}
-        plan = study.plan("", epochs, 1e-3)
+        plan = study.plan("", "dss-sum", epochs, 1e-3)
         assert plan.patience < epochs
 
 
@@ -112,7 +112,7 @@ def test_a_directory_in_which_nothing_came_about_is_free(tmp_path):
     claim_directory(out, {"recipe": "ours"})
     claim_directory(out, {"recipe": "published"})
     assert "published" in (out / "study.json").read_text()
-    write_json(out / "runs" / "one" / "done.json", [])
+    (out / "runs").mkdir()
     with pytest.raises(ValueError, match="another configuration"):
         claim_directory(out, {"recipe": "ours"})
 
@@ -129,12 +129,13 @@ def test_a_directory_with_results_is_not_free(tmp_path):
     [
         (b"{", "Expecting property name"),
         (b"\xff", "'utf-8' codec can't decode byte 0xff"),
-        (b"[]", r"it must map names to settings, got \[\]"),
+        (b"[]", r"it holds \[\]"),
     ],
 )
 def test_a_damaged_description_is_one_sentence(tmp_path, content, problem):
     (tmp_path / "study.json").write_bytes(content)
-    with pytest.raises(ValueError, match=rf"study\.json cannot be read \({problem}.*\): choose an"):
+    expected = rf"study\.json must be the description of a study: {problem}"
+    with pytest.raises(ValueError, match=expected):
         claim_directory(tmp_path, {"recipe": "ours"})
 
 
@@ -143,6 +144,8 @@ def test_a_damaged_description_is_one_sentence(tmp_path, content, problem):
     [
         (b"\xff", "'utf-8' codec can't decode byte 0xff"),
         (b"[{}]", "'value' is missing"),
+        (b"[]", "it holds none; delete it"),
+        (b"{}", "'records' is missing"),
         (b'[{"value": 1, "seed": "0"}]', "missing 3 required"),
     ],
 )
@@ -150,3 +153,12 @@ def test_a_damaged_mark_of_completion_is_one_sentence(tmp_path, content, problem
     (tmp_path / "done.json").write_bytes(content)
     with pytest.raises(ValueError, match=rf"done\.json must be a list of records: .*{problem}"):
         RunDirectory(tmp_path).records()
+
+
+def test_networks_of_graphs_after_aittala_train_on_eight_sets_as_published(tmp_path):
+    for recipe, expected in (("published", 8), ("ours", 12)):
+        options = RunOptions(out=tmp_path / recipe, preset="paper", recipe=recipe)
+        study = make_study(shapes.EXPERIMENT, options)
+        assert study.plan("graphs", "aittala", 1, 1e-3).batch_size == expected
+        assert study.plan("graphs", "dss-sum", 1, 1e-3).batch_size == 12
+        assert study.plan("points", "aittala", 1, 1e-3).batch_size == 16

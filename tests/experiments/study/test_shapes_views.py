@@ -363,8 +363,7 @@ def test_errors_are_those_of_the_truth_that_is_asked_about():
     made = GeneratedViews("cars", size=16).views("test", 2, num_points=50)
     output = made.targets.clone()
     output[:, :, 0] = 40 * output[:, :, 0] - 20
-    found = views.Reconstruction()
-    metrics = [found.metric("chamfer", larger_is_better=False), found.metric("f-score@0.01")]
+    metrics = [views.reconstruction_metric(name) for name in ("chamfer", "f-score@0.01")]
     right, wrong = (views.Truth(made.targets, points) for points in (made.points, 1 + made.points))
     near, far = ([m.values(output, truth) for m in metrics] for truth in (right, wrong))
     assert bool((near[0] < far[0]).all())
@@ -374,8 +373,8 @@ def test_errors_are_those_of_the_truth_that_is_asked_about():
 
 def test_measuring_keeps_no_batch():
     made = GeneratedViews("cars", size=16).views("test", 1, num_points=50)
-    found = views.Reconstruction()
-    found.metric("chamfer").values(output := made.targets.clone(), views.Truth(output, made.points))
+    chamfer = views.reconstruction_metric("chamfer")
+    chamfer.values(output := made.targets.clone(), views.Truth(output, made.points))
     kept = weakref.ref(output)
     del output
     assert kept() is None

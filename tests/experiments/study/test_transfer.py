@@ -12,6 +12,7 @@ from safetensors.torch import load_file, save_file
 from typer.testing import CliRunner
 
 import symsets
+from symsets._files import write_json
 from symsets.cli import app
 from symsets.cli.options import RunOptions
 from symsets.experiments.colors import experiment as colors
@@ -136,9 +137,10 @@ def test_networks_of_other_data_are_told_apart(study, tmp_path):
     other = study / f"{RUN}-other"
     shutil.copytree(study / RUN, other)
     config = json.loads((other / "config.json").read_text())
-    (other / "config.json").write_text(json.dumps({**config, "data": "faces"}))
+    del config["sha256"]
+    write_json(other / "config.json", {**config, "data": "faces"})
     transfers = make_transfers(study, "leaves", tmp_path / "out")
-    names = {t.evaluator.name: [n.config["model"] for n in t.networks] for t in transfers}
+    names = {t.name: [n.config["model"] for n in t.networks] for t in transfers}
     assert names == {
         "dead leaves, trained on dead leaves": ["dss-sum", "siamese-ds"],
         "dead leaves, trained on faces": ["dss-sum"],
@@ -160,8 +162,9 @@ def test_what_networks_were_trained_on_is_never_all_for_the_test(study, photos, 
     code, text = evaluate(study, "--data", photos, "--all", "--out", tmp_path / "out")
     assert (code, "dss-sum, seed 0 was trained on" in text) == (2, True), text
     config = json.loads((study / "runs" / moved.name / "config.json").read_text())
+    del config["sha256"]
     moved = (study / "runs" / moved.name).rename(study / RUN)
-    (moved / "config.json").write_text(json.dumps({**config, "data": "photos"}))
+    write_json(moved / "config.json", {**config, "data": "photos"})
     shutil.copy(photos / "0.png", photos / "more.png")  # the folder has grown since
     code, text = evaluate(study, "--data", photos, "--all", "--out", tmp_path / "out")
     assert (code, "dss-sum, seed 0 was trained on" in text) == (2, True), text
@@ -171,7 +174,7 @@ def test_what_networks_were_trained_on_is_never_all_for_the_test(study, photos, 
 
 def test_what_is_no_study_gets_a_sentence(study, photos, tmp_path):
     code, text = evaluate(tmp_path / "nowhere", "--data", "leaves")
-    assert (code, "study.json must be a file of a study" in text) == (2, True), text
+    assert (code, "study.json must be the description of a study" in text) == (2, True), text
     code, text = evaluate(study, "--data", tmp_path / "nothing")
     assert (code, "data must be a folder that exists" in text) == (2, True), text
     code, text = evaluate(study, "--data", "leaves", "--out", photos)
@@ -179,7 +182,8 @@ def test_what_is_no_study_gets_a_sentence(study, photos, tmp_path):
     code, text = evaluate(study, "--data", "leaves", "--out", study)
     assert (code, "another configuration" in text) == (2, True), text
     told = json.loads((study / "study.json").read_text())
-    (study / "study.json").write_text(json.dumps({**told, "experiment": "os"}))
+    del told["sha256"]
+    write_json(study / "study.json", {**told, "experiment": "os"})
     code, text = evaluate(study, "--data", "leaves")
     assert (code, "experiment must be one of" in text) == (2, True), text
     (study / "study.json").write_text(json.dumps({**told, "experiment": "signals"}))

@@ -13,8 +13,7 @@ def make_target():
     return target
 
 
-@pytest.mark.parametrize("kind", ["l1", "distance"])
-def test_loss_is_what_a_loop_over_pixels_says(kind):
+def test_loss_is_what_a_loop_over_pixels_says():
     output, target = torch.randn(2, 3, 7, 8, 8, dtype=F64), make_target()
     entropy, errors = [], []
     for b, n, i, j in torch.cartesian_prod(*map(torch.arange, (2, 3, 8, 8))).tolist():
@@ -22,21 +21,18 @@ def test_loss_is_what_a_loop_over_pixels_says(kind):
         p = found[0].sigmoid()
         entropy.append(-(truth[0] * p.log() + (1 - truth[0]) * (1 - p).log()))
         if truth[0]:
-            away = found[1:] - truth[1:]
-            pair = away[:3].norm() / 2 + away[3:].norm() / 2
-            errors.append(away.abs().mean() if kind == "l1" else pair)
-    expected = 0.7 * torch.stack(entropy).mean() + 0.4 * torch.stack(errors).mean()
-    found = views_loss(output, target, kind=kind, mask_weight=0.7, coordinate_weight=0.4)
+            errors.append((found[1:] - truth[1:]).abs().mean())
+    expected = 0.3 * torch.stack(entropy).mean() + torch.stack(errors).mean()
+    found = views_loss(output, target)
     torch.testing.assert_close(found, expected, rtol=1e-9, atol=1e-9)
 
 
-@pytest.mark.parametrize("kind", ["l1", "distance"])
-def test_coordinates_outside_the_mask_cost_nothing(kind):
+def test_coordinates_outside_the_mask_cost_nothing():
     output, target = torch.randn(2, 3, 7, 8, 8, dtype=F64), make_target()
     other = output.clone()
     outside = (target[:, :, :1] == 0).expand(-1, -1, 6, -1, -1)
     other[:, :, 1:][outside] = 99
-    assert views_loss(other, target, kind=kind) == views_loss(output, target, kind=kind)
+    assert views_loss(other, target) == views_loss(output, target)
     ragged = RaggedSets(output.flatten(0, 1), [4, 2]), RaggedSets(target.flatten(0, 1), [4, 2])
     torch.testing.assert_close(views_loss(*ragged), views_loss(output, target))
 
@@ -44,31 +40,21 @@ def test_coordinates_outside_the_mask_cost_nothing(kind):
 def test_gradients_are_finite_where_nothing_is_wrong():
     target = make_target()
     output = target.clone().requires_grad_()
-    views_loss(output, target, kind="distance").backward()
+    views_loss(output, target).backward()
     assert output.grad.isfinite().all()
 
 
 def test_the_loss_of_an_empty_mask_and_of_half_precision_is_finite():
     output = torch.randn(1, 2, 7, 4, 4, requires_grad=True)
-    loss = views_loss(output, torch.zeros(1, 2, 7, 4, 4), kind="distance")
+    loss = views_loss(output, torch.zeros(1, 2, 7, 4, 4))
     loss.backward()
     assert output.grad.isfinite().all()
     assert views_loss(output.bfloat16(), torch.zeros(1, 2, 7, 4, 4)).dtype == torch.float32
 
 
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        (
-            lambda: views_loss(torch.zeros(1, 2, 7, 4, 4), torch.zeros(1, 2, 6, 4, 4)),
-            r"output and target must have one shape, \(B, N, 7, H, W\), got rows of \(2, 7, 4, 4\)",
-        ),
-        (
-            lambda: views_loss(torch.zeros(1, 2, 7, 4, 4), torch.zeros(1, 2, 7, 4, 4), kind="l3"),
-            r"kind must be one of \['l1', 'distance'\], got 'l3'",
-        ),
-    ],
-)
-def test_bad_input_gets_a_sentence(call, message):
+def test_bad_input_gets_a_sentence():
+    message = (
+        r"output and target must have one shape, \(B, N, 7, H, W\), got rows of \(2, 7, 4, 4\)"
+    )
     with pytest.raises(ValueError, match=message):
-        call()
+        views_loss(torch.zeros(1, 2, 7, 4, 4), torch.zeros(1, 2, 6, 4, 4))

@@ -82,7 +82,7 @@ def test_views_come_back_from_the_published_layout(tmp_path, views, bits, backgr
 
 def test_splits_share_no_object(tmp_path, views):
     source = NoxFolder(write_all(tmp_path, views), size=16)
-    train, val, test = (source.objects[split] for split in ("train", "val", "test"))
+    train, val, test = (source.files[split] for split in ("train", "val", "test"))
     assert len(train) + len(val) == 4
     assert not set(train) & set(val)
     assert all(name.startswith("val/") for name in test)
@@ -93,7 +93,7 @@ def test_the_object_with_the_fewest_views_says_how_many_there_are(tmp_path, view
     root = write_all(tmp_path, views)
     source = NoxFolder(root, "cars", size=32)
     assert source.most_views("test") == 3
-    write_view(root / source.objects["test"][0], "frame_00000003", views, 0)
+    write_view(root / source.files["test"][0], "frame_00000003", views, 0)
     assert (source.most_views("test", 1), source.most_views("test")) == (4, 3)
 
 

@@ -10,40 +10,23 @@ from torch.nn.functional import l1_loss
 
 from symsets.data.images import ImageSource
 from symsets.experiments.bursts.sets import BurstSets, median
-from symsets.experiments.study.experiment import PATIENCE, PUBLISHED_MODELS, Preset
+from symsets.experiments.study.experiment import PAPER, PATIENCE, QUICK, SMOKE
 from symsets.experiments.study.images import UNetExperiment, pictures
 from symsets.train.metrics import Metric, Task, mean_absolute_error, psnr, ssim
-from symsets.train.plan import Plan
-
-__all__ = ["EXPERIMENT", "BurstsExperiment", "image_and_gradients"]
 
 PRESETS = {
-    "smoke": Preset(
-        models=("dss-sum", "siamese-ds"),
-        train_sizes=(8,),
-        epochs=(2,),
-        width=0.125,
-        test_size=4,
-        batch_size=4,
-        duration="a few seconds",
-    ),
-    "quick": Preset(
+    "smoke": replace(SMOKE, train_sizes=(8,), width=0.125, test_size=4),
+    "quick": replace(
+        QUICK,
         models=("dss-max", "siamese-ds"),
         train_sizes=(320,),
         epochs=(4,),
         width=0.17,
         test_size=16,
         batch_size=4,
-        duration="about three minutes on two cores",
     ),
-    "paper": Preset(
-        models=PUBLISHED_MODELS,
-        train_sizes=(100_000,),
-        seeds=3,
-        epochs=(2,),
-        published_epochs=35,
-        test_size=10_000,
-        duration="hours on one GPU (never timed as a whole)",
+    "paper": replace(
+        PAPER, train_sizes=(100_000,), epochs=(2,), published_epochs=35, test_size=10_000
     ),
 }
 
@@ -79,6 +62,17 @@ class BurstsExperiment(UNetExperiment):
         ),
         keep_outputs=False,
     )
+    plans: ClassVar = {
+        "ours": {"batch_size": 32, "evaluation_batch": 64},
+        "published": {
+            "batch_size": 32,
+            "evaluation_batch": 64,
+            "learning_rate": 3e-3,
+            "schedule": "staircase",
+            "decay": 0.95,
+            "patience": PATIENCE,
+        },
+    }
     baselines: ClassVar = {"median": median}
 
     def make_sets(
@@ -86,17 +80,6 @@ class BurstsExperiment(UNetExperiment):
     ) -> BurstSets:
         """Make bursts of the photographs of a split."""
         return BurstSets(pictures(source, split, num, device), num, size=self.size, seed=seed)
-
-    def make_plan(self, recipe: str, epochs: int, setting: str) -> Plan:
-        """Say how a recipe trains."""
-        plan = Plan(epochs, batch_size=32, schedule="cosine", evaluation_batch=64)
-        if recipe == "ours":
-            return plan
-        return replace(plan, schedule="staircase", decay=0.95, patience=PATIENCE)
-
-    def learning_rate(self, recipe: str) -> float:
-        """Return the learning rate if a user gives none."""
-        return 1e-3 if recipe == "ours" else 3e-3
 
 
 EXPERIMENT = BurstsExperiment()

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import partial
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from symsets._checks import check_number, positive
 from symsets.data.augment import Augment
 from symsets.data.on_the_fly import OnTheFlySets
 from symsets.sets import pool
-
-__all__ = ["BurstSets", "blur", "median", "shake_kernels"]
 
 RADIUS = 15  # px: kernels are 31 pixels wide
 POINTS = 48  # of a camera's path
@@ -60,7 +60,9 @@ class BurstSets(OnTheFlySets):
         seed: int = 0,
     ) -> None:
         super().__init__(images, num_sets, seed=seed)
-        self.num_elements = num_elements
+        self.num_elements = positive("num_elements", num_elements)
+        check_number("noise", noise)
+        check_number("shake", shake)
         self.noise = noise
         self.shake = shake
         self.augment = Augment(size)
@@ -70,15 +72,9 @@ class BurstSets(OnTheFlySets):
     ) -> tuple[Tensor, Tensor]:
         """Make the sets ``which (B,)`` and their targets."""
         B, N = len(which), self.num_elements
-
-        def uniform(*shape: int) -> Tensor:
-            return torch.rand(shape, device=self.device, generator=generator)
-
-        def normal(*shape: int) -> Tensor:
-            return torch.randn(shape, device=self.device, generator=generator)
-
+        uniform, normal = partial(self.uniform, generator), partial(self.normal, generator)
         photo = self.material[which % len(self.material)][:, None]
-        photo = self.augment(photo, generator=generator) if augment else self.augment.centre(photo)
+        photo = self.augment(photo, generator=generator, move=augment)
         scene = photo / 127.5 - 1  # (B, 1, 3, S, S)
         kernels = shake_kernels((B, N), self.shake, uniform, normal)
         x = blur(scene, kernels)

@@ -9,39 +9,23 @@ from torch.nn.functional import l1_loss
 
 from symsets.data.images import ImageSource
 from symsets.experiments.colors.sets import ColorSets, grey
-from symsets.experiments.study.experiment import PATIENCE, PUBLISHED_MODELS, Preset
+from symsets.experiments.study.experiment import PAPER, PATIENCE, QUICK, SMOKE
 from symsets.experiments.study.images import UNetExperiment, pictures
 from symsets.train.metrics import Metric, Task, mean_absolute_error
 from symsets.train.plan import Plan
 
-__all__ = ["EXPERIMENT", "ColorsExperiment"]
-
 PRESETS = {
-    "smoke": Preset(
-        models=("dss-sum", "siamese-ds"),
-        train_sizes=(32,),
-        epochs=(2,),
-        width=0.125,
-        test_size=16,
-        batch_size=8,
-        duration="a few seconds",
-    ),
-    "quick": Preset(
-        models=("dss-sum", "siamese-ds"),
+    "smoke": replace(SMOKE, train_sizes=(32,), width=0.125, test_size=16, batch_size=8),
+    "quick": replace(
+        QUICK,
         train_sizes=(1000,),
         epochs=(6,),
         width=0.125,
-        test_size=64,
         batch_size=4,
         duration="about four minutes on two cores",
     ),
-    "paper": Preset(
-        models=PUBLISHED_MODELS,
-        train_sizes=(30_000,),
-        seeds=3,
-        epochs=(14,),
-        published_epochs=50,
-        duration="hours on one GPU (never timed as a whole)",
+    "paper": replace(
+        PAPER, train_sizes=(30_000,), epochs=(14,), published_epochs=50, test_size=3000
     ),
 }
 
@@ -58,13 +42,23 @@ class ColorsExperiment(UNetExperiment):
     )
     presets = PRESETS
     num_elements = 6
-    size, source_size = 64, 80
+    size = 64
     output = "transform"
     task = Task(
         l1_loss,
         (Metric("mae", mean_absolute_error(255), larger_is_better=False),),
         keep_outputs=False,
     )
+    plans: ClassVar = {
+        "ours": {"batch_size": 32, "evaluation_batch": 128},
+        "published": {
+            "batch_size": 32,
+            "evaluation_batch": 128,
+            "schedule": "staircase",
+            "decay": 0.4,
+            "patience": PATIENCE,
+        },
+    }
     baselines: ClassVar = {"grey": grey}
 
     def make_sets(
@@ -75,12 +69,9 @@ class ColorsExperiment(UNetExperiment):
         return ColorSets(images, num, size=self.size, seed=seed)
 
     def make_plan(self, recipe: str, epochs: int, setting: str) -> Plan:
-        """Say how a recipe trains."""
-        plan = Plan(epochs, batch_size=32, schedule="cosine", evaluation_batch=128)
-        if recipe == "ours":
-            return plan
-        stairs = max(1, epochs // 5)  # five stairs, as in the published 50 epochs
-        return replace(plan, schedule="staircase", decay=0.4, decay_every=stairs, patience=PATIENCE)
+        """Say how a recipe trains: in five stairs, as in the published 50 epochs."""
+        plan = super().make_plan(recipe, epochs, setting)
+        return replace(plan, decay_every=max(1, epochs // 5)) if plan.decay < 1 else plan
 
     def settings_of(self, source: ImageSource) -> tuple[str, ...]:
         """Tell from its name which published dataset a source is made of."""

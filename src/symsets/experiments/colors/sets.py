@@ -8,8 +8,6 @@ from torch import Tensor
 from symsets.data.augment import Augment
 from symsets.data.on_the_fly import OnTheFlySets, random_orders
 
-__all__ = ["ColorSets", "grey"]
-
 
 class ColorSets(OnTheFlySets):
     """Six elements: the red, green and blue channels of two photographs, shuffled.
@@ -50,10 +48,7 @@ class ColorSets(OnTheFlySets):
         step = torch.randint(1, num, which.shape, device=self.device, generator=generator)
         pair = torch.stack([one, (one + step) % num], dim=1)
         pictures = self.material[pair]  # (B, 2, 3, S, S)
-        if augment:
-            pictures = self.augment(pictures, generator=generator)
-        else:
-            pictures = self.augment.centre(pictures)
+        pictures = self.augment(pictures, generator=generator, move=augment)
         whole = (pictures / 255).repeat_interleave(3, dim=1)
         channel = torch.eye(3, device=self.device).repeat(2, 1)  # (6, 3)
         elements = whole * channel[:, :, None, None]

@@ -2,46 +2,24 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import torch
 from torch import Tensor
 
 from symsets.data.clips import VideoSource
 from symsets.experiments.frames.sets import FrameSets
 from symsets.experiments.study.catalogue import video_source
-from symsets.experiments.study.experiment import PUBLISHED_MODELS, Preset
+from symsets.experiments.study.experiment import PAPER, QUICK, SMOKE
 from symsets.experiments.study.images import SelectionExperiment
-
-__all__ = ["EXPERIMENT", "FramesExperiment"]
 
 MOST_SOURCES = 12  # that are reported one by one
 PRESETS = {
-    "smoke": Preset(
-        models=("dss-sum", "siamese-ds"),
-        train_sizes=(16,),
-        epochs=(2,),
-        width=0.25,
-        test_size=8,
-        batch_size=4,
-        duration="a few seconds",
+    "smoke": SMOKE,
+    "quick": replace(
+        QUICK, train_sizes=(400,), epochs=(6,), duration="about five minutes on two cores"
     ),
-    "quick": Preset(
-        models=("dss-sum", "siamese-ds"),
-        train_sizes=(400,),
-        epochs=(6,),
-        width=0.25,
-        test_size=64,
-        batch_size=8,
-        duration="about five minutes on two cores",
-    ),
-    "paper": Preset(
-        models=PUBLISHED_MODELS,
-        train_sizes=(20_000,),
-        seeds=3,
-        epochs=(6,),
-        published_epochs=200,
-        test_size=2000,
-        duration="hours on one GPU (never timed as a whole)",
-    ),
+    "paper": PAPER,
 }
 
 

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import torch
 from torch import Tensor
 
 from symsets.data.augment import Augment
 from symsets.data.clips import Clips
 from symsets.data.on_the_fly import OnTheFlySets, random_orders
-
-__all__ = ["FrameSets"]
 
 MEAN, SPREAD = 0.5, 0.25  # of the values that networks see
 
@@ -73,18 +69,9 @@ class FrameSets(OnTheFlySets):
     ) -> tuple[Tensor, Tensor]:
         """Make the sets ``which (B,)`` and their targets."""
         clip = which % min(len(self.starts), self.num_sets)
-        uniform = torch.rand(which.shape, device=self.device, generator=generator)
+        uniform = self.uniform(generator, len(which))
         first = self.starts[clip] + (uniform * self.room[clip]).long()
         order = random_orders(len(which), self.num_elements, first, generator)
         frames = self.material[first[:, None] + self.spacing * order]  # (B, N, 3, S, S)
-        if augment:
-            frames = self.augment(frames, generator=generator)
-        else:
-            frames = self.augment.centre(frames)
+        frames = self.augment(frames, generator=generator, move=augment)
         return (frames / 255 - MEAN) / SPREAD, order.argmin(1)
-
-    def to(self, device: torch.device | str, dtype: torch.dtype | None = None) -> Any:
-        """Move the frames; sets come in the given type from now on."""
-        moved = super().to(device, dtype)
-        moved.starts, moved.room = self.starts.to(device), self.room.to(device)
-        return moved

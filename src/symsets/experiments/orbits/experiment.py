@@ -12,21 +12,18 @@ exceptional set of the universality theorem: their sum says nothing, their power
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 
 import torch
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
-from symsets.data.folders import STUDY
-from symsets.experiments.study.records import Record, device_name, read_records, write_records
+from symsets.experiments.study.records import Record, device_name, write_records
 from symsets.experiments.study.runs import claim_directory
 from symsets.nn import CircularConv1d, Classify, Sequential, set_layer
-from symsets.train.files import write_json
-
-__all__ = ["HEIGHTS", "MODELS", "STORY", "TEST_PAIRS", "Outcome", "make_sets", "network", "run"]
 
 STORY = (
     "Each set holds four periodic signals; in half of the sets two of them were\n"
@@ -108,43 +105,20 @@ def run(
         device: Where to train.
         advance: Called after every step with the name of the run and the loss.
     """
-    _claim(out)
+    claim_directory(out, {"experiment": "orbits"})
     threads = torch.get_num_threads()
     torch.set_num_threads(1)  # networks this small only lose time between threads
     try:
-        outcomes = list(_all_runs(steps, seeds, device, advance))
+        runs = product(HEIGHTS, MODELS, range(seeds))
+        outcomes = [_train(*described, steps, device, advance) for described in runs]
     finally:
         torch.set_num_threads(threads)
     write_records(out / "results.json", [outcome.record for outcome in outcomes])
     return outcomes
 
 
-def _claim(out: Path) -> None:
-    """Make ``out`` the directory of this experiment; refuse one that holds other results."""
-    configuration = {"experiment": "orbits"}
-    if not (out / STUDY).exists() and _holds_only_orbits(out / "results.json"):
-        write_json(out / STUDY, configuration)  # older versions wrote none
-    claim_directory(out, configuration)
-
-
-def _holds_only_orbits(results: Path) -> bool:
-    return results.exists() and all(r.experiment == "orbits" for r in read_records(results))
-
-
-def _all_runs(steps: int, seeds: int, device: str, advance: Advance) -> Iterator[Outcome]:
-    for setting in HEIGHTS:
-        for model in MODELS:
-            for seed in range(seeds):
-                yield _train(model, setting, steps, seed, device, advance)
-
-
 def _train(
-    model: str,
-    setting: str,
-    steps: int,
-    seed: int,
-    device: str,
-    advance: Advance,
+    setting: str, model: str, seed: int, steps: int, device: str, advance: Advance
 ) -> Outcome:
     start = time.perf_counter()
     with torch.random.fork_rng():
@@ -155,7 +129,8 @@ def _train(
     schedule = torch.optim.lr_scheduler.OneCycleLR(optimiser, LEARNING_RATE, total_steps=steps)
     losses = []
     for _ in range(steps):
-        loss = _loss(net, *make_sets(BATCH, setting, data), device)
+        scores = _scores(net, make_sets(BATCH, setting, data), device)
+        loss = cross_entropy(scores, _labels(BATCH).to(device))
         optimiser.zero_grad()
         loss.backward()
         optimiser.step()
@@ -185,15 +160,16 @@ def _labels(num: int) -> Tensor:
     return torch.tensor([0, 1]).repeat_interleave(num)
 
 
-def _loss(net: nn.Module, x: Tensor, moved: Tensor, device: str) -> Tensor:
-    scores = net(torch.cat([x, moved]).to(device))
-    return cross_entropy(scores, _labels(len(x)).to(device))
+def _scores(net: nn.Module, pair: tuple[Tensor, Tensor], device: str) -> Tensor:
+    scores: Tensor = net(torch.cat(pair).to(device))
+    return scores
 
 
 @torch.no_grad()
 def _test(net: nn.Module, setting: str, device: str) -> tuple[float, float]:
     """Return the accuracy, and the largest difference between the answers to X and X moved."""
-    x, moved = make_sets(TEST_PAIRS, setting, torch.Generator().manual_seed(1))
-    scores = net(torch.cat([x, moved]).to(device)).cpu()
-    accuracy = (scores.argmax(1) == _labels(len(x))).float().mean().item()
-    return accuracy, (scores[: len(x)] - scores[len(x) :]).abs().max().item()
+    pairs = make_sets(TEST_PAIRS, setting, torch.Generator().manual_seed(1))
+    scores = _scores(net, pairs, device).cpu()
+    accuracy = (scores.argmax(1) == _labels(TEST_PAIRS)).float().mean().item()
+    one, other = scores.split(TEST_PAIRS)
+    return accuracy, (one - other).abs().max().item()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from statistics import mean
 from typing import Any
@@ -13,9 +13,8 @@ import torch
 from rich.table import Table
 
 from symsets._extras import require
+from symsets._files import atomic_write
 from symsets.experiments.orbits.experiment import HEIGHTS, MODELS, TEST_PAIRS, Outcome, make_sets
-
-__all__ = ["conclusions", "figure", "table"]
 
 LABELS = {
     "siamese": "Siamese",
@@ -26,35 +25,33 @@ LABELS = {
 BLIND = {"any-sum": ("siamese",), "equal-sums": ("siamese", "dss-sum")}  # whatever the weights
 # Four standard errors of a guess above chance.
 CLEARLY_ABOVE_CHANCE = 0.5 + 4 * math.sqrt(0.25 / (2 * TEST_PAIRS))
+Values = dict[tuple[str, str], list[float]]  # of model and setting
 COLOURS = {"any-sum": "#2a6f97", "equal-sums": "#e07a3f"}
 
 
-def _runs(outcomes: Sequence[Outcome]) -> dict[tuple[str, str], list[float]]:
-    values: dict[tuple[str, str], list[float]] = defaultdict(list)
+def _by_run(outcomes: Sequence[Outcome], value: Callable[[Outcome], float]) -> Values:
+    """Collect a number of all outcomes, by model and setting."""
+    values: Values = defaultdict(list)
     for outcome in outcomes:
-        values[outcome.record.model, outcome.record.setting].append(outcome.record.value)
+        values[outcome.record.model, outcome.record.setting].append(value(outcome))
     return values
 
 
-def _accuracies(outcomes: Sequence[Outcome]) -> dict[tuple[str, str], float]:
-    return {key: mean(values) for key, values in _runs(outcomes).items()}
+def _accuracies(outcomes: Sequence[Outcome]) -> Values:
+    return _by_run(outcomes, lambda outcome: 100 * outcome.record.value)
 
 
 def table(outcomes: Sequence[Outcome]) -> Table:
     """Return the accuracies, and whether the two classes can be told apart at all."""
     accuracy = _accuracies(outcomes)
-    seen: dict[tuple[str, str], float] = defaultdict(float)
-    for o in outcomes:
-        key = o.record.model, o.record.setting
-        seen[key] = max(seen[key], o.largest_difference)
+    seen = _by_run(outcomes, lambda outcome: outcome.largest_difference)
     made = Table(title="Are the elements of the set aligned? (test accuracy, chance 50 %)")
     made.add_column("network")
-    made.add_column("any sum", justify="right")
-    made.add_column("equal sums", justify="right")
-    made.add_column("max |f(X)−f(moved X)|", justify="right")
+    for column in ("any sum", "equal sums", "max |f(X)−f(moved X)|"):
+        made.add_column(column, justify="right")
     for model in MODELS:
-        cells = [f"{100 * accuracy[model, s]:.1f} %" for s in HEIGHTS]
-        differences = "   ".join(f"{seen[model, s]:.0e}" for s in HEIGHTS)
+        cells = [f"{mean(accuracy[model, s]):.1f} %" for s in HEIGHTS]
+        differences = "   ".join(f"{max(seen[model, s]):.0e}" for s in HEIGHTS)
         made.add_row(LABELS[model], *cells, differences)
     return made
 
@@ -71,7 +68,7 @@ def conclusions(outcomes: Sequence[Outcome]) -> list[str]:
         f"({max(differences):.0e}), and no training can change that."
     ]
     for setting in HEIGHTS:
-        seeing = [m for m in MODELS if accuracy[m, setting] > CLEARLY_ABOVE_CHANCE]
+        seeing = [m for m in MODELS if mean(accuracy[m, setting]) > 100 * CLEARLY_ABOVE_CHANCE]
         late = [m for m in MODELS if m not in seeing and m not in BLIND[setting]]
         sentences.append(f"{setting.replace('-', ' ').capitalize()}: {_told_apart(seeing, late)}")
     return sentences
@@ -98,34 +95,30 @@ def figure(outcomes: Sequence[Outcome], path: Path) -> None:
     drawing = Figure(figsize=(11, 3.4), layout="constrained")
     axes = drawing.subplots(1, 3, width_ratios=[1, 1, 1.6])
     x, moved = make_sets(1, "any-sum", torch.Generator().manual_seed(5))
-    for axis, sets, title in (
-        (axes[0], x, "aligned"),
-        (axes[1], moved, "two elements moved"),
-    ):
-        _draw_set(axis, sets[0, :, 0], title)
-    _draw_bars(axes[2], _runs(outcomes))
-    drawing.savefig(path, dpi=150)
+    _draw_set(axes[0], x[0, :, 0], title="aligned: X", ylabel="elements of the set")
+    _draw_set(axes[1], moved[0, :, 0], title="two elements moved: X′")
+    _draw_bars(axes[2], _accuracies(outcomes))
+    with atomic_write(path) as part:
+        drawing.savefig(part, format="png", dpi=150)
 
 
-def _draw_set(axis: Any, elements: torch.Tensor, title: str) -> None:
+def _draw_set(axis: Any, elements: torch.Tensor, **labels: str) -> None:
     for i, element in enumerate(elements):
         colour = "#2a6f97" if i < 2 else "#e07a3f"
         axis.step(range(len(element)), element + 3 * (3 - i), where="mid", color=colour)
-    axis.set(title=f"{title}: X" if title == "aligned" else f"{title}: X′", yticks=[], xticks=[])
-    axis.set_xlabel("time (periodic)")
-    axis.set_ylabel("elements of the set" if title == "aligned" else "")
+    axis.set(yticks=[], xticks=[], xlabel="time (periodic)", **labels)
     axis.spines[["top", "right", "left"]].set_visible(False)
 
 
-def _draw_bars(axis: Any, runs: dict[tuple[str, str], list[float]]) -> None:
+def _draw_bars(axis: Any, runs: Values) -> None:
     height = 0.38
     several = any(len(values) > 1 for values in runs.values())
     for k, (setting, colour) in enumerate(COLOURS.items()):
-        values = [100 * mean(runs[model, setting]) for model in MODELS]
+        values = [mean(runs[model, setting]) for model in MODELS]
         positions = [row + (k - 0.5) * height for row in range(len(MODELS))]
         axis.barh(positions, values, height, color=colour, label=setting.replace("-", " "))
         for y, value, model in zip(positions, values, MODELS, strict=True):
-            found = [100 * accuracy for accuracy in runs[model, setting]] if several else []
+            found = runs[model, setting] if several else []
             axis.plot(found, [y] * len(found), "o", color="black", ms=2.5, clip_on=False)
             axis.text(max([value, *found]) + 1.8, y, f"{value:.1f}", va="center", fontsize=8)
     axis.axvline(50, color="grey", linewidth=1, linestyle=":")

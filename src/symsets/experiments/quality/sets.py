@@ -9,8 +9,6 @@ from symsets._checks import check_choice
 from symsets.data.augment import Augment
 from symsets.data.on_the_fly import OnTheFlySets
 
-__all__ = ["DEGRADATIONS", "QualitySets", "blur_matrix"]
-
 DEGRADATIONS = tuple(
     f"{kind}-{level}" for kind in ("gaussian", "occlusion") for level in (10, 30, 50)
 )
@@ -72,10 +70,6 @@ class QualitySets(OnTheFlySets):
     ) -> tuple[Tensor, Tensor]:
         """Make the sets ``which (B,)`` and their targets."""
         B, N = len(which), self.num_elements
-
-        def uniform(*shape: int) -> Tensor:
-            return torch.rand(shape, device=self.device, generator=generator)
-
         photo = self.material[which % len(self.material)][:, None]  # (B, 1, 3, S, S)
         if augment:
             photo = self.turn(photo, generator=generator)
@@ -85,15 +79,15 @@ class QualitySets(OnTheFlySets):
             shape = (2, B, 1)
             corner = torch.randint(self.room + 1, shape, device=self.device, generator=generator)
         rows, columns = corner + torch.arange(self.size, device=self.device)  # (B, size)
-        sigma = uniform(B, 1) + uniform(B, N)
+        sigma = self.uniform(generator, B, 1) + self.uniform(generator, B, N)
         blur = blur_matrix(sigma, clean.shape[-1])  # (B, N, S, S)
         down = blur.gather(2, rows[:, None, :, None].expand(B, N, self.size, clean.shape[-1]))
         across = blur.gather(2, columns[:, None, :, None].expand_as(down))
         x = down[:, :, None] @ clean @ across[:, :, None].mT
         if self.kind == "gaussian":
-            x = x + self.level / 255 * torch.randn(x.shape, device=self.device, generator=generator)
+            x = x + self.level / 255 * self.normal(generator, *x.shape)
         else:
-            x = x * (uniform(B, N, 1, self.size, self.size) >= self.level / 100)
+            x = x * (self.uniform(generator, B, N, 1, *x.shape[-2:]) >= self.level / 100)
         x = x.clamp(0, 1)
         lines = clean.gather(3, rows[:, None, None, :, None].expand(B, 1, 3, -1, clean.shape[-1]))
         original = lines.gather(4, columns[:, None, None, None, :].expand(*lines.shape[:4], -1))

@@ -1,18 +1,18 @@
-"""Sheets of pictures: sets and answers, laid out by hand in inches."""
+"""Sheets of pictures: rows of tiles with words around them, laid out in inches."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from torch import Tensor
 
 from symsets._extras import require
-from symsets.experiments.report._drawing import INK
+from symsets.experiments.report._drawing import INK, Picture
 from symsets.experiments.report.models import style_of
 
-__all__ = ["GAP", "LINE", "Answer", "Sets", "Sheet", "named", "side_of"]
+__all__ = ["GAP", "Answer", "Line", "Sets", "Sheet", "Tile", "counted"]
 
 WIDTH = 9.0  # of a full sheet
 GAP, LINE = 0.08, 0.165  # between pictures, and from one line of text to the next
@@ -40,65 +40,131 @@ class Sets:
     answers: Mapping[str, Answer]
     more: Mapping[str, Tensor] = field(default_factory=dict)
 
+    def name(self, model: str, *, bold: bool = False) -> Line:
+        """Return the label of a model in its colour, with its seed if that is not the first."""
+        seed = self.answers[model].seed
+        label = style_of(model).label + (f", seed {seed}" if seed else "")
+        return Line(label, style_of(model).colour, bold)
+
+
+class Line(NamedTuple):
+    """A line of text on a sheet."""
+
+    text: str
+    colour: str = INK
+    bold: bool = False
+
+
+@dataclass(frozen=True)
+class Tile:
+    """A square of a sheet.
+
+    Attributes:
+        content: A picture ``(C, H, W)``, or a function of a sheet and the upper left corner.
+        above: What is written over it.
+        below: What is written under it.
+        framed: Whether all of this has a thick frame.
+        space: Extra room to its left.
+    """
+
+    content: Tensor | Callable[[Sheet, float, float], None]
+    above: Line | None = None
+    below: Sequence[Line] = ()
+    framed: bool = False
+    space: float = 0.0
+
 
 class Sheet:
-    """A page that grows downwards; places are in inches from its upper left corner."""
+    """A page that grows downwards, row by row.
 
-    def __init__(self) -> None:
+    Args:
+        columns: Tiles in a row.
+        left: Width of the column of names.
+        largest: Width of a tile where there is room.
+        space: Extra room between the tiles of a row, all together.
+    """
+
+    def __init__(
+        self, columns: int = 1, *, left: float = 0.5, largest: float = 1.0, space: float = 0.0
+    ) -> None:
         self.figure = require("matplotlib.figure", "experiments").Figure()
         self.axis = self.figure.add_axes((0, 0, 1, 1))
         self.axis.set_axis_off()
         self.axis.autoscale(enable=False)
+        self.left = left
+        self.side = min(largest, (WIDTH - left - space - GAP) / columns - GAP)
         self.width = 0.0
         self.y = GAP
+
+    def row(
+        self, tiles: Sequence[Tile], title: Sequence[Line] = (), names: Sequence[Line] = ()
+    ) -> None:
+        """Add a row, with a title to the left of its tiles and names to the left of what is below.
+
+        A title of several lines is centred.
+        """
+        top = self.y + LINE * any(tile.above for tile in tiles)
+        bottom = top + self.side + 0.03
+        height = bottom + LINE * max(len(tile.below) for tile in tiles)
+        room, middle = self.left - 2 * GAP, top + self.side / 2 - LINE * (len(title) - 1) / 2
+        for k, line in enumerate(title):
+            self.write(line, GAP, middle + k * LINE, room, ha="left")
+        for k, line in enumerate(names):
+            self.write(line, GAP, bottom + (k + 0.5) * LINE, room, ha="left")
+        x = self.left
+        for tile in tiles:
+            x += tile.space
+            if isinstance(tile.content, Tensor):
+                self.picture(tile.content, x, top, self.side)
+            else:
+                tile.content(self, x, top)
+            above = [(top, tile.above)] if tile.above else []
+            below = [(bottom + (k + 1) * LINE, line) for k, line in enumerate(tile.below)]
+            for y, line in (*above, *below):
+                self.write(line, x + self.side / 2, y - LINE / 2, self.side + GAP, ha="center")
+            if tile.framed:
+                self._frame(x, self.y, height - self.y)
+            x += self.side + GAP
+        self.width = max(self.width, x)
+        self.y = height + 0.12
 
     def picture(self, pixels: Tensor, x: float, y: float, side: float) -> None:
         """Show a picture ``(C, H, W)``, clipped to [0, 1]; a fourth channel is its opacity."""
         shown = pixels.clamp(0, 1).movedim(0, -1).mul(255).round().byte().numpy()
         self.axis.imshow(shown, extent=(x, x + side, y + side, y), interpolation="none")
-        self.width = max(self.width, x + side + GAP)
 
-    def points(self, x: Any, y: Any, *, right: float, **looks: Any) -> None:
-        """Draw points as pixels, since there are many; they end at ``right``."""
+    def points(self, x: Any, y: Any, **looks: Any) -> None:
+        """Draw points as pixels, since there are many."""
         self.axis.scatter(x, y, linewidths=0, rasterized=True, **looks)
-        self.width = max(self.width, right + GAP)
 
-    def faces(self, corners: Any, colours: Any, *, right: float) -> None:
-        """Draw polygons ``(F, K, 2)`` as pixels, since there are many; they end at ``right``."""
+    def faces(self, corners: Any, colours: Any) -> None:
+        """Draw polygons ``(F, K, 2)`` as pixels, since there are many."""
         collections = require("matplotlib.collections", "experiments")
         # Lines of their own colour hide the seams between faces.
         looks = {"facecolors": colours, "edgecolors": colours, "linewidths": 0.2}
         self.axis.add_collection(collections.PolyCollection(corners, rasterized=True, **looks))
-        self.width = max(self.width, right + GAP)
 
-    def text(self, text: str, x: float, y: float, **looks: Any) -> None:
-        """Write a line of text, vertically centred at ``y``."""
-        looks = {"ha": "center", "va": "center_baseline", "fontsize": LETTERS, "color": INK} | looks
-        self.axis.text(x, y, text, **looks)
+    def write(self, line: Line, x: float, y: float, width: float, *, ha: str) -> None:
+        """Write a line centred at height ``y``, in smaller letters if it would be too wide."""
+        size = min(LETTERS, 72 * width / (0.6 * max(1, len(line.text))))
+        weight = "bold" if line.bold else "normal"
+        looks = {"ha": ha, "va": "center_baseline", "fontsize": size, "weight": weight}
+        self.axis.text(x, y, line.text, color=line.colour, **looks)
 
-    def words(self, text: str, x: float, y: float, width: float, **looks: Any) -> None:
-        """Write a line of text, in smaller letters if it would be wider than ``width``."""
-        fitting = 72 * width / (0.6 * max(1, len(text)))
-        self.text(text, x, y, **({"fontsize": min(LETTERS, fitting)} | looks))
-
-    def box(self, x: float, y: float, width: float, height: float, **looks: Any) -> None:
-        """Draw a rectangle."""
+    def _frame(self, x: float, y: float, height: float) -> None:
         patches = require("matplotlib.patches", "experiments")
-        looks = {"fill": False, "edgecolor": INK, "linewidth": 1.0} | looks
-        self.axis.add_patch(patches.Rectangle((x, y), width, height, **looks))
+        corner, sides = (x - 0.03, y - 0.03), (self.side + 0.06, height + 0.06)
+        self.axis.add_patch(
+            patches.Rectangle(corner, *sides, fill=False, edgecolor=INK, linewidth=2)
+        )
 
-    def close(self) -> Any:
+    def close(self, caption: str, description: str) -> Picture:
         """Return the figure, with the size of all that was drawn."""
         self.figure.set_size_inches(self.width, self.y)
         self.axis.set(xlim=(0, self.width), ylim=(self.y, 0), aspect="auto")
-        return self.figure
+        return Picture("examples", caption, description, self.figure, wide=True)
 
 
-def side_of(columns: int, taken: float, largest: float) -> float:
-    """Return the width at which ``columns`` pictures fill the sheet beside what is taken."""
-    return min(largest, (WIDTH - taken - GAP) / columns - GAP)
-
-
-def named(model: str, answer: Answer) -> str:
-    """Return the label of a model, with its seed if that is not the first."""
-    return style_of(model).label + (f", seed {answer.seed}" if answer.seed else "")
+def counted(found: Mapping[str, object]) -> str:
+    """Return what was found of each model, in words."""
+    return ", ".join(f"{style_of(model).label} {what}" for model, what in found.items())

@@ -22,25 +22,28 @@ def headline(comparison: Comparison) -> str:
     The text is empty if it is unknown which direction of the metric is better.
     """
     m = comparison.metrics[0]
-    ranking = _ranking(comparison, m)
-    if not ranking or m.better is None:
+    networks, baselines = (_ranking(comparison, m, which) for which in (False, True))
+    if not networks or m.better is None:
         return ""
-    first = ranking[0][1]
-    leaders = [(model, s) for model, s in ranking if m.same(s.mean, first.mean)]
-    rest = ranking[len(leaders) :]
+    best, first = networks[0]
+    leaders = [(model, s) for model, s in networks if m.same(s.mean, first.mean)]
+    rest = networks[len(leaders) :]
     value = m.with_unit(first.mean, first.std if len(leaders) == 1 else None)
-    alone = len(ranking) == 1
     if len(leaders) == 1:
-        value += _once(first, ranking, " (one run)")
-    name = style_of(ranking[0][0]).label if alone else _who(leaders, everyone=not rest)
-    who = f"{name}: {m.title} {value}{_where(comparison)}"
+        value += _once(first, networks, " (one run)")
+    name = style_of(best).label if len(networks) == 1 else _who(leaders, everyone=not rest)
+    size = comparison.largest
+    where = f" with {size:,} training sets" if size else ""
     caution = SMOKE if comparison.preset == "smoke" else ""
-    return f"{who}{_lead(leaders, rest, m)}.{_beaten(comparison, first, m)}{caution}"
+    beaten = _beaten(first, baselines, m)
+    return f"{name}: {m.title} {value}{where}{_lead(leaders, rest, m)}.{beaten}{caution}"
 
 
-def _ranking(comparison: Comparison, m: MetricDisplay) -> list[tuple[str, Score]]:
-    scores = ((model, comparison.score(model, metric=m.name)) for model in comparison.models)
-    known = [(model, s) for model, s in scores if s and s.values and model not in BASELINES]
+def _ranking(comparison: Comparison, m: MetricDisplay, baselines: bool) -> Ranking:
+    """Return all networks, or all baselines, that have a mean; the best comes first."""
+    models = [model for model in comparison.models if (model in BASELINES) == baselines]
+    scores = ((model, comparison.score(model, metric=m.name)) for model in models)
+    known = [(model, s) for model, s in scores if s and s.values]
     return sorted(known, key=lambda pair: pair[1].mean, reverse=m.better != "lower")
 
 
@@ -80,17 +83,9 @@ def _gap(leaders: Ranking, other: tuple[str, Score] | None, m: MetricDisplay, ro
     return f", {m.show_gap(gain)} better than {against}{doubt}"
 
 
-def _beaten(comparison: Comparison, best: Score, m: MetricDisplay) -> str:
+def _beaten(best: Score, baselines: Ranking, m: MetricDisplay) -> str:
     """Name a baseline that is better than all networks, if there is one."""
-    found = ((model, comparison.score(model, metric=m.name)) for model in BASELINES)
-    known = [(model, s) for model, s in found if s and s.values]
-    better = [(model, s) for model, s in known if m.gain(s.mean, best.mean) > 0]
-    if not better:
+    if not baselines or m.gain(baselines[0][1].mean, best.mean) <= 0:
         return ""
-    model, score = max(better, key=lambda pair: m.gain(pair[1].mean, best.mean))
+    model, score = baselines[0]
     return f" No network is better than the {style_of(model).label} ({m.with_unit(score.mean)})."
-
-
-def _where(comparison: Comparison) -> str:
-    size = comparison.largest
-    return f" with {size:,} training sets" if size else ""

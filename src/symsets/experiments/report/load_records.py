@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import json
 import math
 import re
 import statistics
-from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TypeVar
 
+from symsets._files import reading
 from symsets.experiments.report.metrics import MetricDisplay, display_of
 from symsets.experiments.report.models import rank
 from symsets.experiments.report.published import Published, published
@@ -19,14 +18,16 @@ from symsets.experiments.report.runs import Run, read_runs
 from symsets.experiments.study.experiment import find_experiment
 from symsets.experiments.study.records import Record, read_records
 
-__all__ = ["Comparison", "Numbers", "Results", "Score", "load_records"]
+__all__ = ["Comparison", "Numbers", "Results", "Score", "group_by", "load_records"]
 
+T = TypeVar("T")
+K = TypeVar("K", bound=Hashable)
 
 Numbers = dict[str, dict[str, float]]
 """Rows of numbers by name, not-a-number where one is missing."""
 
-Key = tuple[str, str, str, str, str, str]
-"""Experiment, setting, data, recipe, preset and split: what compared runs agree in."""
+SAME = ("experiment", "setting", "data", "recipe", "preset")
+"""What compared runs agree in, besides the split."""
 
 
 @dataclass(frozen=True)
@@ -91,9 +92,9 @@ class Comparison:
     runs: list[Run] = field(default_factory=list)
 
     @property
-    def key(self) -> Key:
+    def key(self) -> tuple[str, ...]:
         """What tells the comparison from others."""
-        return self.experiment, self.setting, self.data, self.recipe, self.preset, self.split
+        return (*_same(self), self.split)
 
     @property
     def name(self) -> str:
@@ -102,14 +103,19 @@ class Comparison:
 
     @property
     def slug(self) -> str:
-        """A name for files; names that differ only in punctuation give the same."""
+        """A name for files."""
         words = [*self.key[:-1], self.split if self.split != "test" else ""]
-        return re.sub(r"[^a-z0-9]+", "-", "-".join(filter(None, words)).lower()).strip("-")
+        return re.sub(r"[\W_]+", "-", "-".join(filter(None, words)).lower()).strip("-")
 
     @property
     def paper(self) -> Published:
         """What the paper printed about the experiment."""
         return published(self.experiment)
+
+    @property
+    def printed(self) -> list[str]:
+        """The models that the paper has numbers for at this setting."""
+        return self.paper.models(self.setting)
 
     @property
     def sizes(self) -> list[int]:
@@ -129,33 +135,23 @@ class Comparison:
 
     @property
     def metrics(self) -> list[MetricDisplay]:
-        """All metrics, the one that the paper reports first; without those of a series."""
-        first = self.paper.metric
-        names = dict.fromkeys(
-            name for _, name, _ in self.scores if name not in self._series and "/" not in name
-        )
-        return [display_of(name) for name in sorted(names, key=lambda name: name != first)]
+        """All metrics, the one that the paper reports first; without those of parts or a series."""
+        names = dict.fromkeys(name for _, name, _ in self.scores)
+        whole = [name for name in names if _is_whole(self.experiment, name)]
+        return [display_of(name) for name in sorted(whole, key=lambda n: n != self.paper.metric)]
 
     @property
-    def _series(self) -> dict[str, int]:
-        """Metrics such as ``chamfer@5``: the first one at other numbers of elements."""
-        first = self.paper.metric
-        parts = {name: name.partition("@") for _, name, _ in self.scores}
-        return {
-            name: int(num)
-            for name, (what, _, num) in parts.items()
-            if what == first and num.isdecimal()
-        }
-
-    @property
-    def by_elements(self) -> dict[str, dict[int, tuple[float, ...]]]:
+    def by_elements(self) -> dict[str, dict[int, Score]]:
         """The first metric of all models at other numbers of elements, where it was measured."""
-        found: dict[str, dict[int, tuple[float, ...]]] = {}
-        for name, num in self._series.items():
-            for model in self.models:
-                score = self.scores.get((self.largest, name, model))
-                if score is not None:
-                    found.setdefault(model, {})[num] = score.values
+        found: dict[str, dict[int, Score]] = {}
+        for model in self.models:
+            for (size, name, other), score in self.scores.items():
+                if (
+                    size == self.largest
+                    and other == model
+                    and (num := _num_elements(self.experiment, name))
+                ):
+                    found.setdefault(model, {})[num] = score
         return found
 
     @property
@@ -178,13 +174,8 @@ class Comparison:
 
     def runs_of(self, model: str) -> list[Run]:
         """Return the runs of a model at the largest size that have a learning curve."""
-        return [
-            run
-            for run in self.runs
-            if run.metric
-            and run.config.get("model") == model
-            and run.config.get("train_size") == self.largest
-        ]
+        found = (run for run in self.runs if run.metric and run.model == model)
+        return [run for run in found if run.train_size == self.largest]
 
 
 @dataclass(frozen=True)
@@ -209,8 +200,25 @@ class Results:
         return len({_run_id(r) for r in self.records if not math.isfinite(r.value)})
 
 
+def group_by(items: Iterable[T], key: Callable[[T], K]) -> dict[K, list[T]]:
+    """Return the items of each key, all in the order in which they come.
+
+    Example:
+        >>> group_by([3, 1, 4, 1, 5], lambda n: n % 2)
+        {1: [3, 1, 1, 5], 0: [4]}
+    """
+    groups: dict[K, list[T]] = {}
+    for item in items:
+        groups.setdefault(key(item), []).append(item)
+    return groups
+
+
+def _same(r: Record | Comparison) -> tuple[str, str, str, str, str]:
+    return r.experiment, r.setting, r.data, r.recipe, r.preset
+
+
 def _run_id(r: Record) -> tuple[str | int, ...]:
-    return r.experiment, r.setting, r.data, r.recipe, r.preset, r.model, r.train_size, r.seed
+    return (*_same(r), r.model, r.train_size, r.seed)
 
 
 def load_records(directories: Iterable[Path | str]) -> Results:
@@ -232,6 +240,33 @@ def load_records(directories: Iterable[Path | str]) -> Results:
     return Results(folders, records, tuple(_compare(records, runs)), searches, skips, first)
 
 
+def _records(folder: Path) -> list[Record]:
+    path = folder / "results.json"
+    if not path.is_file():
+        raise ValueError(f"{folder} must hold a results.json, as `symsets run` leaves it")
+    records = read_records(path)
+    for r in records:
+        share = r.metric.partition("/")[0] == "accuracy" and math.isfinite(r.value)
+        if share and not 0 <= r.value <= 1:
+            raise ValueError(f"{path}: accuracies must be in 0..1, got {r.value} of {r.model!r}")
+    for (experiment, *_), group in group_by(records, lambda r: (*_same(r), r.split)).items():
+        if not any(_is_whole(experiment, r.metric) for r in group):
+            only = sorted({r.metric for r in group})
+            raise ValueError(f"{path} must hold a metric of all test sets, got {only} alone")
+    return records
+
+
+def _num_elements(experiment: str, metric: str) -> int:
+    """Return 5 for ``chamfer@5``, the first metric for sets of 5 elements; 0 for others."""
+    name, _, num = metric.partition("@")
+    return int(num) if name == published(experiment).metric and num.isdecimal() else 0
+
+
+def _is_whole(experiment: str, metric: str) -> bool:
+    """Whether a metric is neither of a part of the data nor of a series."""
+    return "/" not in metric and not _num_elements(experiment, metric)
+
+
 def _each_once(by_folder: Mapping[Path, Sequence[Record]]) -> list[Record]:
     """Return all records; one that was copied into a second folder is still one.
 
@@ -243,65 +278,38 @@ def _each_once(by_folder: Mapping[Path, Sequence[Record]]) -> list[Record]:
         for r in records:
             place, other = found.setdefault((*_run_id(r), r.metric, r.split), (folder, r))
             if repr((r.value, r.epochs)) != repr((other.value, other.epochs)):
-                where = f"{place} has" if place == folder else f"{place} and {folder} have"
                 raise ValueError(
-                    f"{where} two results of one run: {r.metric} of {r.model}, seed {r.seed}, "
-                    f"{r.train_size:,} training sets is {other.value:g} after {other.epochs} "
-                    f"epochs and {r.value:g} after {r.epochs}; report them apart"
+                    f"{place} and {folder} have two results of one run: {r.metric} of {r.model}, "
+                    f"seed {r.seed}, {r.train_size:,} training sets is {other.value:g} after "
+                    f"{other.epochs} epochs and {r.value:g} after {r.epochs}; report them apart"
                 )
     return [record for _, record in found.values()]
 
 
-def _records(folder: Path) -> list[Record]:
-    path = folder / "results.json"
-    if not path.is_file():
-        raise ValueError(f"{folder} must hold a results.json, as `symsets run` leaves it")
-    return [_finite(record) for record in read_records(path)]
-
-
-def _finite(record: Record) -> Record:
-    """Return the record with NaN as the value of a run that failed."""
-    return replace(record, value=float(record.value) if math.isfinite(record.value) else math.nan)
-
-
 def _numbers(folders: Iterable[Path], name: str) -> dict[Path, Numbers]:
     """Read all tables of a name, such as ``search.json`` and ``search-points.json``."""
-    files = (path for folder in folders for path in sorted(folder.glob(f"{name}*.json")))
-    return {path: found for path in files if (found := _read_numbers(path))}
-
-
-def _read_numbers(path: Path) -> Numbers:
-    try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-        return {
-            row: {key: math.nan if v is None else float(v) for key, v in numbers.items()}
-            for row, numbers in content.items()
-        }
-    except (ValueError, TypeError, AttributeError) as error:
-        raise ValueError(f"{path} must map names to names to numbers: {error}") from error
+    tables: dict[Path, Numbers] = {}
+    number = float if name == "search" else int
+    for path in (path for folder in folders for path in sorted(folder.glob(f"{name}*.json"))):
+        with reading(path, "a map of names to numbers to numbers") as content:
+            for row, numbers in content.items():
+                for key in numbers:
+                    number(key)  # a learning rate, or a skip
+                found = {key: math.nan if v is None else float(v) for key, v in numbers.items()}
+                tables.setdefault(path, {})[row] = found
+    return tables
 
 
 def _compare(records: Sequence[Record], runs: Sequence[Run]) -> list[Comparison]:
-    cells: dict[Key, dict[tuple[int, str, str], list[Record]]] = defaultdict(
-        lambda: defaultdict(list)
-    )
-    for r in records:
-        key = (r.experiment, r.setting, r.data, r.recipe, r.preset, r.split)
-        cells[key][r.train_size, r.metric, r.model].append(r)
-    comparisons = [
-        Comparison(*key, scores={place: _score(found) for place, found in cell.items()})
-        for key, cell in cells.items()
-    ]
-    for comparison in comparisons:
-        comparison.runs = [run for run in runs if _belongs(run.config, comparison)]
+    comparisons = []
+    for key, group in group_by(records, lambda r: (*_same(r), r.split)).items():
+        cells = group_by(group, lambda r: (r.train_size, r.metric, r.model))
+        scores = {place: _score(found) for place, found in cells.items()}
+        # A run belongs where nothing in its configuration says otherwise.
+        said = dict(zip(SAME, key, strict=False))
+        own = [run for run in runs if all(run.config.get(w, v) == v for w, v in said.items())]
+        comparisons.append(Comparison(*key, scores=scores, runs=own))
     return comparisons
-
-
-def _belongs(config: Mapping[str, Any], comparison: Comparison) -> bool:
-    """Return whether nothing in a run's configuration contradicts a comparison."""
-    words = ("experiment", "setting", "data", "recipe", "preset")
-    said = {word: config[word] for word in words if isinstance(config.get(word), str)}
-    return all(getattr(comparison, word) == value for word, value in said.items())
 
 
 def _score(records: Sequence[Record]) -> Score:
@@ -323,10 +331,9 @@ def _score(records: Sequence[Record]) -> Score:
 
 def _test_sets(record: Record) -> int:
     """Return how many sets a value was measured on, 0 if that is not known."""
-    if record.test_size:
+    if record.test_size or record.split != "test":
         return record.test_size
     try:  # older records do not say it
-        presets = find_experiment(record.experiment).presets
-        return presets[record.preset].test_size if record.split == "test" else 0
+        return find_experiment(record.experiment).presets[record.preset].test_size
     except (ValueError, KeyError):  # somebody's own experiment or preset
         return 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -60,6 +61,15 @@ class MetricDisplay:
     def same(self, value: float, other: float) -> bool:
         """Return whether two values look the same when shown."""
         return self.show(value) == self.show(other)
+
+    def best(self, values: Sequence[float]) -> float | None:
+        """Return the best of some values; None if no direction is known or all look the same."""
+        if not values or self.better is None:
+            return None
+        low, high = min(values), max(values)
+        if len(values) > 1 and self.same(low, high):
+            return None
+        return low if self.better == "lower" else high
 
     @property
     def header(self) -> str:

@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from importlib import resources
 from pathlib import Path
 from typing import Any
 
 from symsets._extras import require
-from symsets.experiments.report._drawing import Picture, colour_name
+from symsets._files import atomic_write, below
+from symsets.experiments.report._drawing import Picture
 from symsets.experiments.report.examples import examples as draw_examples
 from symsets.experiments.report.figures import pictures
 from symsets.experiments.report.headline import headline
-from symsets.experiments.report.load_records import Comparison, Results, load_records
+from symsets.experiments.report.load_records import Comparison, Results, group_by, load_records
 from symsets.experiments.report.models import rank, style_of
-from symsets.experiments.report.published import Claim, published
-from symsets.experiments.report.render import to_markdown
+from symsets.experiments.report.published import published
+from symsets.experiments.report.render import code_block, escape_markdown, to_markdown
 from symsets.experiments.report.tables import (
     Table,
     parts_table,
@@ -26,7 +25,6 @@ from symsets.experiments.report.tables import (
     skip_table,
 )
 from symsets.experiments.report.verdicts import RULE, Verdict, verdicts
-from symsets.experiments.report.views import errors_figure
 
 __all__ = ["Report", "write"]
 
@@ -48,20 +46,12 @@ class Section:
     """Everything about one comparison."""
 
     name: str
-    comparison: Comparison
+    experiment: str
     headline: str
     table: Table
+    parts: Table | None
     pictures: tuple[Picture, ...]
     verdicts: tuple[Verdict, ...]
-
-
-@dataclass(frozen=True)
-class Chapter:
-    """All comparisons of one experiment."""
-
-    experiment: str
-    task: str
-    sections: tuple[Section, ...]
 
 
 def write(
@@ -82,159 +72,105 @@ def write(
     html = results.directories[0] / "report.html" if out is None else Path(out)
     if html.suffix not in (".html", ".htm"):
         raise ValueError(f"out must end in .html, got {str(html)!r}")
-    chapters = _chapters(results, examples=examples)
-
-    def searched(path: Path) -> str:
-        return published(results.experiments.get(path.parent, "")).metric or "accuracy"
-
-    sections = [section for chapter in chapters for section in chapter.sections]
+    # Settings that the paper has no numbers for come last.
+    in_order = sorted(results.comparisons, key=lambda c: c.setting != "" and not c.printed)
+    by_experiment = group_by(in_order, lambda c: c.experiment)
+    sections = [_section(c, found, examples) for found in by_experiment.values() for c in found]
     more = (
-        *(table for section in sections if (table := _parts(section))),
-        *(skip_table(_after_dash(path), found) for path, found in results.skips.items()),
-        *(search_table(_about(p), found, searched(p)) for p, found in results.searches.items()),
+        *(section.parts for section in sections if section.parts),
+        *(skip_table(_about(path), rows) for path, rows in results.skips.items()),
+        *(_search(path, rows, results) for path, rows in results.searches.items()),
     )
     html.parent.mkdir(parents=True, exist_ok=True)
-    figures = tuple(p.save_png(html.parent / "figures") for s in sections for p in s.pictures)
+    folder = below(html.parent, "figures")
+    figures = tuple(p.save_png(folder) for s in sections for p in s.pictures)
     markdown = html.with_suffix(".md")
-    content = _content(results, chapters, more)
+    content = _content(results, sections, more)
     for path, page in ((html, "page.html"), (markdown, "page.md")):
         text = _rendered(page, content, escape=path is html)
-        path.write_text(text, encoding="utf-8", errors="replace")  # paths may hold stray bytes
+        with atomic_write(path) as part:
+            part.write_text(text, encoding="utf-8", errors="replace")  # paths may hold stray bytes
+    told = [section for section in sections if section.headline]
     return Report(
         html=html,
         markdown=markdown,
         figures=figures,
-        headlines=tuple(_with_name(s, sections) for s in sections if s.headline),
+        headlines=tuple(
+            s.headline if len(sections) == 1 else f"{s.name}: {s.headline}" for s in told
+        ),
         tables=(*(section.table for section in sections), *more),
         verdicts=tuple(verdict for section in sections for verdict in section.verdicts),
     )
 
 
-def _chapters(results: Results, *, examples: bool) -> list[Chapter]:
-    grouped: dict[str, list[Comparison]] = defaultdict(list)
-    for comparison in sorted(results.comparisons, key=_is_extra):
-        grouped[comparison.experiment].append(comparison)
-    return [
-        Chapter(name, published(name).task, tuple(_section(c, found, examples) for c in found))
-        for name, found in grouped.items()
-    ]
-
-
-def _is_extra(comparison: Comparison) -> bool:
-    """Whether the paper has numbers for other settings of the experiment only."""
-    setting = comparison.setting
-    return bool(setting) and not comparison.paper.models(setting)
-
-
 def _section(comparison: Comparison, chapter: Sequence[Comparison], examples: bool) -> Section:
-    shown, name = draw_examples(comparison) if examples else None, _name(comparison, chapter)
-    drawn = (*pictures(comparison), *_by_elements(comparison), *([shown] if shown else []))
+    """Make a section, named by its setting and all else in which the chapter's differ."""
+    words = ("data", "recipe", "preset", "split")
+    telling = [word for word in words if len({getattr(other, word) for other in chapter}) > 1]
+    found = filter(None, (getattr(comparison, word) for word in telling))
+    name = " · ".join([comparison.name, *found])
+    shown = draw_examples(comparison) if examples else None
+    parts = parts_table(comparison)
     return Section(
         name=name,
-        comparison=comparison,
+        experiment=comparison.experiment,
         headline=headline(comparison),
         table=replace(results_table(comparison), title=name),
-        pictures=tuple(_told_apart(picture, comparison, chapter) for picture in drawn),
+        parts=parts and replace(parts, title=f"{name} by source"),
+        pictures=(*pictures(comparison), *([shown] if shown else [])),
         verdicts=tuple(verdicts(comparison, chapter)),
     )
 
 
-def _parts(section: Section) -> Table | None:
-    """Return the table by source, with the name of the section in its title."""
-    table = parts_table(section.comparison)
-    return table and replace(table, title=f"{section.name} by source")
-
-
-def _told_apart(picture: Picture, mine: Comparison, chapter: Sequence[Comparison]) -> Picture:
-    """Append a number to a picture's name if an earlier comparison uses the same name."""
-    namesakes = [other.key for other in chapter if other.slug == mine.slug]
-    number = namesakes.index(mine.key) + 1
-    return replace(picture, name=f"{picture.name}-{number}") if number > 1 else picture
-
-
-def _by_elements(comparison: Comparison) -> list[Picture]:
-    """Draw the error against the number of elements, where that was measured."""
-    found = comparison.by_elements
-    if not found:
-        return []
-    return [errors_figure(found, name=f"{comparison.slug}-elements", title=comparison.name)]
-
-
-def _name(comparison: Comparison, chapter: Sequence[Comparison]) -> str:
-    """Name a comparison by its setting and all else in which the chapter's comparisons differ."""
-    telling = [
-        getattr(comparison, word)
-        for word in ("data", "recipe", "preset", "split")
-        if len({getattr(other, word) for other in chapter}) > 1
-    ]
-    return " · ".join([comparison.name, *filter(None, telling)])
-
-
-def _with_name(section: Section, sections: Sequence[Section]) -> str:
-    """Return the headline, after the name of its section if there are several."""
-    return section.headline if len(sections) == 1 else f"{section.name}: {section.headline}"
-
-
-def _after_dash(path: Path) -> str:
+def _about(path: Path) -> str:
+    """Return what a file such as ``search-points.json`` is about."""
     return path.stem.partition("-")[2]
 
 
-def _about(path: Path) -> str:
-    return "-".join(filter(None, [path.parent.name, _after_dash(path)]))
+def _search(path: Path, rows: dict[str, dict[str, float]], results: Results) -> Table:
+    metric = published(results.experiments.get(path.parent, "")).metric
+    name = "-".join(filter(None, [path.parent.name, _about(path)]))
+    return search_table(name, rows, metric or "accuracy")
 
 
-def _content(results: Results, chapters: list[Chapter], more: tuple[Table, ...]) -> dict[str, Any]:
+def _content(results: Results, sections: list[Section], more: tuple[Table, ...]) -> dict[str, Any]:
     """Return the variables of the templates."""
     models = sorted({record.model for record in results.records}, key=rank)
+    chapters = group_by(sections, lambda section: section.experiment)
+
+    def every(word: str) -> list[str]:
+        return [v for v in dict.fromkeys(getattr(r, word) for r in results.records) if v]
+
     return {
-        "title": ", ".join(chapter.experiment for chapter in chapters),
+        "title": ", ".join(chapters),
         "chapters": chapters,
-        "num_sections": sum(len(chapter.sections) for chapter in chapters),
+        "tasks": {name: published(name).task for name in chapters},
+        "sections": sections,
         "more": more,
         "num_runs": results.num_runs,
         "num_failed": results.num_failed,
         "num_models": len(models),
         "meanings": {style_of(m).label: style_of(m).meaning for m in models if style_of(m).meaning},
-        "origin": _origin(results),
-        "judged": any(s.verdicts for chapter in chapters for s in chapter.sections),
-        "rule": RULE,
-        "colours": {colour_name(m): (style_of(m).colour, style_of(m).dark) for m in models},
-        "css": _template("page.css"),
+        "commands": every("command"),
+        "origin": {
+            "devices": every("device"),
+            "torch": every("torch"),
+            "symsets": every("symsets"),
+            "commits": every("commit"),
+        },
+        "rule": RULE if any(section.verdicts for section in sections) else "",
         "to_markdown": to_markdown,
-        "by_reason": _by_reason,
+        "code_block": code_block,
+        "by_reason": lambda verdicts: group_by(verdicts, lambda v: (v.state, v.reason)),
     }
-
-
-def _by_reason(verdicts: Iterable[Verdict]) -> dict[tuple[str, str], list[Claim]]:
-    """Group claims by their verdict and its reason."""
-    found: dict[tuple[str, str], list[Claim]] = {}
-    for verdict in verdicts:
-        found.setdefault((verdict.state, verdict.reason), []).append(verdict.claim)
-    return found
-
-
-def _origin(results: Results) -> dict[str, list[str]]:
-    """Return what is needed to reproduce the results."""
-    facts = {
-        "commands": [record.command for record in results.records],
-        "devices": [record.device for record in results.records],
-        "torch": [record.torch for record in results.records],
-        "symsets": [record.symsets for record in results.records],
-        "commits": [record.commit for record in results.records],
-    }
-    return {name: [v for v in dict.fromkeys(values) if v] for name, values in facts.items()}
-
-
-def _template(name: str) -> str:
-    """Return the text of a file in this package."""
-    return resources.files("symsets.experiments.report").joinpath(name).read_text("utf-8")
 
 
 def _rendered(template: str, content: dict[str, Any], *, escape: bool) -> str:
     jinja2 = require("jinja2", "experiments")
     environment = jinja2.Environment(
-        loader=jinja2.FunctionLoader(_template),
+        loader=jinja2.PackageLoader("symsets.experiments.report", ""),
         autoescape=escape,
+        finalize=None if escape else escape_markdown,
         trim_blocks=True,
         lstrip_blocks=True,
         undefined=jinja2.StrictUndefined,

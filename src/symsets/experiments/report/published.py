@@ -43,7 +43,6 @@ class TrainingTime:
 
     sentence: str
     device: str
-    hours: Mapping[str, float]
     setting: str = ""
 
 

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable, Mapping, Sequence
+
 import rich.box
 import rich.table
-from rich.cells import cell_len
+from rich.console import Console
 from rich.text import Text
 
 from symsets.experiments.report.tables import Cell, Table
 
-__all__ = ["to_markdown", "to_rich"]
+__all__ = ["code_block", "escape_markdown", "to_markdown", "to_rich"]
 
 SHORT = {"parameters": "params", "time per run": "time/run"}
 DISPENSABLE = ("time per run", "parameters", "runs")  # the first of them goes first
@@ -23,9 +26,16 @@ def to_rich(table: Table, *, width: int | None = None) -> rich.table.Table:
         width: Columns of the terminal. A table that is wider gets shorter heads, then loses what
             is not a result; its caption says so.
     """
-    names = table.columns if width is None else _fitting(table, width)
-    short = width is not None and _width(table, table.columns, short=False) > width
-    left_out = [name for name in table.columns if name not in names]
+    made = _made(table, {}, ())
+    for num in range(len(DISPENSABLE) + 1):
+        if width is None or Console(width=1000).measure(made).maximum <= width:
+            break
+        made = _made(table, SHORT, DISPENSABLE[:num])
+    return made
+
+
+def _made(table: Table, heads: Mapping[str, str], without: Sequence[str]) -> rich.table.Table:
+    left_out = [name for name in table.columns if name in without]
     note = f" Not shown here: {', '.join(left_out)}." if left_out else ""
     made = rich.table.Table(
         title=Text(table.title, style="bold"),
@@ -35,55 +45,57 @@ def to_rich(table: Table, *, width: int | None = None) -> rich.table.Table:
         box=rich.box.SIMPLE_HEAD,
         padding=(0, 1, 0, 0),
     )
-    for k, name in enumerate(names):
-        head = Text(_head(name, short=short))
+    kept = [k for k, name in enumerate(table.columns) if name not in left_out]
+    for k in kept:
+        head = Text(heads.get(table.columns[k], table.columns[k]))
         made.add_column(head, justify="right" if k else "left", no_wrap=k == 0, overflow="fold")
-    kept = [k for k, name in enumerate(table.columns) if name in names]
     for row in table.rows:
-        cells = [row[k] for k in kept]
-        made.add_row(*(Text(_plain(cell), style="bold" if cell.best else "") for cell in cells))
+        made.add_row(*(_text(row[k]) for k in kept))
     return made
 
 
-def _fitting(table: Table, width: int) -> tuple[str, ...]:
-    """Return the columns that fit a width; results are kept even if they have to wrap."""
-    names = table.columns
-    for name in DISPENSABLE:
-        if _width(table, names, short=True) <= width:
-            break
-        names = tuple(other for other in names if other != name)
-    return names
+def _text(cell: Cell) -> Text:
+    text = f"{cell.text}\n{cell.note}" if cell.note else cell.text
+    return Text(text, style="bold" if cell.best else "")
 
 
-def _width(table: Table, names: tuple[str, ...], *, short: bool) -> int:
-    widths = 0
-    for k, name in enumerate(table.columns):
-        if name in names:
-            texts = [_head(name, short=short), *(_plain(row[k]) for row in table.rows)]
-            widths += 2 + max(cell_len(line) for text in texts for line in text.split("\n"))
-    return widths + 1  # a gap of two after each column, and the edge
+class Markdown(str):
+    """Text that is Markdown already."""
 
 
-def _head(name: str, *, short: bool) -> str:
-    return SHORT.get(name, name) if short else name
-
-
-def to_markdown(table: Table) -> str:
+def to_markdown(table: Table) -> Markdown:
     """Return the table as Markdown: a heading, the caption, the cells."""
     align = [":--", *["--:"] * (len(table.columns) - 1)]
-    lines = [table.columns, align, *(tuple(_marked(cell) for cell in row) for row in table.rows)]
-    cells = "\n".join(f"| {' | '.join(_escaped(text) for text in line)} |" for line in lines)
-    return f"### {table.title}\n\n{table.caption}\n\n{cells}\n"
-
-
-def _plain(cell: Cell) -> str:
-    return f"{cell.text}\n{cell.note}" if cell.note else cell.text
+    heads = [escape_markdown(name) for name in table.columns]
+    lines = [heads, align, *([_marked(cell) for cell in row] for row in table.rows)]
+    rows = "\n".join(f"| {' | '.join(line)} |" for line in lines)
+    title, caption = escape_markdown(table.title), escape_markdown(table.caption)
+    return Markdown(f"### {title}\n\n{caption}\n\n{rows}\n")
 
 
 def _marked(cell: Cell) -> str:
-    text = f"**{cell.text}**" if cell.best else cell.text
-    return f"{text} ({cell.note})" if cell.note else text
+    text, note = escape_markdown(cell.text), escape_markdown(cell.note)
+    text = f"**{text}**" if cell.best else text
+    return f"{text} ({note})" if note else text
 
 
-def _escaped(text: str) -> str:
-    return text.replace("|", "\\|").replace("\n", " ")
+def code_block(lines: Iterable[str]) -> Markdown:
+    """Return lines as a block of code that no line of them can end."""
+    text = "\n".join(lines)
+    fence = "`" * max([3, *(1 + len(run) for run in re.findall("`+", text))])
+    return Markdown(f"{fence}\n{text}\n{fence}")
+
+
+def escape_markdown(value: object) -> str:
+    r"""Return a value as text that Markdown shows as it is, in one line.
+
+    Example:
+        >>> print(escape_markdown("<b>*my* [net]_v2</b>"))
+        &lt;b&gt;\*my\* \[net\]\_v2&lt;/b&gt;
+    """
+    if isinstance(value, Markdown):
+        return value
+    text = " ".join(str(value).split("\n"))
+    for sign, name in (("&", "&amp;"), ("<", "&lt;"), (">", "&gt;")):
+        text = text.replace(sign, name)
+    return re.sub(r"[\\`*\[\]|~]|(?<![^\W_])_|_(?![^\W_])", r"\\\g<0>", text)

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import csv
-import json
 import math
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 from typing import Any
+
+from symsets._checks import positive
+from symsets._files import below, reading, shorten
+from symsets.experiments.study.records import check_fields
 
 __all__ = ["Run", "read_runs"]
 
@@ -27,13 +30,26 @@ class Run:
     seconds: tuple[float, ...] = ()
 
     @property
+    def model(self) -> str:
+        """What was trained."""
+        return str(self.config.get("model"))
+
+    @property
+    def train_size(self) -> int:
+        """The number of training sets, 0 for what is not trained."""
+        return int(self.config.get("train_size", 0))
+
+    @property
+    def seed(self) -> int:
+        """The initialisation."""
+        return int(self.config.get("seed", 0))
+
+    @property
     def example_sets(self) -> Path:
-        """Where its study keeps the example sets: both are named by the data and the setting."""
-        c = self.config
-        trained = f"{c.get('recipe')}-{c.get('train_size')}-seed{c.get('seed')}"
-        model = str(c.get("model"))
-        name = self.folder.name.removesuffix(f"-{trained}").removesuffix(model).removesuffix("-")
-        return self.folder.parents[1] / "examples" / f"{name or 'sets'}.npz"
+        """Where its study keeps the example sets: named by the data and the setting."""
+        data = self.folder.name.partition("-")[0]
+        name = "-".join(filter(None, (data, self.config.get("setting"))))
+        return below(self.folder.parents[1] / "examples", f"{name}.npz")
 
     @property
     def seconds_per_epoch(self) -> float | None:
@@ -42,9 +58,8 @@ class Run:
         Seeds that were trained together share the time, as they do in the records; so do the
         epochs between two validations.
         """
-        together, every = self.config.get("seeds_together"), self.config.get("validate_every")
-        share = len(together) if isinstance(together, list) and together else 1
-        share *= every if isinstance(every, int) and every > 0 else 1
+        share = len(self.config.get("seeds_together") or (0,))
+        share *= self.config.get("validate_every") or 1
         return median(self.seconds) / share if self.seconds else None
 
 
@@ -56,35 +71,26 @@ def read_runs(directory: Path) -> list[Run]:
 
 def _read_run(folder: Path) -> Run | None:
     try:
-        config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+        with reading(folder / "config.json", "the configuration of a run") as config:
+            check_fields(config)
+            len(config.get("seeds_together") or ()), positive("", config.get("validate_every") or 1)
+    except ValueError:
         return None
-    if not isinstance(config, dict):
-        return None
+    curves = folder / "curves.csv"
     try:
-        text = (folder / "curves.csv").read_text(encoding="utf-8")
-    except (OSError, ValueError):
-        text = ""
-    lines = list(csv.DictReader(text.splitlines()))
-    if not lines:
-        return Run(folder, config)
-    column = _metric_column(list(lines[0]))
-    epochs = [(_number(line.get("epoch")), line) for line in lines]
-    kept = [(int(epoch), line) for epoch, line in epochs if math.isfinite(epoch)]
-    curve = tuple((epoch, _number(line.get(column))) for epoch, line in kept)
-    seconds = tuple(s for _, line in kept if math.isfinite(s := _number(line.get("seconds"))))
+        text = curves.read_text(encoding="utf-8") if curves.is_file() else ""
+        lines = list(csv.DictReader(text.splitlines()))
+        if not lines:
+            return Run(folder, config)
+        validation = [column for column in lines[0] if column and column.startswith("val_")]
+        column = next((c for c in validation if c != "val_loss"), "val_loss")
+        curve = tuple((int(line["epoch"]), _number(line.get(column))) for line in lines)
+        seconds = tuple(s for line in lines if math.isfinite(s := _number(line.get("seconds"))))
+    except (ValueError, TypeError, KeyError, csv.Error) as error:
+        raise ValueError(f"{curves} must be a table of epochs: {shorten(str(error))}") from error
     return Run(folder, config, column.removeprefix("val_"), curve, seconds)
 
 
-def _metric_column(columns: list[str]) -> str:
-    """Return the validation metric, or the validation loss if there is no other."""
-    validation = [c for c in columns if c is not None and c.startswith("val_")]
-    return next((c for c in validation if c != "val_loss"), "val_loss")
-
-
 def _number(text: str | None) -> float:
-    """Return a number; not-a-number for anything else, such as the last line of a killed run."""
-    try:
-        return float(text or "nan")
-    except ValueError:
-        return math.nan
+    """Return a number; not-a-number if it is missing, as in the last line of a killed run."""
+    return float(text or "nan")

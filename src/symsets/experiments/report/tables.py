@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from symsets.experiments.report.load_records import Comparison, Numbers, Score
@@ -51,29 +52,26 @@ class Table:
 def results_table(comparison: Comparison) -> Table:
     """Return every model's mean ± std over initialisations beside the published number."""
     paper = comparison.paper
-    theirs = paper.models(comparison.setting)
     # A published baseline gives our numbers a meaning, even if we did not compute it.
-    models = sorted({*comparison.models, *(m for m in theirs if m in BASELINES)}, key=rank)
-    columns: list[tuple[str, list[Cell]]] = [("model", [Cell(style_of(m).label) for m in models])]
+    models = sorted({*comparison.models, *{*comparison.printed} & {*BASELINES}}, key=rank)
+    columns: dict[str, list[Cell]] = {}
     for size in comparison.sizes:
+        by_first = [comparison.score(model, size=size) for model in models]
+        runs = [score.count if score else 0 for score in by_first]
         for m in comparison.metrics:
-            columns.append((_head(size, m, comparison), _scores(comparison, models, size, m)))
+            scores = [comparison.score(model, metric=m.name, size=size) for model in models]
+            columns[_head(size, m, comparison)] = _scores(scores, m, runs)
             if (size, m.name) == (comparison.largest, paper.metric):
                 same_data = comparison.data.startswith(paper.data)
                 name = "published" if same_data else "published, other data"
-                columns.append((name, [_published(comparison, model) for model in models]))
-    columns += [
-        ("runs", [Cell(_runs(comparison, model)) for model in models]),
-        ("parameters", [Cell(_parameters(comparison.score(model))) for model in models]),
-        ("time per run", [Cell(_time(comparison.score(model))) for model in models]),
-    ]
-    said = [(k, cells) for k, cells in columns if any(cell.text != NOTHING for cell in cells)]
-    return Table(
-        title=comparison.name,
-        caption=_caption(comparison),
-        columns=tuple(name for name, _ in said),
-        rows=tuple(zip(*(cells for _, cells in said), strict=True)),
-    )
+                columns[name] = [_published(comparison, model) for model in models]
+    columns |= {
+        "runs": [Cell(_runs(comparison, model)) for model in models],
+        "parameters": [Cell(_parameters(comparison.score(model))) for model in models],
+        "time per run": [Cell(_time(comparison.score(model))) for model in models],
+    }
+    said = {k: cells for k, cells in columns.items() if any(c.text != NOTHING for c in cells)}
+    return _of_models(comparison.name, _caption(comparison), models, said)
 
 
 def parts_table(comparison: Comparison) -> Table | None:
@@ -82,49 +80,46 @@ def parts_table(comparison: Comparison) -> Table | None:
     if not parts:
         return None
     models = [x for x in comparison.models if any(x in scores for scores in parts.values())]
-    columns = []
-    for scores in parts.values():
-        best = _best([score.mean for score in scores.values() if score.values], m)
-        columns.append([_score_cell(scores.get(model), m, best) for model in models])
-    return Table(
-        title=f"{comparison.name} by source",
-        caption=f"{m.header[:1].upper()}{m.header[1:]}; on the test sets of each source"
-        f"{', as many as in brackets' if any(map(_count, parts.values())) else ''}; "
+    columns = {}
+    for part, scores in parts.items():
+        found = [scores.get(model) for model in models]
+        columns[f"{part}{_count(scores.values())}"] = _scores(found, m, [0] * len(models))
+    caption = (
+        f"{m.header[:1].upper()}{m.header[1:]}; on the test sets of each source"
+        f"{', as many as in brackets' if any('(' in head for head in columns) else ''}; "
         f"mean ± standard deviation over initialisations{'; bold: best' if m.better else ''}; "
-        f"data: {comparison.data}.",
-        columns=("model", *(f"{part}{_count(scores)}" for part, scores in parts.items())),
-        rows=tuple(zip([Cell(style_of(model).label) for model in models], *columns, strict=True)),
+        f"data: {comparison.data}."
     )
+    return _of_models(f"{comparison.name} by source", caption, models, columns)
 
 
-def _count(scores: dict[str, Score]) -> str:
+def _of_models(
+    title: str, caption: str, models: list[str], columns: dict[str, list[Cell]]
+) -> Table:
+    """Return a table with a row for each model."""
+    labels = [Cell(style_of(model).label) for model in models]
+    rows = tuple(zip(labels, *columns.values(), strict=True))
+    return Table(title, caption, ("model", *columns), rows)
+
+
+def _count(scores: Iterable[Score], what: str = "") -> str:
     """Return the number of test sets in brackets, where the records that have one agree."""
-    counts = {score.test_sets for score in scores.values() if score.test_sets}
-    return f" ({counts.pop():,})" if len(counts) == 1 else ""
+    counts = {score.test_sets for score in scores if score.test_sets}
+    return f" ({counts.pop():,}{what})" if len(counts) == 1 else ""
 
 
 def search_table(name: str, search: Numbers, by: str = "accuracy") -> Table:
     """Return the validation metric of each model at each learning rate that was tried."""
     rates = sorted({rate for tried in search.values() for rate in tried}, key=float, reverse=True)
-    m = display_of(by)
-    choose = min if m.better == "lower" else max
-    rows = []
+    m, rows = display_of(by), []
     for model in sorted(search, key=rank):
-        tried = {r: v for r, v in search[model].items() if math.isfinite(v)}
-        best = choose(tried, key=lambda r: tried[r]) if tried else None
-        cells = [
-            Cell(m.show(tried[r]), r == best)
-            if r in tried
-            else Cell("failed" if r in search[model] else NOTHING)
-            for r in rates
-        ]
-        rows.append((Cell(style_of(model).label), *cells))
-    return Table(
-        title=f"Learning-rate search ({name})",
-        caption=f"On validation: {m.header}; bold: the rate that was chosen by it.",
-        columns=("model", *rates),
-        rows=tuple(rows),
-    )
+        tried = {rate: v for rate, v in search[model].items() if math.isfinite(v)}
+        best = (min if m.better == "lower" else max)(tried, key=tried.__getitem__, default=None)
+        shown = {rate: Cell(m.show(v), rate == best) for rate, v in tried.items()}
+        missing = {rate: Cell("failed" if rate in search[model] else NOTHING) for rate in rates}
+        rows.append((Cell(style_of(model).label), *(missing | shown).values()))
+    title, caption = f"Learning-rate search ({name})", f"On validation: {m.header}; bold: the rate"
+    return Table(title, f"{caption} that was chosen by it.", ("model", *rates), tuple(rows))
 
 
 def skip_table(data: str, found: Numbers) -> Table:
@@ -167,9 +162,11 @@ def _head(size: int, m: MetricDisplay, comparison: Comparison) -> str:
 
 def _caption(comparison: Comparison) -> str:
     c, sizes, metrics = comparison, comparison.sizes, comparison.metrics
+    counted = [s for (_, name, _), s in c.scores.items() if name == metrics[0].name]
+    num = _count(counted, " sets") if all(score.test_sets for score in counted) else ""
     parts = [
         metrics[0].header if len(metrics) == 1 else "",
-        f"{c.split} split{_test_sets(comparison)}",
+        f"{c.split} split{num}",
         "mean ± standard deviation over initialisations",
         "bold: best" if any(m.better for m in metrics) else "",
         _chance(comparison),
@@ -180,63 +177,38 @@ def _caption(comparison: Comparison) -> str:
     ]
     text = "; ".join(part for part in parts if part)
     text = f"{text[0].upper()}{text[1:]}."
-    paper = c.paper
-    if paper.metric and not paper.models(c.setting):
-        this = f"this, only for {', '.join(paper.settings)}" if paper.settings else "this"
-        text += f" The paper prints no numbers for {this}"
-        text += ", but makes claims." if paper.claims else "."
+    if c.paper.metric and not c.printed:
+        only = f", only for {', '.join(c.paper.settings)}" if c.paper.settings else ""
+        text += f" The paper prints no numbers for this{only}"
+        text += ", but makes claims." if c.paper.claims else "."
     return text
-
-
-def _test_sets(comparison: Comparison) -> str:
-    """Say how many test sets there were, where all records agree on it."""
-    first = comparison.metrics[0].name
-    counts = {s.test_sets for (_, name, _), s in comparison.scores.items() if name == first}
-    return f" ({num:,} sets)" if len(counts) == 1 and (num := counts.pop()) else ""
 
 
 def _chance(comparison: Comparison) -> str:
     """Return the accuracy of a random choice in words, unless it has a row in the table."""
-    paper, setting = comparison.paper, comparison.setting
-    measured = [m for m in comparison.metrics if m.name == "accuracy"]
-    level = paper.chance_at(setting)
-    if level is None or not measured or "random" in paper.models(setting):
-        return ""
-    return f"chance: {level * measured[0].scale:.1f} %"
+    level = comparison.paper.chance_at(comparison.setting)
+    measured = any(m.name == "accuracy" for m in comparison.metrics)
+    told = level is not None and measured and "random" not in comparison.printed
+    return f"chance: {100 * level:.1f} %" if told and level is not None else ""
 
 
-def _scores(comparison: Comparison, models: list[str], size: int, m: MetricDisplay) -> list[Cell]:
-    scores = [comparison.score(model, metric=m.name, size=size) for model in models]
-    best = _best([s.mean for s in scores if s is not None and s.values], m)
-    runs = [comparison.score(model, size=size) for model in models]  # by the first metric
-    return [
-        _score_cell(score, m, best, num_runs=every.count if every else 0)
-        for score, every in zip(scores, runs, strict=True)
-    ]
-
-
-def _best(means: list[float], m: MetricDisplay) -> float | None:
-    """Return the best of some means; None if the direction is unknown or all are equal."""
-    if not means or m.better is None:
-        return None
-    low, high = min(means), max(means)
-    if len(means) > 1 and m.same(low, high):
-        return None
-    return low if m.better == "lower" else high
-
-
-def _score_cell(
-    score: Score | None, m: MetricDisplay, best: float | None, *, num_runs: int = 0
-) -> Cell:
-    if score is None:
-        return Cell(NOTHING)
-    if not score.values:
-        return Cell("failed", note=f"{score.failed} of {score.count}")
-    note = f"{score.failed} failed" if score.failed else ""
-    if score.count < num_runs:
-        note = ", ".join(filter(None, (f"{score.count} of {num_runs} runs", note)))
-    is_best = best is not None and m.same(score.mean, best)
-    return Cell(m.show(score.mean, score.std), is_best, note)
+def _scores(scores: list[Score | None], m: MetricDisplay, runs: Iterable[int]) -> list[Cell]:
+    """Return means ± std, the best in bold; runs are how many there are of each model."""
+    means = [score.mean for score in scores if score is not None and score.values]
+    best = m.best(means)
+    cells = []
+    for score, num_runs in zip(scores, runs, strict=True):
+        if score is None:
+            cells.append(Cell(NOTHING))
+        elif not score.values:
+            cells.append(Cell("failed", note=f"{score.failed} of {score.count}"))
+        else:
+            some = f"{score.count} of {num_runs} runs" if score.count < num_runs else ""
+            failed = f"{score.failed} failed" if score.failed else ""
+            is_best = best is not None and m.same(score.mean, best)
+            note = ", ".join(filter(None, (some, failed)))
+            cells.append(Cell(m.show(score.mean, score.std), is_best, note))
+    return cells
 
 
 def _published(comparison: Comparison, model: str) -> Cell:

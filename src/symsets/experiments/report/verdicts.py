@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -43,7 +43,7 @@ class Verdict:
 class _Finding:
     """One pair of numbers: ``gain`` beyond what was claimed, and the noise in it."""
 
-    text: str
+    text: str = ""
     gain: float = 0.0
     noise: float = 0.0
     missing: str = ""
@@ -71,100 +71,80 @@ def verdicts(comparison: Comparison, others: Sequence[Comparison] = ()) -> list[
 
 def judge(claim: Claim, comparison: Comparison, others: Sequence[Comparison] = ()) -> Verdict:
     """Judge one claim: it holds if all its comparisons do, and fails if one of them does."""
-    m = display_of(comparison.paper.metric)
-    preset = comparison.preset
-    if preset in TOO_SMALL:
-        reason = f"preset {preset} is too small for that"
+    if comparison.preset in TOO_SMALL:
+        reason = f"preset {comparison.preset} is too small for that"
         return Verdict(claim, comparison, "cannot be judged yet", reason)
-    findings = _findings(claim.rule, comparison, others, m)
-    refuting = [f for f in findings if f.state == "does not hold"]
-    open_ = [f for f in findings if f.state == "cannot be judged yet"]
-    if refuting:
-        return Verdict(claim, comparison, "does not hold", _listed(f.text for f in refuting))
-    if open_:
-        missing = tuple(dict.fromkeys(f.missing for f in open_ if f.missing))
-        reason = _why_open(open_, findings, missing)
+    findings = _findings(claim.rule, comparison, others)
+    if refuting := [f.text for f in findings if f.state == "does not hold"]:
+        return Verdict(claim, comparison, "does not hold", ", ".join(refuting))
+    if undecided := [f for f in findings if f.state == "cannot be judged yet"]:
+        missing = tuple(dict.fromkeys(f.missing for f in undecided if f.missing))
+        close = [f.text for f in undecided if not f.missing]
+        num = len(findings) - len(undecided)
+        reasons = {
+            f"no result for {', '.join(style_of(m).label for m in missing)}": missing,
+            f"too close: {', '.join(close)}": close,
+            f"{num} of {len(findings)} comparisons agree so far": num,
+        }
+        reason = "; ".join(text for text, applies in reasons.items() if applies)
         return Verdict(claim, comparison, "cannot be judged yet", reason, missing)
     closest = min(findings, key=lambda f: f.gain)
     reason = f"closest: {closest.text}" if len(findings) > 1 else closest.text
     return Verdict(claim, comparison, "holds", reason)
 
 
-def _why_open(open_: list[_Finding], findings: list[_Finding], missing: Sequence[str]) -> str:
-    close = [f.text for f in open_ if not f.missing]
-    parts = [
-        *(
-            [f"no result for {_listed(style_of(model).label for model in missing)}"]
-            if missing
-            else []
-        ),
-        *([f"too close: {_listed(close)}"] if close else []),
-    ]
-    true = len(findings) - len(open_)
-    if true:
-        parts.append(f"{true} of {len(findings)} comparisons agree so far")
-    return "; ".join(parts)
-
-
 def _findings(
-    rule: Beats | Below | Improves,
-    comparison: Comparison,
-    others: Sequence[Comparison],
-    m: MetricDisplay,
+    rule: Beats | Below | Improves, here: Comparison, others: Sequence[Comparison]
 ) -> list[_Finding]:
-    def score(model: str, where: Comparison = comparison) -> Score | None:
-        found = where.score(model, metric=m.name)
-        return found if found is not None and found.values else None
+    m = display_of(here.paper.metric)
 
+    def score(model: str, where: Comparison | None = here) -> Score | None:
+        found = where.score(model, metric=m.name) if where else None
+        return found if found and found.values else None
+
+    if isinstance(rule, Beats):
+        pairs = [(a, b) for a in rule.models for b in rule.others]
+        return [_beats(a, score(a), b, score(b), m, margin=rule.margin) for a, b in pairs]
     if isinstance(rule, Below):
         return [_below(rule, score(rule.model), m)]
-    if isinstance(rule, Improves):
-        wanted = replace(comparison, setting=rule.over).key
-        other = next((c for c in others if c.key == wanted), None)
-        both = {x: (score(x), score(x, other)) if other else (None, None) for x in rule.models}
-        return [_improves(rule, both, m)]
-    pairs = [(a, b) for a in rule.models for b in rule.others]
-    return [_beats(a, score(a), b, score(b), rule.margin, m) for a, b in pairs]
+    wanted = replace(here, setting=rule.over).key
+    there = next((c for c in others if c.key == wanted), None)
+    models = [(x, score(x) if there else None, score(x, there)) for x in rule.models]
+    return [_improves(rule, [_beats(x, a, x, b, m) for x, a, b in models])]
 
 
-def _improves(
-    rule: Improves, both: dict[str, tuple[Score | None, Score | None]], m: MetricDisplay
-) -> _Finding:
+def _improves(rule: Improves, found: list[_Finding]) -> _Finding:
     """Count models; ``gain`` and ``noise`` are numbers of models, the noise from undecided ones."""
-    found = [_beats(model, here, model, there, 0.0, m) for model, (here, there) in both.items()]
     missing = [f.missing for f in found if f.missing]
     states = [f.state for f in found]
-    better, open_ = states.count("holds"), states.count("cannot be judged yet")
+    better, undecided = states.count("holds"), states.count("cannot be judged yet")
     text = f"{better} of {len(found)} models are better than on {rule.over}"
-    text += f", {open_ - len(missing)} too close" if open_ > len(missing) else ""
-    gain = better + open_ / 2 - (rule.at_least - 0.5)
-    undecided = abs(gain) < open_ / 2
-    return _Finding(text, gain, open_ / 2, missing[0] if missing and undecided else "")
+    text += f", {undecided - len(missing)} too close" if undecided > len(missing) else ""
+    gain, noise = better + undecided / 2 - (rule.at_least - 0.5), undecided / 2
+    return _Finding(text, gain, noise, missing[0] if missing and abs(gain) < noise else "")
 
 
 def _below(rule: Below, score: Score | None, m: MetricDisplay) -> _Finding:
     if score is None:
-        return _Finding("", missing=rule.model)
+        return _Finding(missing=rule.model)
     text = f"{style_of(rule.model).label} reaches {m.with_unit(score.mean, score.std)}"
     return _Finding(text, rule.value - score.mean, 2 * score.error)
 
 
 def _beats(
-    model: str, a: Score | None, other: str, b: Score | None, margin: float, m: MetricDisplay
+    model: str,
+    a: Score | None,
+    other: str,
+    b: Score | None,
+    m: MetricDisplay,
+    *,
+    margin: float = 0.0,
 ) -> _Finding:
-    if a is None:
-        return _Finding("", missing=model)
-    if b is None:
-        return _Finding("", missing=other)
-    gain = m.gain(a.mean, b.mean)
-    word = "better" if gain >= 0 else "worse"
-    text = f"{style_of(model).label} is {m.show_gap(gain)} {word} than {style_of(other).label}"
-    if a.count == b.count == 1:
-        text += " (one run each)"
+    if a is None or b is None:
+        return _Finding(missing=model if a is None else other)
+    gain, mine, theirs = m.gain(a.mean, b.mean), style_of(model).label, style_of(other).label
+    text = f"{mine} is {m.show_gap(gain)} {'better' if gain >= 0 else 'worse'} than {theirs}"
+    text += " (one run each)" if a.count == b.count == 1 else ""
     if m.same(a.mean, b.mean):
-        text = f"{style_of(model).label} and {style_of(other).label} are equal"
+        text = f"{mine} and {theirs} are equal"
     return _Finding(text, gain - margin, 2 * math.hypot(a.error, b.error))
-
-
-def _listed(texts: Iterable[str]) -> str:
-    return ", ".join(texts)

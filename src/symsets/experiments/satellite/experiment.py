@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 from typing import ClassVar
@@ -18,15 +19,23 @@ from symsets.experiments.satellite.sets import SceneSets, bicubic, mean
 from symsets.experiments.study.experiment import Experiment, Preset, scaled
 from symsets.train.evaluation import Network, evaluate
 from symsets.train.metrics import Metric, Task
-from symsets.train.plan import Plan, epochs_between_validations
-
-__all__ = ["EXPERIMENT", "SatelliteExperiment"]
+from symsets.train.plan import Plan
 
 MODELS = ("siamese", "siamese-late", "dss-mean", "dss-max", "dss-sum", "aittala", "attention")
 NUM_ELEMENTS = 16
 PICTURES = (1, 3, 5, 9)  # further numbers of pictures at the test
 CPSNR, CSSIM = Metric("cpsnr", cpsnr), Metric("cssim", cssim)
 RAW = "-raw"  # ends a setting whose pictures are not registered
+OURS = {
+    "learning_rate": 5e-4,
+    "batch_size": 9,
+    "schedule": "cosine",
+    "weight_decay": 1e-4,
+    "average": 0.999,
+    "clip": 1.0,
+    "validations": 20,
+    "evaluation_batch": 8,
+}
 
 PRESETS = {
     "smoke": Preset(
@@ -82,6 +91,7 @@ class SatelliteExperiment(Experiment[SceneSource]):
     task = Task(shift_loss, (CPSNR,), keep_outputs=False)
     baselines: ClassVar = {"bicubic": bicubic, "mean": mean}
     default_data = "embedded"
+    plans: ClassVar = {"ours": OURS, "published": OURS}  # the papers' networks are not ours
 
     def open_source(self, data: str, seed: int) -> SceneSource:
         """Open generated scenes, a folder in the layout of the challenge, or packs."""
@@ -125,21 +135,9 @@ class SatelliteExperiment(Experiment[SceneSource]):
         return network.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
 
     def make_plan(self, recipe: str, epochs: int, setting: str) -> Plan:
-        """Say how networks are trained."""
-        return Plan(
-            epochs,
-            batch_size=9,
-            schedule="cosine",
-            weight_decay=1e-4,
-            average=0.999 if epochs >= 100 else 0.0,
-            clip=1.0,
-            validate_every=epochs_between_validations(epochs, at_least=20),
-            evaluation_batch=8,
-        )
-
-    def learning_rate(self, recipe: str) -> float:
-        """Return the learning rate if a user gives none."""
-        return 5e-4
+        """Say how a recipe trains; an average over few epochs would keep the first weights."""
+        plan = super().make_plan(recipe, epochs, setting)
+        return plan if epochs >= 100 else replace(plan, average=0.0)
 
     def measure_more(
         self, network: nn.Module, source: SceneSource, setting: str, num: int, device: str

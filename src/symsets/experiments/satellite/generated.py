@@ -14,8 +14,6 @@ from symsets.experiments.satellite.registration import enlarge
 from symsets.experiments.satellite.scenes import FULL, SCALE, STEP, Scene, Scenes, stack
 from symsets.experiments.synthetic.dead_leaves import DeadLeaves
 
-__all__ = ["GeneratedScenes"]
-
 MARGIN = 4  # px of the coarse pictures around what is seen
 NOISE = {"RED": 0.0015, "NIR": 0.003}  # in units of 65,535
 LOW, SPAN = 0.03, 0.15  # darkest value of a place, and from there to the brightest

@@ -10,8 +10,6 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-__all__ = ["BORDER", "best_window", "cpsnr", "cssim", "shift_errors", "shift_loss"]
-
 BORDER = 3  # px by which pictures may be apart, in each direction
 SHIFTS = 2 * BORDER + 1
 FLOOR = 1e-12  # of squared errors: 120 dB

@@ -18,8 +18,6 @@ from symsets.models.registry import register_network
 from symsets.models.restoration import WeightedMerge, restoration_trunk
 from symsets.sets import Sets, fold, map_elements, pool, spread
 
-__all__ = ["SatelliteNetwork", "over_turns"]
-
 
 @register_network("satellite")
 class SatelliteNetwork(nn.Module):

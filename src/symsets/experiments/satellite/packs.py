@@ -15,6 +15,7 @@ from pathlib import Path
 
 import numpy as np
 
+from symsets._files import atomic_write
 from symsets.data._arrays import Kinds, array_names, read_arrays
 from symsets.experiments.satellite.scenes import (
     BANDS,
@@ -26,9 +27,6 @@ from symsets.experiments.satellite.scenes import (
     division,
     stack,
 )
-from symsets.train.files import atomic_write
-
-__all__ = ["ScenePack", "compress", "decompress", "is_scene_pack", "pack_scenes", "read_pack"]
 
 KINDS: Kinds = {
     "name": ("U", 1, "a row of words"),

@@ -10,8 +10,6 @@ from torch import Tensor
 
 from symsets.sets import Sets, add_to_elements, fold, pool, spread
 
-__all__ = ["enlarge", "find_shifts", "masked_mean"]
-
 REACH = 4.0  # px: shifts are looked for up to here
 COARSE, FINE = 0.25, 0.02  # px: steps of the two searches
 ROUNDS = 2

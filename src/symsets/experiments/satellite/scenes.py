@@ -17,8 +17,6 @@ from symsets.data.decoding import Skipped, UnusableError, in_threads, regular_fi
 from symsets.data.folders import MissingDataError, checked_folder
 from symsets.data.splits import shuffled
 
-__all__ = ["BANDS", "Scene", "SceneFolder", "SceneSource", "Scenes", "carve", "read_scene"]
-
 BANDS = ("RED", "NIR")
 SCALE = 3  # a side of the fine picture has so many times the pixels
 STEP = 16  # values of the challenge are multiples of it

@@ -16,20 +16,6 @@ from symsets.experiments.satellite.registration import enlarge, find_shifts, mas
 from symsets.experiments.satellite.scenes import SCALE, Scenes
 from symsets.sets import RaggedSets, Sets, fold, map_elements
 
-__all__ = [
-    "CHANNELS",
-    "CLEAR",
-    "FINE",
-    "RAW",
-    "SEEN",
-    "SHIFT",
-    "SceneSets",
-    "Turn",
-    "bicubic",
-    "mean",
-    "turned",
-]
-
 CHANNELS = 5 + SCALE**2
 """Of an element: raw picture, its mask, its shift (2), the registered mask, nine sub-pixels."""
 RAW, CLEAR, SHIFT, SEEN, FINE = (

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +12,7 @@ import torch
 from torch import Tensor
 
 from symsets._extras import require
+from symsets._files import check_claim, named_errors
 from symsets.data.folders import MissingDataError
 from symsets.data.splits import SPLITS, members, shuffled
 from symsets.experiments.shapes.motions import (
@@ -19,8 +22,6 @@ from symsets.experiments.shapes.motions import (
     check_motion,
     farthest_points,
 )
-
-__all__ = ["DFAUST_NEEDS", "HELD_OUT", "DynamicFaust", "has_dfaust"]
 
 FILES = ("registrations_m.hdf5", "registrations_f.hdf5")
 DFAUST_NEEDS = (
@@ -90,7 +91,7 @@ class DynamicFaust:
         kind = content["faces"].dtype
         if kind.kind not in "iu":
             raise ValueError(f"faces of {path} must be integers, got {kind}")
-        faces = torch.from_numpy(content["faces"][()].astype("int64"))
+        faces = torch.from_numpy(_read(path, content, "faces").astype("int64"))
         if self.faces is not None and not torch.equal(faces, self.faces):
             raise ValueError(f"faces of {path} must be those of {self.paths[0]}")
         for name in names:
@@ -119,8 +120,9 @@ class DynamicFaust:
         kept = farthest_points(self._template, self.num_vertices) if some else None
         sequences = []
         for name in names:
-            shapes = self._shapes(name)
-            check_motion(name, shapes, all_vertices)
+            with named_errors(self._path_of[name]):
+                shapes = self._shapes(name)
+                check_motion(name, shapes, all_vertices)
             sequences.append((shapes if kept is None else shapes[..., kept]).to(device))
         who, what = zip(*map(_words, names), strict=True)
         faces = self.faces if kept is None else None
@@ -128,8 +130,9 @@ class DynamicFaust:
 
     def _shapes(self, name: str) -> Tensor:
         """Read a sequence as ``(L, 3, V)``."""
-        with _opened(self._path_of[name]) as content:
-            given = torch.from_numpy(content[name][()]).float()  # (V, 3, L)
+        path = self._path_of[name]
+        with _opened(path) as content:
+            given = torch.from_numpy(_read(path, content, name)).float()  # (V, 3, L)
         shapes = given.permute(2, 1, 0).contiguous()
         return shapes - shapes.mean(-1, keepdim=True) if self.centre else shapes
 
@@ -145,9 +148,14 @@ def _words(name: str) -> tuple[str, str]:
     return subject, activity
 
 
-def _opened(path: Path) -> Any:
+@contextmanager
+def _opened(path: Path) -> Iterator[Any]:
+    """Open a file; raise ValueError naming it for whatever is wrong in it."""
     h5py = require("h5py", "meshes")
-    try:
-        return h5py.File(path, "r")
-    except OSError as error:
-        raise ValueError(f"{path} cannot be read as HDF5: {error}") from error
+    with named_errors(path, "cannot be read as HDF5"), h5py.File(path, "r") as content:
+        yield content
+
+
+def _read(path: Path, content: Any, name: str) -> Any:
+    check_claim(path, content[name].nbytes)
+    return content[name][()]

@@ -10,11 +10,9 @@ from torch.nn.functional import linear
 
 from symsets._checks import positive
 from symsets.nn import Graph
-from symsets.nn._types import check_type
+from symsets.nn._explain import check_type
 from symsets.ops.layout import entries_first
 from symsets.sets import RaggedSets, pool
-
-__all__ = ["EdgeTensors", "MaxOverPoints", "Normed", "PerPoint", "Points"]
 
 Rows = Tensor | RaggedSets
 """Shapes ``(T, C, V)``, or clouds of points ``(P, C)`` where their numbers differ."""

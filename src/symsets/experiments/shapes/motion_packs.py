@@ -1,4 +1,4 @@
-"""Many motions in one ``.npz`` file, in one of three forms.
+"""Many motions in one ``.npz`` file, in one of two forms.
 
 *Skinned*: joint rotations, and bodies that they move. Vertices are relative to the root joint, so
 the path of a body does not give the order of frames away.
@@ -23,9 +23,6 @@ subject_id   str (S,)             what subjects are called (optional)
 and ``split`` as above; ``subject (M,)`` numbers or names.
 
 Both may have ``name (M,)``, which are words, ``activity (M,)`` and ``fps ()``.
-
-*Apart*: ``<name>_verts (L, V, 3)`` and ``<name>_faces (F, 3)`` for every sequence. They have no
-splits, so all are for the test, and no common faces unless one is chosen.
 """
 
 from __future__ import annotations
@@ -41,12 +38,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from symsets._files import named_errors
 from symsets.data._arrays import Content, Kinds, array_names, read_arrays
 from symsets.data.splits import SPLITS, fraction, members
 from symsets.experiments.shapes.motions import Motions
 from symsets.experiments.synthetic.skinning import rotation_from_quaternion, skin
-
-__all__ = ["MotionPack", "motion_pack_form"]
 
 SKINNED = ("quat", "offsets", "parent", "heads", "subject", "split")
 BAKED = ("verts", "offsets", "split")
@@ -76,12 +72,11 @@ KINDS: Mapping[str, Kinds] = {  # of the arrays that a form has, by patterns of 
         r"faces\d+": FACES,
     },
     "baked": {**COMMON, "verts": VERTICES, "faces": FACES},
-    "apart": {"fps": COMMON["fps"], r".+_verts": VERTICES, r".+_faces": FACES},
 }
 
 
 def motion_pack_form(path: Path) -> str | None:
-    """Return ``"skinned"``, ``"baked"``, ``"apart"``, or None if the file is no pack of motions.
+    """Return ``"skinned"``, ``"baked"``, or None if the file is no pack of motions.
 
     Reads no content.
 
@@ -92,9 +87,7 @@ def motion_pack_form(path: Path) -> str | None:
     keys = array_names(path)
     if keys.issuperset(SKINNED) and _sizes(keys):
         return "skinned"
-    if keys.issuperset(BAKED):
-        return "baked"
-    return "apart" if any(key.endswith("_verts") for key in keys) else None
+    return "baked" if keys.issuperset(BAKED) else None
 
 
 def _kinds(form: str, keys: set[str]) -> Kinds:
@@ -116,7 +109,6 @@ class MotionPack:
         path: The file; its name without ending is what tables call the data.
         num_vertices: Vertices of a shape. A skinned pack offers some numbers (the smallest, if
             left out); of given vertices that many are chosen, far apart, as points without faces.
-        only: The one sequence to open, for packs of sequences apart.
 
     Attributes:
         name: The name of the file without its ending.
@@ -126,13 +118,7 @@ class MotionPack:
 
     skip = 4
 
-    def __init__(
-        self,
-        path: str | os.PathLike[str],
-        *,
-        num_vertices: int | None = None,
-        only: str | None = None,
-    ) -> None:
+    def __init__(self, path: str | os.PathLike[str], *, num_vertices: int | None = None) -> None:
         self.path = Path(path)
         self.name = self.path.stem
         if not self.path.is_file():
@@ -141,27 +127,16 @@ class MotionPack:
         if self.form is None:
             raise ValueError(
                 f"{self.path} must be a pack of motions with the keys {list(SKINNED)} and rest512 "
-                f"and weights512, or {list(BAKED)}, or <name>_verts"
+                f"and weights512, or {list(BAKED)}"
             )
         names = array_names(self.path)
         content = read_arrays(self.path, _kinds(self.form, names), names)
-        self.fps = float(content.get("fps", FPS))
         self.num_vertices = num_vertices
-        if self.form == "apart":
-            self._read_apart(content, only)
-        else:
-            self._read_together(content)
+        with named_errors(self.path):
+            self.fps = float(content.get("fps", FPS))
+            self._read(content)
 
-    def _read_apart(self, content: Content, only: str | None) -> None:
-        known = [key.removesuffix("_verts") for key in content if key.endswith("_verts")]
-        if only is not None and only not in known:
-            raise ValueError(f"only must be one of {known} in {self.path}, got {only!r}")
-        self.names = self.subjects = self.activities = [only] if only else known
-        self.split = ["test"] * len(self.names)
-        self._frames = [torch.from_numpy(content[f"{n}_verts"]).float() for n in self.names]
-        self.faces = _faces(content, f"{self.names[0]}_faces") if len(self.names) == 1 else None
-
-    def _read_together(self, content: Content) -> None:
+    def _read(self, content: Content) -> None:
         offsets = content["offsets"].tolist()
         num = max(0, len(offsets) - 1)
         self.split = _split_words(content["split"])
@@ -225,13 +200,14 @@ class MotionPack:
         splits = {s: [i for i, word in enumerate(self.split) if word == s] for s in SPLITS}
         which = members(splits, split, f"{self.path} has no motions")
         which = sorted(which, key=lambda i: (fraction(self.names[i]), i))[:num]
-        found = Motions.join(
-            [self._shapes(i).to(device) for i in which],
-            [self.names[i] for i in which],
-            faces=self.faces,
-            subjects=[self.subjects[i] for i in which],
-            activities=[self.activities[i] for i in which],
-        )
+        with named_errors(self.path):
+            found = Motions.join(
+                [self._shapes(i).to(device) for i in which],
+                [self.names[i] for i in which],
+                faces=self.faces,
+                subjects=[self.subjects[i] for i in which],
+                activities=[self.activities[i] for i in which],
+            )
         return found.thinned(self._shapes(0)[0], self.num_vertices)
 
     def _shapes(self, i: int) -> Tensor:

@@ -10,15 +10,6 @@ from torch import Tensor
 
 from symsets.nn import Graph
 
-__all__ = [
-    "HeldOut",
-    "MotionSource",
-    "Motions",
-    "check_faces",
-    "check_motion",
-    "farthest_points",
-]
-
 
 class Motions(NamedTuple):
     """Shapes of all sequences end to end; vertex v is the same place of the body in all of them.

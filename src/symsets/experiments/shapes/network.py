@@ -28,8 +28,6 @@ from symsets.ops import to_fast_layout
 from symsets.sets import RaggedSets, Sets, fold, map_elements
 from symsets.sets.pooling import power_degree
 
-__all__ = ["KINDS", "WIDTHS", "ShapeNetwork"]
-
 KINDS: dict[str, Callable[..., nn.Module]] = {  # the map of single shapes
     "points": Points,
     "full-points": partial(Exchangeable, pool="mean"),
@@ -39,12 +37,8 @@ KINDS: dict[str, Callable[..., nn.Module]] = {  # the map of single shapes
 GRAPH_KINDS = ("graphs", "adjacency")
 HIDDEN = (128, 128)  # of the DeepSets block
 Three = tuple[int, int, int]
-WIDTHS: dict[str, dict[str, Three]] = {
-    "published": {
-        "siamese": (64, 256, 128),
-        "dss": (64, 256, 128),
-        "aittala": (64, 256, 64),
-    },
+WIDTHS: dict[str, dict[str, Three]] = {  # by recipe; what one does not name, it has from ours
+    "published": {},
     "ours": {  # as many parameters as DSS within 5 % where nothing was published
         "siamese": (64, 256, 128),
         "dss": (64, 256, 128),
@@ -214,7 +208,8 @@ def _check_shapes(x: Sets, in_channels: int, kind: str) -> None:
 
 def _layer(maker: Layers, kind: str, i: int, o: int) -> list[nn.Module]:
     """Return a set layer with its normalisation and activation, after the recipe."""
-    make = _maker(kind, bias=maker.published)
+    # A bias that batch normalisation removes again is left out, but for the published form.
+    make: Make = partial(KINDS[kind], bias=maker.published)
     norm = nn.BatchNorm2d if kind == "adjacency" else nn.BatchNorm1d
     pool = dss_pool(maker.scheme)
     if not (maker.published and pool):
@@ -228,14 +223,6 @@ def _layer(maker: Layers, kind: str, i: int, o: int) -> list[nn.Module]:
     if maker.published:
         _xavier(layer)
     return parts
-
-
-def _maker(kind: str, *, bias: bool) -> Make:
-    # A bias that batch normalisation removes again is left out, but for the published form.
-    def make(i: int, o: int) -> nn.Module:
-        return KINDS[kind](i, o, bias=bias)
-
-    return make
 
 
 @torch.no_grad()

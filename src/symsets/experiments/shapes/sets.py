@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
 
 import torch
 from torch import Tensor
 
 from symsets.data.on_the_fly import OnTheFlySets, random_orders
 from symsets.experiments.shapes.motions import Motions
-
-__all__ = ["CentralFrameSets", "mean_shape", "skip_study"]
 
 
 class CentralFrameSets(OnTheFlySets):
@@ -94,9 +91,8 @@ class CentralFrameSets(OnTheFlySets):
         num = len(self.starts)
         order = random_orders(len(which), self.num_frames, which, generator)
         if augment:
-            uniform = torch.rand(which.shape, device=self.device, generator=generator)
             # rounding may turn a product just below their number into it
-            place = (uniform * num).long().clamp(max=num - 1)
+            place = (self.uniform(generator, len(which)) * num).long().clamp(max=num - 1)
         else:
             place = which % num
         return self.crop(self.starts[place], order)
@@ -105,12 +101,6 @@ class CentralFrameSets(OnTheFlySets):
         """Make sets and targets of their starts ``(B,)`` and orders ``(B, N)``."""
         target = (order == self.num_frames // 2).int().argmax(1)
         return self.material[start[:, None] + self.skip * order], target
-
-    def to(self, device: torch.device | str, dtype: torch.dtype | None = None) -> Any:
-        """Move the shapes; sets come in the given type from now on."""
-        moved = super().to(device, dtype)
-        moved.starts = self.starts.to(device)
-        return moved
 
 
 def mean_shape(x: Tensor) -> Tensor:

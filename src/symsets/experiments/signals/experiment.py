@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import ClassVar
+
 from torch import nn
 
 from symsets.data import LabelledSets
 from symsets.experiments.signals.network import MODELS, SignalNetwork, default_widths
 from symsets.experiments.signals.sets import Signals
-from symsets.experiments.study.experiment import CLASSIFY, PATIENCE, Experiment, Preset
-from symsets.train.plan import Plan, epochs_between_validations
-
-__all__ = ["EXPERIMENT", "SignalsExperiment"]
+from symsets.experiments.study.experiment import (
+    CLASSIFY,
+    PATIENCE,
+    QUICK,
+    SMOKE,
+    Experiment,
+    Preset,
+)
 
 ALL_MODELS = (
     "dss-sum",
@@ -25,20 +32,22 @@ ALL_MODELS = (
 )
 AVERAGE = 0.98  # of the weights, over about 50 steps
 PRESETS = {
-    "smoke": Preset(
+    "smoke": replace(
+        SMOKE,
         models=("dss-sum", "siamese"),
         train_sizes=(300,),
-        epochs=(2,),
         width=0.1,
         test_size=300,
-        duration="a few seconds",
+        batch_size=None,
     ),
-    "quick": Preset(
+    "quick": replace(
+        QUICK,
         models=("dss-sum", "deepsets", "siamese", "sridhar"),
         train_sizes=(2000,),
         epochs=(6,),
         width=0.2,
         test_size=1000,
+        batch_size=None,
         duration="about two minutes on two cores",
     ),
     "paper": Preset(
@@ -64,6 +73,10 @@ class SignalsExperiment(Experiment[Signals]):
     models = tuple(MODELS)
     presets = PRESETS
     task = CLASSIFY
+    plans: ClassVar = {
+        "ours": {"average": AVERAGE, "validations": 20},
+        "published": {"patience": PATIENCE},
+    }
 
     def open_source(self, data: str, seed: int) -> Signals:
         """Return the generator of signals."""
@@ -81,17 +94,6 @@ class SignalsExperiment(Experiment[Signals]):
         """Make a network that classifies sets of signals."""
         widths = [max(2, round(width * w)) for w in default_widths(model)]
         return SignalNetwork(model, recipe=recipe, widths=widths)
-
-    def make_plan(self, recipe: str, epochs: int, setting: str) -> Plan:
-        """Say how a recipe trains."""
-        ours = recipe == "ours"
-        return Plan(
-            epochs,
-            schedule="cosine" if ours else "constant",
-            average=AVERAGE if ours else 0.0,
-            patience=1000 if ours else PATIENCE,
-            validate_every=epochs_between_validations(epochs, at_least=20) if ours else 1,
-        )
 
     def relative_cost(self, model: str) -> float:
         """Return the time that a model takes beside others."""

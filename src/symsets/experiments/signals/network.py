@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import Any
 
 from torch import Tensor, nn
 
@@ -12,24 +11,12 @@ from symsets._checks import check_choice, positive
 from symsets.experiments.signals.standardise import Standardise
 from symsets.models._blocks import RECIPES, check_model
 from symsets.models.registry import register_network
-from symsets.nn import (
-    DSS,
-    CircularConv1d,
-    Classify,
-    ConcatPool,
-    NormAct,
-    RemoveMean,
-    Sequential,
-    Siamese,
-    set_layer,
-)
+from symsets.nn import DSS, CircularConv1d, Classify, NormAct, Sequential, set_layer
 from symsets.nn.base import SetModule
-from symsets.nn.registry import dss_pool
+from symsets.nn.registry import Make, dss_pool
 from symsets.ops import to_fast_layout
 from symsets.sets import Sets
 from symsets.sets.pooling import power_degree
-
-__all__ = ["MODELS", "RECIPES", "SignalNetwork", "default_widths"]
 
 NUM_CLASSES = 3
 DEEPSETS = {"deepsets": "dss-sum", "deepsets-max": "dss-max"}  # on plain vectors
@@ -71,9 +58,10 @@ class SignalNetwork(nn.Module):
     Args:
         model: A word from :data:`MODELS`, or any other scheme (see :func:`symsets.schemes`).
         recipe: ``"published"`` follows the released code: batch normalisation on each branch, for
-            every element's context before it is summed, and sums over set and time. ``"ours"``
-            standardises every set (amplitude and offset say nothing), divides sums by the set
-            size, normalises once after the branches are added, and takes means over set and time.
+            every element's context before it is summed, sums over set and time, and Xavier's
+            initialisation. ``"ours"`` standardises every set (amplitude and offset say nothing),
+            divides sums by the set size, normalises once after the branches are added, and takes
+            means over set and time.
         widths: Channels of the three layers; the published ones if left out. For ``"aittala"``
             they are those of its map, doubled by concatenation.
         num_elements: Set size of training.
@@ -118,6 +106,10 @@ class SignalNetwork(nn.Module):
         convolves = model != "mlp" and model not in DEEPSETS
         self._entries_first = recipe == "ours" and convolves
         self.net = _Builder(recipe, num_elements, length).network(model, widths)
+        if recipe == "published":
+            for part in self.net.modules():
+                if isinstance(part, CircularConv1d | nn.Linear):
+                    nn.init.xavier_uniform_(part.weight)
 
     def forward(self, x: Sets) -> Tensor:
         """Return the scores of the classes."""
@@ -137,17 +129,6 @@ class SignalNetwork(nn.Module):
             raise ValueError(f"x must have shape (B, {shown}) for 'mlp', got {got}")
 
 
-class _Flatten(nn.Module):
-    """See every element as a vector of channels ``(C L,)``; with the set, too, for an MLP."""
-
-    def __init__(self, start: int) -> None:
-        super().__init__()
-        self.start = start
-
-    def forward(self, x: Tensor) -> Tensor:
-        return x.flatten(self.start)
-
-
 class _Builder:
     """Make layers that all follow one recipe."""
 
@@ -157,36 +138,26 @@ class _Builder:
         self.lengths = [length, -(-length // 2), -(-length // 4)]
 
     def network(self, model: str, widths: tuple[int, ...]) -> nn.Module:
-        if model == "mlp":
-            return self._mlp(widths)
         layers: list[nn.Module] = [] if self.published else [Standardise()]
+        if model == "mlp":  # nn.Sequential gives it whole sets
+            layers.append(nn.Flatten())
+            for i, o in pairwise((self.num_elements * self.lengths[0], *widths)):
+                layers += [nn.Linear(i, o), nn.BatchNorm1d(o), nn.ReLU()]
+            return nn.Sequential(*layers, nn.Linear(widths[-1], NUM_CLASSES))
         if model in DEEPSETS:
-            layers.append(_Flatten(1))
-            in_channels = self.lengths[0]
-        else:
-            in_channels = 1
-        for depth, (i, o) in enumerate(pairwise((in_channels, *widths))):
-            i = 2 * i if model == "aittala" and depth else i
+            layers.append(nn.Flatten())
+        channels = self.lengths[0] if model in DEEPSETS else 1
+        for depth, o in enumerate(widths):
             if self.published and model == "siamese-ds" and depth == 2:
-                layers += [_Flatten(1), _vector_layer(i * self.lengths[2], o), nn.ReLU()]
+                layers += [nn.Flatten(), _vector_layer(channels * self.lengths[2], o), nn.ReLU()]
             else:
-                layers += self._layer(model, depth, i, o)
-        out = 2 * widths[-1] if model == "aittala" else widths[-1]
-        return Sequential(*layers, self._head(out))
-
-    def _mlp(self, widths: tuple[int, ...]) -> nn.Module:
-        layers: list[nn.Module] = [] if self.published else [Standardise()]
-        layers.append(_Flatten(1))
-        for i, o in pairwise((self.num_elements * self.lengths[0], *widths)):
-            layers += [nn.Linear(i, o), nn.BatchNorm1d(o), nn.ReLU()]
-        return nn.Sequential(*layers, nn.Linear(widths[-1], NUM_CLASSES))
+                layers += self._layer(model, depth, channels, o)
+            channels = 2 * o if model == "aittala" else o
+        return Sequential(*layers, self._head(channels))
 
     def _head(self, in_channels: int) -> Classify:
-        if self.published:
-            return Classify(in_channels, NUM_CLASSES, pool="sum", entries="sum")
-        return Classify(
-            in_channels, NUM_CLASSES, pool="sum", entries="mean", size=self.num_elements
-        )
+        entries, size = ("sum", 1) if self.published else ("mean", self.num_elements)
+        return Classify(in_channels, NUM_CLASSES, pool="sum", entries=entries, size=size)
 
     def _layer(self, model: str, depth: int, i: int, o: int) -> list[nn.Module]:
         """Return a set layer with its normalisation and activation."""
@@ -200,11 +171,11 @@ class _Builder:
             return nn.Sequential(conv(i, o), nn.BatchNorm1d(o))
 
         scheme = _scheme(model, depth)
-        if not self.published:
-            width = 2 * o if scheme == "aittala" else o
-            layer = set_layer(scheme, conv, i, width, size=self.num_elements)
-            return [NormAct(layer, nn.BatchNorm1d(width), nn.ReLU())]
-        return [_published_layer(scheme, normed, i, o), nn.ReLU()]
+        width = 2 * o if scheme == "aittala" else o
+        if self.published:
+            return [_published_layer(scheme, normed, i, width), nn.ReLU()]
+        layer = set_layer(scheme, conv, i, width, size=self.num_elements)
+        return [NormAct(layer, nn.BatchNorm1d(width), nn.ReLU())]
 
 
 def _scheme(model: str, depth: int) -> str:
@@ -219,15 +190,9 @@ def _vector_layer(i: int, o: int) -> SetModule:
     return DSS(element, context, pool="max")
 
 
-def _published_layer(scheme: str, normed: Any, i: int, o: int) -> SetModule:
+def _published_layer(scheme: str, normed: Make, i: int, o: int) -> SetModule:
     """Return the layer of the released code, whose maps end in batch normalisation."""
-    if scheme == "siamese":
-        return Siamese(normed(i, o))
-    if scheme == "sridhar":
-        return RemoveMean(normed(i, o))
-    if scheme == "aittala":
-        return ConcatPool(normed(i, o))
     pool = dss_pool(scheme)
-    if pool is None or power_degree(pool):  # of which there is no released code
-        return set_layer(scheme, normed, i, o)
-    return DSS(normed(i, o), normed(i, o), pool=pool, pool_last=True)
+    if pool and not power_degree(pool):  # of power sums there is no released code
+        return DSS(normed(i, o), normed(i, o), pool=pool, pool_last=True)
+    return set_layer(scheme, normed, i, o)

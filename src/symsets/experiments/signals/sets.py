@@ -12,8 +12,6 @@ from symsets._checks import positive
 from symsets.data.labelled import LabelledSets
 from symsets.experiments.synthetic.generated import split_generator
 
-__all__ = ["CLASSES", "Signals"]
-
 CLASSES = ("sine", "square", "sawtooth")
 
 

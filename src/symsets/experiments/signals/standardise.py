@@ -11,8 +11,6 @@ from symsets.nn.base import SetModule
 from symsets.sets import RaggedSets, Sets, map_elements, pool, spread
 from symsets.sets.ragged import common_rows, expand_as
 
-__all__ = ["Standardise"]
-
 
 class Standardise(SetModule):
     r"""Subtract the mean of all entries of a set and divide by their standard deviation.

@@ -39,6 +39,8 @@ __all__ = [
     "view_source",
 ]
 
+Directories = Iterable[str | os.PathLike[str]] | None
+
 VARIABLE = "SYMSETS_DATA"
 DATA_SUFFIXES = IMAGE_SUFFIXES | VIDEO_SUFFIXES | {*MESH_SUFFIXES, ".hdf5"}
 
@@ -51,35 +53,26 @@ class _Dataset(NamedTuple):
     folders: tuple[str, ...]  # names that its folder may have in a data directory
 
 
+def _published(kind: str, name: str, *folders: str) -> _Dataset:
+    words = (name, f"has_{name}", f"{name.upper()}_NEEDS")
+    source, present, needs = (getattr(published, word) for word in words)
+    return _Dataset(kind, source, present, needs, (name, *folders))
+
+
+def _nox(*folders: str, plain: bool) -> _Dataset:
+    """Return one of two datasets of one layout: a folder's name tells which of them it holds."""
+
+    def present(root: Path) -> bool:
+        return has_nox(root) and ("plain" in root.resolve().name.lower()) == plain
+
+    return _Dataset("views", NoxFolder, present, NOX_NEEDS, folders)
+
+
 DATASETS = {
-    "places365": _Dataset(
-        "images",
-        published.places365,
-        published.has_places365,
-        published.PLACES365_NEEDS,
-        ("places365", "Places365", "places365_standard"),
-    ),
-    "imagenet": _Dataset(
-        "images",
-        published.imagenet,
-        published.has_imagenet,
-        published.IMAGENET_NEEDS,
-        ("imagenet", "ImageNet", "ILSVRC2012"),
-    ),
-    "celeba": _Dataset(
-        "images",
-        published.celeba,
-        published.has_celeba,
-        published.CELEBA_NEEDS,
-        ("celeba", "CelebA"),
-    ),
-    "ucf101": _Dataset(
-        "videos",
-        published.ucf101,
-        published.has_ucf101,
-        published.UCF101_NEEDS,
-        ("ucf101", "UCF101"),
-    ),
+    "places365": _published("images", "places365", "Places365", "places365_standard"),
+    "imagenet": _published("images", "imagenet", "ImageNet", "ILSVRC2012"),
+    "celeba": _published("images", "celeba", "CelebA"),
+    "ucf101": _published("videos", "ucf101", "UCF101"),
     "dfaust": _Dataset(
         "motions",
         dfaust.DynamicFaust,
@@ -87,21 +80,8 @@ DATASETS = {
         dfaust.DFAUST_NEEDS,
         ("dfaust", "DFAUST", "D-FAUST"),
     ),
-    # The two have one layout, so a folder's name tells which of them it holds.
-    "shapenetcoco": _Dataset(
-        "views",
-        NoxFolder,
-        lambda root: has_nox(root) and "plain" not in root.resolve().name.lower(),
-        NOX_NEEDS,
-        ("shapenetcoco_v1", "shapenetcoco_dataset_v1", "shapenetcoco"),
-    ),
-    "shapenetplain": _Dataset(
-        "views",
-        NoxFolder,
-        lambda root: has_nox(root) and "plain" in root.resolve().name.lower(),
-        NOX_NEEDS,
-        ("shapenetplain_v1", "shapenetplain"),
-    ),
+    "shapenetcoco": _nox("shapenetcoco_v1", "shapenetcoco_dataset_v1", "shapenetcoco", plain=False),
+    "shapenetplain": _nox("shapenetplain_v1", "shapenetplain", plain=True),
 }
 EMBEDDED = (
     ("embedded", "images", "crops of the photographs in scikit-image and scikit-learn, and leaves"),
@@ -131,7 +111,7 @@ class Entry:
     note: str
 
 
-def data_directories(directories: Iterable[str | os.PathLike[str]] | None = None) -> list[Path]:
+def data_directories(directories: Directories = None) -> list[Path]:
     """Return where to look: the directories given, or those that SYMSETS_DATA names.
 
     Those given must be there; SYMSETS_DATA may name some that are not on every machine.
@@ -142,7 +122,7 @@ def data_directories(directories: Iterable[str | os.PathLike[str]] | None = None
     return [checked_folder(Path(directory)) for directory in directories]
 
 
-def available(directories: Iterable[str | os.PathLike[str]] | None = None) -> list[Entry]:
+def available(directories: Directories = None) -> list[Entry]:
     """List every source: what is found where, and how to get what is not.
 
     Args:
@@ -198,50 +178,29 @@ def _packs(roots: Iterable[Path]) -> Iterator[Entry]:
                 yield Entry(path.stem, kind, True, path, f"a pack of {kind}")
 
 
-def image_source(
-    name: str,
-    *,
-    size: int = 80,
-    seed: int = 0,
-    directories: Iterable[str | os.PathLike[str]] | None = None,
-) -> ImageSource:
-    """Open pictures by name: what :func:`available` lists, a folder, or a packed ``.npz``.
+# What follows opens data by name: generated ones, a dataset or pack that `available` lists, or any
+# folder or pack. The seed fixes what is generated; directories are where to look, see `available`.
 
-    Args:
-        name: Such as ``embedded``, ``places365``, ``photos/holiday`` or ``photos.npz``.
-        size: Height and width of the pictures.
-        seed: Fixes generated pictures.
-        directories: Where to look; see :func:`available`.
+
+def image_source(
+    name: str, *, size: int = 80, seed: int = 0, directories: Directories = None
+) -> ImageSource:
+    """Open pictures of height and width ``size``, such as ``leaves``, ``places365`` or a folder.
 
     Example:
         >>> image_source("leaves", size=16).images("val", 2).shape
         torch.Size([2, 3, 16, 16])
     """
-    generated = {
-        "embedded": lambda: EmbeddedImages(size=size, seed=seed),
-        "leaves": lambda: DeadLeaves(size=size, seed=seed),
-    }
-    return _open(name, "images", generated, ImageFolder, ImagePack, directories, size=size)
+    generated = {"embedded": EmbeddedImages, "leaves": DeadLeaves}
+    return _open("images", name, generated, seed, directories, ImageFolder, ImagePack, size=size)
 
 
 def video_source(
-    name: str,
-    *,
-    size: int = 80,
-    seed: int = 0,
-    directories: Iterable[str | os.PathLike[str]] | None = None,
+    name: str, *, size: int = 80, seed: int = 0, directories: Directories = None
 ) -> VideoSource:
-    """Open clips by name: what :func:`available` lists, a folder, or a packed ``.npz``.
-
-    Args:
-        name: Such as ``embedded``, ``ucf101``, ``videos/holiday`` or ``clips.npz``.
-        size: Height and width of the frames.
-        seed: Fixes generated clips.
-        directories: Where to look; see :func:`available`.
-    """
-    generated = {"embedded": lambda: MovingThings(size=size, seed=seed)}
-    folder, pack = VideoFolder, VideoPack
-    return _open(name, "videos", generated, folder, pack, directories, size=size)
+    """Open clips with frames of height and width ``size``, such as ``ucf101`` or ``clips.npz``."""
+    generated = {"embedded": MovingThings}
+    return _open("videos", name, generated, seed, directories, VideoFolder, VideoPack, size=size)
 
 
 def motion_source(
@@ -249,12 +208,12 @@ def motion_source(
     *,
     num_vertices: int | None = None,
     seed: int = 0,
-    directories: Iterable[str | os.PathLike[str]] | None = None,
+    directories: Directories = None,
 ) -> MotionSource:
-    """Open motions by name: what :func:`available` lists, a Dynamic FAUST folder, or an ``.npz``.
+    """Open motions, such as ``embedded``, ``dfaust`` or ``humans.npz``.
 
     Args:
-        name: Such as ``embedded``, ``dfaust``, ``data/dfaust`` or ``humans.npz``.
+        name: Of the data.
         num_vertices: Vertices of a shape; see
             :class:`~symsets.experiments.shapes.motion_packs.MotionPack` and
             :class:`~symsets.experiments.shapes.dfaust.DynamicFaust`. Generated bodies have 530.
@@ -265,9 +224,9 @@ def motion_source(
         >>> motion_source("embedded").motions("val", 1).shapes.shape
         torch.Size([72, 3, 530])
     """
-    generated = {"embedded": lambda: MovingHumans(seed=seed, num_vertices=num_vertices)}
-    folder, pack = dfaust.DynamicFaust, MotionPack
-    return _open(name, "motions", generated, folder, pack, directories, num_vertices=num_vertices)
+    generated, folder = {"embedded": MovingHumans}, dfaust.DynamicFaust
+    options = {"num_vertices": num_vertices}
+    return _open("motions", name, generated, seed, directories, folder, MotionPack, **options)
 
 
 def view_source(
@@ -276,16 +235,11 @@ def view_source(
     *,
     size: int = 64,
     seed: int = 0,
-    directories: Iterable[str | os.PathLike[str]] | None = None,
+    directories: Directories = None,
 ) -> ViewSource:
-    """Open views by name: what :func:`available` lists, a folder of meshes, or of published views.
+    """Open views of height and width ``size``, such as ``shapenetcoco`` or a folder of meshes.
 
-    Args:
-        name: Such as ``embedded``, ``shapenetcoco`` or ``my/meshes``.
-        category: ``"cars"``, ``"airplanes"`` or ``"chairs"``; a folder of meshes has none.
-        size: Height and width of the images.
-        seed: Fixes generated objects.
-        directories: Where to look; see :func:`available`.
+    The category is ``"cars"``, ``"airplanes"`` or ``"chairs"``; a folder of meshes has none.
 
     Example:
         >>> view_source("embedded", "chairs", size=16).name
@@ -293,41 +247,40 @@ def view_source(
     """
 
     def folder(path: Path, *, category: str, size: int) -> ViewSource:
-        return (
-            NoxFolder(path, category, size=size) if has_nox(path) else MeshFolder(path, size=size)
-        )
+        views = has_nox(path)
+        return NoxFolder(path, category, size=size) if views else MeshFolder(path, size=size)
 
-    generated = {"embedded": lambda: GeneratedViews(category, size=size, seed=seed)}
-    return _open(name, "views", generated, folder, None, directories, category=category, size=size)
+    generated, options = {"embedded": GeneratedViews}, {"category": category, "size": size}
+    return _open("views", name, generated, seed, directories, folder, None, **options)
 
 
 def _open(
-    name: str,
     kind: str,
-    generated: Mapping[str, Callable[[], Any]],
+    name: str,
+    generated: Mapping[str, Callable[..., Any]],
+    seed: int,
+    directories: Directories,
     folder: Callable[..., Any],
     pack: Callable[..., Any] | None,
-    directories: Iterable[str | os.PathLike[str]] | None,
     **options: Any,
 ) -> Any:
     """Try generators, datasets, packs in the data directories, and paths, in this order."""
     roots = data_directories(directories)
+    datasets = {word: dataset for word, dataset in DATASETS.items() if dataset.kind == kind}
+    # Of packs with one name the first directory counts.
+    packs = {e.name: e.where for e in reversed([*_packs(roots)]) if e.kind == kind and e.where}
     if name in generated:
-        return generated[name]()
-    if name in DATASETS and DATASETS[name].kind == kind:
-        where = _locate(DATASETS[name], roots)
+        return generated[name](seed=seed, **options)
+    if name in datasets:
+        where = _locate(datasets[name], roots)
         if where is None:
-            raise MissingDataError(_missing(name, DATASETS[name], roots))
-        return DATASETS[name].open(where, **options)
-    packs: dict[str, Path | None] = {}
-    for entry in _packs(roots):
-        if entry.kind == kind:
-            packs.setdefault(entry.name, entry.where)  # the first directory counts
+            raise MissingDataError(_missing(name, datasets[name], roots))
+        return datasets[name].open(where, **options)
     path = packs.get(name) or Path(name)
     if pack is not None and path.suffix == ".npz":
         return pack(path, **options)
     if name and path.is_dir():  # Path("") would be the folder one happens to be in
         return folder(path, **options)
-    known = [*generated, *(n for n in DATASETS if DATASETS[n].kind == kind), *packs]
     files = "a folder that exists, an .npz file" if pack else "a folder that exists"
+    known = [*generated, *datasets, *sorted(packs)]
     raise ValueError(f"data must be {files} or one of {known}, got {name!r}")

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from symsets._checks import check_choice
+from symsets._files import plain
 from symsets.cli import parse
 from symsets.cli.options import RunOptions
 from symsets.data.folders import files_below
@@ -20,7 +21,7 @@ from symsets.experiments.study.study import Study
 from symsets.nn.registry import is_scheme, schemes
 from symsets.train.step import PRECISIONS
 
-__all__ = ["announcement", "data_slug", "make_study", "plain"]
+__all__ = ["announcement", "data_slug", "make_study"]
 
 
 def make_study(experiment: Experiment[Any], options: RunOptions) -> Study:
@@ -83,11 +84,6 @@ def _refuse_namesakes(out: Path, slug: str, name: str) -> None:
                 f"{out} holds runs on other data that are called {name!r}, too: choose another "
                 "--out"
             )
-
-
-def plain(name: str) -> str:
-    """Return a name as it may stand in that of a file."""
-    return re.sub(r"[^\w.]+", "_", name)
 
 
 def data_slug(data: str, source: Source) -> str:

@@ -11,13 +11,14 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from symsets._files import below, file_lock, write_json
+from symsets.data.folders import STUDY
 from symsets.data.labelled import SetDataset
 from symsets.experiments.study.experiment import Experiment, Preset, StudyConfig
 from symsets.experiments.study.records import Record, device_name, write_records
 from symsets.experiments.study.runs import RunDirectory, write_arrays
 from symsets.train.ensemble import Ensemble
 from symsets.train.evaluation import Evaluation, Network, evaluate, outputs_of
-from symsets.train.files import file_lock, write_json
 from symsets.train.processes import is_first
 
 __all__ = ["Evaluator", "all_records", "run_config"]
@@ -57,11 +58,23 @@ class Evaluator:
         """Return the name of a directory."""
         return "-".join(word for word in (self.data, *words) if word)
 
+    def path(self, *names: str) -> Path:
+        """Return a path in the directory; raise ValueError if that has been removed meanwhile."""
+        if is_first() and not (self.out / STUDY).exists():
+            raise ValueError(f"{self.out} was removed: the same command starts anew")
+        path = below(self.out, *names)
+        path.parent.mkdir(exist_ok=True)
+        return path
+
+    def table_path(self, name: str, setting: str = "") -> Path:
+        """Return the file for a table of numbers, such as ``search-points.json``."""
+        return self.path(f"{'-'.join(filter(None, (name, self._slug(setting))))}.json")
+
     def run(self, setting: str, model: str, train_size: int, seed: int) -> RunDirectory:
         """Return the directory of one run."""
         recipe = self.config.recipe
         name = self._slug(setting, model, recipe, str(train_size), f"seed{seed}")
-        return RunDirectory(self.out / "runs" / name)
+        return RunDirectory(self.path("runs", name))
 
     def sets(self, setting: str, split: str) -> SetDataset:
         """Return the sets of a split, made once, on the device."""
@@ -107,7 +120,7 @@ class Evaluator:
         records = []
         for setting in self.preset.settings:
             for name, baseline in self.experiment.baselines.items():
-                run = RunDirectory(self.out / "runs" / self._slug(setting, name))
+                run = RunDirectory(self.path("runs", self._slug(setting, name)))
                 if run.finished or not is_first():
                     continue
                 test = self.sets(setting, "test")
@@ -122,7 +135,7 @@ class Evaluator:
     def measure_source(self) -> None:
         """Measure what concerns the data alone, once."""
         name = self.experiment.source_table
-        path = self.out / f"{'-'.join(filter(None, (name, self.data)))}.json"
+        path = self.table_path(name)
         if name and not path.exists() and is_first():
             write_json(path, self.experiment.measure_source(self.source))
 
@@ -131,19 +144,22 @@ class Evaluator:
         if not self.data:  # signals: nothing that one could look at
             return
         for setting in self.preset.settings:
-            path = self.out / "examples" / f"{self._slug(setting) or 'sets'}.npz"
+            path = self.path("examples", f"{self._slug(setting)}.npz")
             if not path.exists() and is_first():
                 x, y = self.sets(setting, "test").part(0, NUM_EXAMPLES)
                 targets = y._asdict() if hasattr(y, "_asdict") else {"target": y}
                 x = self.experiment.example_inputs(x)
-                _write_half(path, x=x, **targets, **self.experiment.example_arrays(self.source))
+                more = self.experiment.example_arrays(self.source)
+                arrays: dict[str, Any] = {"x": x, **targets, **more}
+                write_arrays(path, arrays, half=True)
 
     @torch.no_grad()
     def _keep_outputs(self, run: RunDirectory, setting: str, network: Network) -> None:
         """Keep what a network makes of these sets, if not all outputs are kept anyway."""
         if not self.experiment.task.keep_outputs:
             x, _ = self.sets(setting, "test").part(0, NUM_EXAMPLES)
-            _write_half(run.path / "examples.npz", output=outputs_of(network)(x)[0])
+            output = outputs_of(network)(x)[0]
+            write_arrays(run.path / "examples.npz", {"output": output}, half=True)
 
     def record(self, setting: str, model: str, **more: Any) -> Record:
         """Return what all records of a run have in common; metric and value are still to come."""
@@ -189,12 +205,6 @@ class Evaluator:
             if records := all_records(self.out):
                 write_records(self.out / "results.json", records)
         return records
-
-
-def _write_half(path: Path, **arrays: Any) -> None:
-    """Write arrays, numbers in half precision."""
-    halved = {name: x.half() if x.is_floating_point() else x for name, x in arrays.items()}
-    write_arrays(path, halved)
 
 
 def run_config(record: Record) -> dict[str, Any]:

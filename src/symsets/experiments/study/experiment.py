@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import import_module
 from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
@@ -13,15 +13,19 @@ from torch.nn.functional import cross_entropy
 
 from symsets._checks import check_choice
 from symsets.data.labelled import SetDataset
+from symsets.experiments.study.validations import epochs_between_validations
 from symsets.models._blocks import RECIPES
 from symsets.train.metrics import ACCURACY, Task
 from symsets.train.plan import Plan
 
 __all__ = [
     "EXPERIMENTS",
+    "PAPER",
     "PATIENCE",
     "PUBLISHED_MODELS",
+    "QUICK",
     "RECIPES",
+    "SMOKE",
     "CLASSIFY",
     "Experiment",
     "Generated",
@@ -80,6 +84,28 @@ class Preset:
         """Return the epochs of the preset's size that is nearest, on a scale of factors."""
         nearest = min(self.train_sizes, key=lambda size: abs(math.log(size / train_size)))
         return self.epochs[self.train_sizes.index(nearest)]
+
+
+# What most experiments start from; each changes what differs.
+SMOKE = Preset(
+    models=("dss-sum", "siamese-ds"),
+    train_sizes=(16,),
+    epochs=(2,),
+    width=0.25,
+    test_size=8,
+    batch_size=4,
+    duration="a few seconds",
+)
+QUICK = replace(SMOKE, test_size=64, batch_size=8, duration="about three minutes on two cores")
+PAPER = Preset(
+    models=PUBLISHED_MODELS,
+    train_sizes=(20_000,),
+    epochs=(6,),
+    seeds=3,
+    published_epochs=200,
+    test_size=2000,
+    duration="hours on one GPU (never timed as a whole)",
+)
 
 
 @dataclass(frozen=True)
@@ -167,6 +193,9 @@ class Experiment(Generic[SourceT]):
         models: The words for its models; names of schemes are allowed as well.
         presets: By name.
         task: What is learnt and measured.
+        plans: How each recipe trains: arguments of :class:`~symsets.train.Plan`, and
+            ``validations``, how many there are at least where every epoch would be too dear.
+        settings: Variants of the data.
         baselines: Functions of sets that give what a network would, by name.
         default_data: What a user who names no data gets; empty if there is no choice of data.
         source_table: The file for what :meth:`measure_source` returns, without its ``.json``.
@@ -178,6 +207,8 @@ class Experiment(Generic[SourceT]):
     models: Collection[str]
     presets: Mapping[str, Preset]
     task: Task
+    plans: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
+    settings: tuple[str, ...] = ("",)
     baselines: ClassVar[Mapping[str, Callable[[Tensor], Tensor]]] = {}
     default_data: str = ""
     source_table: str = ""
@@ -199,11 +230,21 @@ class Experiment(Generic[SourceT]):
 
     def make_plan(self, recipe: str, epochs: int, setting: str) -> Plan:
         """Say how a recipe trains for so many epochs."""
-        return Plan(epochs, schedule="cosine" if recipe == "ours" else "constant")
+        options: dict[str, Any] = {"schedule": "cosine" if recipe == "ours" else "constant"}
+        options |= self.plans.get(recipe, {})
+        options.pop("learning_rate", None)  # a study decides it
+        if least := options.pop("validations", 0):
+            options["validate_every"] = epochs_between_validations(epochs, at_least=least)
+        return Plan(epochs, **options)
+
+    def batch_size(self, recipe: str, setting: str, model: str) -> int | None:
+        """Return the sets in a step of a model, where they differ from those of the plan."""
+        return None
 
     def learning_rate(self, recipe: str) -> float:
         """Return the learning rate if a user gives none."""
-        return 1e-3
+        rate: float = self.plans.get(recipe, {}).get("learning_rate", 1e-3)
+        return rate
 
     def relative_cost(self, model: str) -> float:
         """Return the time that a model takes beside others, for the progress bar."""
@@ -215,7 +256,7 @@ class Experiment(Generic[SourceT]):
 
     def settings_of(self, source: SourceT) -> tuple[str, ...]:
         """Return the settings that a source allows."""
-        return ("",)
+        return self.settings
 
     def check_source(self, source: SourceT, preset: Preset) -> None:
         """Raise ValueError, before anything is made, if a preset cannot run on a source."""

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import sys
 import traceback
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 
+from symsets._files import atomic_write, below, read_bytes, shorten
 from symsets.nn.registry import schemes
-from symsets.train.files import atomic_write
 
 __all__ = ["Imported", "import_file"]
 
@@ -24,15 +25,30 @@ class Imported:
         files: The file, and those beside it that it imported.
     """
 
-    schemes: tuple[str, ...]
-    files: tuple[Path, ...]
+    schemes: tuple[str, ...] = ()
+    files: tuple[Path, ...] = ()
+
+    @contextmanager
+    def named(self, model: str) -> Iterator[None]:
+        """Raise ValueError with file, line and name for what a scheme of the file does wrong."""
+        try:
+            yield
+        except Exception as error:
+            if model not in self.schemes or isinstance(error, OSError):
+                raise
+            raise ValueError(
+                f"{self.files[0]}{_line(self.files[0], error)}: scheme {model!r}: "
+                f"{type(error).__name__}: {shorten(str(error))}"
+            ) from error
 
     def keep(self, out: Path) -> None:
         """Keep a copy for each scheme in the directory of a study, and refuse other code there."""
         code = {path.name: path.read_bytes() for path in self.files}
-        folders = [out / "imported" / name for name in self.schemes or (self.files[0].stem,)]
+        names = self.schemes or tuple(path.stem for path in self.files[:1])
+        folders = [below(out, "imported", name) for name in names]
         for folder in folders:
-            kept = {path.name: path.read_bytes() for path in folder.glob("*.py")}
+            folder.mkdir(parents=True, exist_ok=True)
+            kept = {path.name: read_bytes(path) for path in folder.glob("*.py")}
             if any(code.get(name) != text for name, text in kept.items()):
                 raise ValueError(
                     f"{out} holds runs of {folder.name!r} with other code ({folder}): choose "
@@ -69,7 +85,7 @@ def import_file(path: Path, *, taken: Collection[str] = ()) -> Imported:
     except (Exception, SystemExit) as error:
         del sys.modules[name]
         where = f"{path}{_line(file, error)}"
-        raise ValueError(f"{where}: {type(error).__name__}: {error}") from error
+        raise ValueError(f"{where}: {type(error).__name__}: {shorten(str(error))}") from error
     new = tuple(sorted(set(schemes()) - known))
     if clash := [scheme for scheme in new if scheme in taken]:
         raise ValueError(f"{path}: name must be new, but there is a model {clash[0]!r} already")

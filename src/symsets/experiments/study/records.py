@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import math
 import os
 import shlex
 import subprocess
 import sys
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, fields
 from functools import cache
 from pathlib import Path
@@ -17,25 +15,25 @@ from typing import Any
 
 import torch
 
+from symsets._files import reading, shorten, write_json
 from symsets._version import __version__
-from symsets.train.files import write_json
 
 __all__ = [
     "Record",
     "device_name",
     "from_plain",
+    "check_fields",
     "read_records",
-    "reading",
     "to_plain",
     "write_records",
 ]
 
 SCHEMA = 1
 OWN_PREFIX = "src/symsets/experiments/study/"  # where this file lies in its own repository
-TYPES: dict[Any, tuple[tuple[type, ...], str]] = {  # of the fields, as they are written in a record
-    "str": ((str,), "text"),
-    "int": ((int,), "an integer"),
-    "float": ((int, float), "a number"),
+TYPES: dict[Any, tuple[Any, str]] = {  # of the fields, as they are written in a record
+    "str": (str, "text"),
+    "int": (int, "an integer"),
+    "float": (int | float, "a number"),
 }
 
 
@@ -114,12 +112,17 @@ def to_plain(record: Record) -> dict[str, Any]:
 def from_plain(plain: Mapping[str, Any]) -> Record:
     """Return a record read from JSON; the value of a failed run is NaN."""
     record = Record(**{**plain, "value": math.nan if plain["value"] is None else plain["value"]})
-    for entry in fields(record):
-        types, words = TYPES[entry.type]
-        value = getattr(record, entry.name)
-        if not isinstance(value, types) or isinstance(value, bool):
-            raise ValueError(f"{entry.name} must be {words}, got {value!r}")
+    check_fields(vars(record))
     return record
+
+
+def check_fields(plain: Mapping[str, Any]) -> None:
+    """Raise ValueError for an entry that has the name of a field of a record but not its type."""
+    for entry in fields(Record):
+        types, words = TYPES[entry.type]
+        value = plain.get(entry.name, types)
+        if value is not types and (not isinstance(value, types) or isinstance(value, bool)):
+            raise ValueError(f"{entry.name} must be {words}, got {shorten(repr(value))}")
 
 
 def write_records(path: Path, records: Iterable[Record]) -> None:
@@ -129,19 +132,7 @@ def write_records(path: Path, records: Iterable[Record]) -> None:
 
 def read_records(path: Path) -> list[Record]:
     """Read ``results.json``; raise ValueError naming the file if it is none."""
-    with reading(path, f"a results file of schema {SCHEMA}"):
-        content = json.loads(path.read_text(encoding="utf-8"))
+    with reading(path, f"a results file of schema {SCHEMA}") as content:
         if content["schema"] != SCHEMA:
             raise ValueError(f"schema {content['schema']} is not {SCHEMA}")
         return [from_plain(record) for record in content["records"]]
-
-
-@contextmanager
-def reading(path: Path, what: str) -> Iterator[None]:
-    """Raise ValueError naming a file, and what it must be, for whatever is wrong with it."""
-    try:
-        yield
-    except KeyError as error:
-        raise ValueError(f"{path} must be {what}: {error} is missing") from error
-    except (OSError, ValueError, TypeError) as error:
-        raise ValueError(f"{path} must be {what}: {error}") from error

@@ -13,9 +13,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from symsets._files import atomic_write, file_lock, reading, write_json
 from symsets.data.folders import STUDY
-from symsets.experiments.study.records import Record, from_plain, reading, to_plain
-from symsets.train.files import atomic_write, file_lock, write_json
+from symsets.experiments.study.records import Record, from_plain, to_plain
 
 __all__ = ["RunDirectory", "RunGroup", "claim_directory", "write_arrays"]
 
@@ -27,37 +27,25 @@ def claim_directory(out: Path, config: Mapping[str, Any]) -> None:
     """Make ``out`` the directory of a study; refuse one with runs of another config."""
     if out.exists() and not out.is_dir():
         raise ValueError(f"out must be a folder, but {out} is a file: choose another --out")
+    path, wanted = out / STUDY, json.loads(json.dumps(dict(config)))
+    out.mkdir(parents=True, exist_ok=True)
     with file_lock(out / LOCK):
-        _claim_directory(out, config)
-
-
-def _claim_directory(out: Path, config: Mapping[str, Any]) -> None:
-    path = out / STUDY
-    wanted = json.loads(json.dumps(dict(config)))
-    if path.exists():
-        found = _read_config(path)
-        if found != wanted and not any((out / name).exists() for name in RESULTS):
-            write_json(path, wanted)  # nothing came of the other one
-        elif found != wanted:
-            differing = sorted(k for k in found | wanted if found.get(k) != wanted.get(k))
-            changes = ", ".join(f"{k}: {found.get(k)} → {wanted.get(k)}" for k in differing)
+        if path.exists():
+            with reading(path, "the description of a study") as found:
+                both = {**found, **wanted}
+            differing = sorted(k for k in both if found.get(k) != wanted.get(k))
+            if not differing:
+                return
+            if any((out / name).exists() for name in RESULTS):
+                changes = ", ".join(f"{k}: {found.get(k)} → {wanted.get(k)}" for k in differing)
+                raise ValueError(
+                    f"{out} holds runs of another configuration ({changes}): choose another --out"
+                )
+        elif any(other.name != LOCK for other in out.iterdir()):
             raise ValueError(
-                f"{out} holds runs of another configuration ({changes}): choose another --out"
+                f"{out} must be empty or hold runs of this study: choose another --out"
             )
-        return
-    if any(other.name != LOCK for other in out.iterdir()):
-        raise ValueError(f"{out} must be empty or hold runs of this study: choose another --out")
-    write_json(path, wanted)
-
-
-def _read_config(path: Path) -> dict[str, Any]:
-    try:
-        found = json.loads(path.read_text(encoding="utf-8"))
-        if not isinstance(found, dict):
-            raise ValueError(f"it must map names to settings, got {found!r}")
-    except ValueError as error:
-        raise ValueError(f"{path} cannot be read ({error}): choose another --out") from error
-    return found
+        write_json(path, wanted)
 
 
 class RunDirectory:
@@ -78,8 +66,12 @@ class RunDirectory:
     def records(self) -> list[Record]:
         """Return what the finished run measured."""
         path = self.path / "done.json"
-        with reading(path, "a list of records"):
-            return [from_plain(plain) for plain in json.loads(path.read_text(encoding="utf-8"))]
+        with reading(path, "a list of records", (dict, list)) as found:
+            listed = found["records"] if isinstance(found, dict) else found  # as older versions do
+            records = [from_plain(plain) for plain in listed]
+            if not records:
+                raise ValueError("it holds none; delete it, and the run is done again")
+            return records
 
     def write(
         self,
@@ -89,7 +81,7 @@ class RunDirectory:
         records: Sequence[Record],
     ) -> None:
         """Write everything but the network, the mark of completion last."""
-        self.path.mkdir(parents=True, exist_ok=True)
+        (self.path / "done.json").unlink(missing_ok=True)  # of the same run on other data
         write_json(self.path / "config.json", dict(config))
         if curves:
             with (
@@ -100,7 +92,8 @@ class RunDirectory:
                 writer.writeheader()
                 writer.writerows({k: f"{v:.6g}" for k, v in row.items()} for row in curves)
         write_arrays(self.path / "predictions.npz", arrays)
-        write_json(self.path / "done.json", [to_plain(record) for record in records])
+        plain = [to_plain(record) for record in records]
+        write_json(self.path / "done.json", {"records": plain})
 
 
 @dataclass(frozen=True)
@@ -126,12 +119,12 @@ class RunGroup:
         return self.epochs * self.train_size * len(self.seeds) * self.relative_cost
 
 
-def write_arrays(path: Path, arrays: Mapping[str, Tensor]) -> None:
-    """Write tensors, in single precision at most; a kill in the middle leaves no file."""
-    plain = {key: value.detach().cpu() for key, value in arrays.items()}
+def write_arrays(path: Path, arrays: Mapping[str, Tensor], *, half: bool = False) -> None:
+    """Write tensors in single or half precision; a kill in the middle leaves no file."""
+    dtype = torch.float16 if half else torch.float32
     content: dict[str, Any] = {
-        key: (value.float() if value.dtype in (torch.float64, torch.bfloat16) else value).numpy()
-        for key, value in plain.items()
+        name: (x.to(dtype) if x.is_floating_point() else x).detach().cpu().numpy()
+        for name, x in arrays.items()
     }
     with atomic_write(path) as part, part.open("wb") as file:
         np.savez_compressed(file, **content)

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import nullcontext
 from pathlib import Path
 
-from symsets.experiments.study.records import reading
-from symsets.train.files import file_lock, write_json
+from symsets._files import file_lock, reading, write_json
 from symsets.train.processes import is_alone
 
 __all__ = ["LEARNING_RATE_GRID", "search_learning_rate"]
@@ -35,7 +33,10 @@ def search_learning_rate(
         0.1
     """
     with file_lock(path.with_suffix(".lock")) if is_alone() else nullcontext():
-        found = _read(path) if path.exists() else {}
+        found: dict[str, dict[str, float | None]] = {}
+        if path.exists():
+            with reading(path, "a search, with a value for each learning rate") as kept:
+                found = {model: _numbers(values) for model, values in kept.items()}
         if model not in found:
             found[model] = {f"{rate:g}": _finite(measure(rate)) for rate in LEARNING_RATE_GRID}
             write_json(path, found)
@@ -49,13 +50,5 @@ def _finite(value: float | None) -> float | None:
     return None if value is None or not math.isfinite(value) else value
 
 
-def _read(path: Path) -> dict[str, dict[str, float | None]]:
-    """Return what was measured so far, by model and learning rate."""
-    with reading(path, "a search, with a value for each learning rate of each model"):
-        found = dict(json.loads(path.read_text(encoding="utf-8")))
-        return {
-            model: {
-                f"{float(rate):g}": v if v is None else float(v) for rate, v in dict(values).items()
-            }
-            for model, values in found.items()
-        }
+def _numbers(values: Mapping[str, float | None]) -> dict[str, float | None]:
+    return {f"{float(rate):g}": v if v is None else float(v) for rate, v in values.items()}

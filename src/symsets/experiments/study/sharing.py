@@ -7,7 +7,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TypeVar
 
-from symsets.train.files import file_lock
+from symsets._files import file_lock
 from symsets.train.processes import is_alone
 
 __all__ = ["shared"]

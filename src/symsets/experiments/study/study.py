@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
+from glob import escape
 from itertools import product
 from pathlib import Path
 
 import torch
 from torch import nn
 
-from symsets.experiments.study.evaluator import Evaluator, run_config
+from symsets.experiments.study.evaluator import Evaluator, all_records, run_config
 from symsets.experiments.study.records import Record
 from symsets.experiments.study.runs import RunDirectory, RunGroup, claim_directory
 from symsets.experiments.study.search import search_learning_rate
 from symsets.experiments.study.sharing import shared
+from symsets.experiments.study.validations import validate_after
 from symsets.nn.circular import SymmetryWarning
 from symsets.saving import save
 from symsets.train.fitting import Fitted, fit
@@ -51,6 +54,7 @@ class Study(Evaluator):
         if is_first():
             config = {"experiment": self.experiment.name, **asdict(self.config)}
             claim_directory(self.out, {**config, "width": self.preset.width})
+        all_records(self.out)  # a damaged one is named before anything is trained
         self.groups = self._open_groups()
 
     def _open_groups(self) -> list[RunGroup]:
@@ -79,7 +83,7 @@ class Study(Evaluator):
 
     def _locks(self, group: RunGroup) -> list[Path]:
         names = [self._run_of(group, seed).path.name for seed in group.seeds]
-        return [self.out / "unfinished" / f"{name}.lock" for name in names]
+        return [self.path("unfinished", f"{name}.lock") for name in names]
 
     def _run_of(self, group: RunGroup, seed: int) -> RunDirectory:
         return self.run(group.setting, group.model, group.train_size, seed)
@@ -92,103 +96,98 @@ class Study(Evaluator):
                 model, self.config.recipe, self.preset.width, setting, self.source
             )
 
-    def plan(self, setting: str, epochs: int, learning_rate: float) -> Plan:
+    def plan(self, setting: str, model: str, epochs: int, learning_rate: float) -> Plan:
         """Return how to train."""
         plan = replace(
             self.experiment.make_plan(self.config.recipe, epochs, setting),
             learning_rate=learning_rate,
             precision=self.config.precision,
         )
-        return replace(plan, batch_size=self.preset.batch_size or plan.batch_size)
+        own = self.experiment.batch_size(self.config.recipe, setting, model)
+        return replace(plan, batch_size=self.preset.batch_size or own or plan.batch_size)
 
     def learning_rate(self, setting: str, model: str) -> float:
         """Return the learning rate of a model; search for it once if none is set."""
         if self.config.learning_rate is not None:
             return self.config.learning_rate
-        larger = self.experiment.task.metric.larger_is_better
-        path = self.out / f"{'-'.join(filter(None, ('search', self._slug(setting))))}.json"
+        size = min(SEARCH_SIZE, max(self.preset.train_sizes))
+        trial = RunGroup(setting, model, size, SEARCH_EPOCHS, seeds=(0,))
 
         def measure(rate: float) -> float | None:
-            plan = self.plan(setting, SEARCH_EPOCHS, rate)
-            network = self.network(setting, model, seed=0)
-            size = min(SEARCH_SIZE, max(self.preset.train_sizes))
-            fitted = self._fit(setting, [network], [0], plan, size)[0]
+            _, (fitted,) = self._train(trial, self.plan(setting, model, trial.epochs, rate))
             return None if fitted.failed else fitted.best_metric
 
+        larger = self.experiment.task.metric.larger_is_better
+        path = self.table_path("search", setting)
         return search_learning_rate(path, model, measure, larger_is_better=larger)
 
     def run_group(self, group: RunGroup, watch: Watch = lambda epoch, value: None) -> list[Record]:
         """Train a group, test it and write its runs."""
-        with warnings.catch_warnings():
+        with self._unless_removed(), warnings.catch_warnings():
             # Stride 2 meets the odd length 25: the published signals network is only nearly
             # invariant, and says so to whoever makes one.
             warnings.simplefilter("ignore", SymmetryWarning)
-            return self._run_group(group, watch)
-
-    def _run_group(self, group: RunGroup, watch: Watch) -> list[Record]:
-        rate = self.learning_rate(group.setting, group.model)
-        plan = self.plan(group.setting, group.epochs, rate)
-        plan = plan.validating_after(STEPS_PER_VALIDATION, group.train_size)
-        checkpoint, seeds = self._checkpoint(group)
-        networks = [self.network(group.setting, group.model, seed) for seed in seeds]
-        fitted = self._fit(
-            group.setting,
-            networks,
-            seeds,
-            plan,
-            group.train_size,
-            checkpoint=checkpoint,
-            watch=watch,
-        )
-        if not is_first():
-            return []
-        whole = replace(group, seeds=seeds)
-        records = [
-            record
-            for seed, network, one in zip(seeds, networks, fitted, strict=True)
-            if seed in group.seeds
-            for record in self._finish(whole, seed, network, one, plan)
-        ]
+            rate = self.learning_rate(group.setting, group.model)
+            plan = self.plan(group.setting, group.model, group.epochs, rate)
+            plan = validate_after(plan, STEPS_PER_VALIDATION, group.train_size)
+            checkpoint, whole = self._checkpoint(group)
+            networks, fitted = self._train(whole, plan, checkpoint, watch)
+            if not is_first():
+                return []
+            records = [
+                record
+                for seed, network, one in zip(whole.seeds, networks, fitted, strict=True)
+                if seed in group.seeds
+                for record in self._finish(whole, seed, network, one, plan)
+            ]
         checkpoint.unlink(missing_ok=True)
         self.write_results()
         return records
 
-    def _checkpoint(self, group: RunGroup) -> tuple[Path, tuple[int, ...]]:
-        """Return where a group is kept on its way, and all seeds that are trained with it.
+    @contextmanager
+    def _unless_removed(self) -> Iterator[None]:
+        """Say that the directory was removed, if that is why a file cannot be written."""
+        try:
+            yield
+        except FileNotFoundError:
+            self.path("runs")
+            raise
+
+    def _checkpoint(self, group: RunGroup) -> tuple[Path, RunGroup]:
+        """Return where a group is kept on its way, and the group with all seeds of its training.
 
         Some of those that began together may have been finished since.
         """
         folder = self.out / "unfinished"
         stem = self._slug(group.setting, group.model, str(group.train_size))
-        for path in sorted(folder.glob(f"{stem}-*.ckpt")) if self.together else ():
+        for path in sorted(folder.glob(f"{escape(stem)}-*.ckpt")) if self.together else ():
             words = path.stem.removeprefix(f"{stem}-").split("-")
             seeds = tuple(int(word) for word in words if word.isdigit())
             if len(set(seeds)) == len(words) and set(group.seeds) <= set(seeds):
-                return path, seeds
-        return folder / f"{stem}-{'-'.join(map(str, group.seeds))}.ckpt", group.seeds
+                return path, replace(group, seeds=seeds)
+        return self.path("unfinished", f"{stem}-{'-'.join(map(str, group.seeds))}.ckpt"), group
 
-    def _fit(
+    def _train(
         self,
-        setting: str,
-        networks: Sequence[nn.Module],
-        seeds: Sequence[int],
+        group: RunGroup,
         plan: Plan,
-        train_size: int,
-        *,
         checkpoint: Path | None = None,
         watch: Watch = lambda epoch, value: None,
-    ) -> list[Fitted]:
-        return fit(
+    ) -> tuple[list[nn.Module], list[Fitted]]:
+        """Return freshly trained networks, one for each seed, and how that went."""
+        networks = [self.network(group.setting, group.model, seed) for seed in group.seeds]
+        fitted = fit(
             networks,
-            seeds,
+            group.seeds,
             plan,
-            self.sets(setting, "train").first(train_size),
-            self.sets(setting, "val"),
+            self.sets(group.setting, "train").first(group.train_size),
+            self.sets(group.setting, "val"),
             self.experiment.task,
             device=self.device,
             checkpoint=checkpoint,
             progress=lambda epoch, values: watch(epoch + 1, sum(values) / len(values)),
         )
+        return networks, fitted
 
     def _finish(
         self, group: RunGroup, seed: int, network: nn.Module, fitted: Fitted, plan: Plan

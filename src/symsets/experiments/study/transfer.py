@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from symsets._checks import check_choice
+from symsets._checks import check_choice, positive
+from symsets._files import digest, plain, read_bytes, reading
 from symsets.cli import parse
 from symsets.data.folders import STUDY
 from symsets.data.splits import SPLITS
-from symsets.experiments.study.describe import data_slug, plain
+from symsets.experiments.study.describe import data_slug
 from symsets.experiments.study.evaluator import Evaluator, run_config
-from symsets.experiments.study.experiment import StudyConfig, find_experiment
-from symsets.experiments.study.records import reading
+from symsets.experiments.study.experiment import RECIPES, StudyConfig, find_experiment
+from symsets.experiments.study.records import check_fields
 from symsets.experiments.study.runs import RunDirectory, claim_directory
 from symsets.saving import find_weights, load
 
@@ -57,8 +56,7 @@ def trained_networks(study: Path, models: str | None = None) -> list[Trained]:
     for path in sorted((study / "runs").glob("*")):
         weights = find_weights(path)
         if weights is not None and RunDirectory(path).finished:
-            digest = hashlib.sha256(weights.read_bytes()).hexdigest()[:16]
-            found.append(Trained(path, _read(path / CONFIG, *NEEDED), digest))
+            found.append(Trained(path, _config(path), digest(read_bytes(weights))[:16]))
     if not found:
         raise ValueError(
             f"{study} must be a study with trained networks, but no folder in {study / 'runs'} has "
@@ -70,17 +68,15 @@ def trained_networks(study: Path, models: str | None = None) -> list[Trained]:
     return found
 
 
-@dataclass(frozen=True)
-class Transfer:
+@dataclass(eq=False)
+class Transfer(Evaluator):
     """Networks that were trained on the same data, tested on others.
 
     Attributes:
-        evaluator: What they are tested on.
         networks: The networks.
     """
 
-    evaluator: Evaluator
-    networks: tuple[Trained, ...]
+    networks: tuple[Trained, ...] = ()
 
     def left(self) -> list[Trained]:
         """Return the networks that are still to be tested."""
@@ -88,31 +84,30 @@ class Transfer:
 
     def test(self, trained: Trained) -> None:
         """Test a network and write what was found."""
-        evaluator, config, run = self.evaluator, trained.config, self._run_of(trained)
-        setting = setting_on(evaluator.preset.settings, trained)
-        network = load(trained.path).to(evaluator.device)
-        evaluator.experiment.prepare(network, evaluator.source)
-        batch_size = int(config.get("evaluation_batch", 64))
-        found = evaluator.measure(run, setting, network, evaluator.config.precision, batch_size)
+        config, (setting, run) = trained.config, self._run_of(trained)
+        network = load(trained.path).to(self.device)
+        self.experiment.prepare(network, self.source)
+        batch_size = config["evaluation_batch"]
+        found = self.measure(run, setting, network, self.config.precision, batch_size)
         same = {name: config[name] for name in ("scheme", "train_size", "epochs", "seed")}
         size = sum(p.numel() for p in network.parameters())
-        record = evaluator.record(setting, config["model"], parameters=size, **same)
+        record = self.record(setting, config["model"], parameters=size, **same)
         told = {"trained_on": config["data"], "weights": trained.digest}
-        evaluator.write(run, record, {**run_config(record), **told}, [], found)
-        evaluator.write_results()
+        self.write(run, record, {**run_config(record), **told}, [], found)
+        self.write_results()
 
-    def _run_of(self, trained: Trained) -> RunDirectory:
-        config, setting = trained.config, setting_on(self.evaluator.preset.settings, trained)
-        return self.evaluator.run(setting, config["model"], config["train_size"], config["seed"])
+    def _run_of(self, trained: Trained) -> tuple[str, RunDirectory]:
+        config, setting = trained.config, setting_on(self.preset.settings, trained)
+        return setting, self.run(setting, config["model"], config["train_size"], config["seed"])
 
     def _is_tested(self, trained: Trained) -> bool:
-        run = self._run_of(trained)
-        return run.finished and _read(run.path / CONFIG).get("weights") == trained.digest
+        _, run = self._run_of(trained)
+        return run.finished and _config(run.path).get("weights") == trained.digest
 
 
 def setting_on(allowed: Sequence[str], trained: Trained) -> str:
     """Return the setting to test a network at: its own, or the only one that the data have."""
-    setting = str(trained.config.get("setting", ""))
+    setting = trained.config["setting"]
     if setting not in allowed and len(allowed) > 1:
         raise ValueError(
             f"the data must allow the setting {setting!r} of {trained.path.name}, got data with "
@@ -142,13 +137,14 @@ def make_transfers(
         everything: Whether all of the data are for the test, not their test split alone.
         device: Where to compute.
     """
-    told = _read(study / STUDY, "experiment", "preset", "recipe")
-    experiment = find_experiment(told["experiment"])
+    with reading(study / STUDY, "the description of a study") as told:
+        experiment = find_experiment(told["experiment"])
+        check_choice("preset", told["preset"], experiment.presets)
+        check_choice("recipe", told["recipe"], RECIPES)
     if not experiment.default_data:
         raise ValueError(f"{experiment.name} has no other data: its sets are generated")
     networks = trained_networks(study, models)
     source = experiment.open_source(data, 0)
-    check_choice("preset", told["preset"], experiment.presets)
     preset = experiment.presets[told["preset"]]
     allowed = experiment.settings_of(source)
     used = tuple(dict.fromkeys(setting_on(allowed, trained) for trained in networks))
@@ -163,9 +159,8 @@ def make_transfers(
     out = out or Path("runs") / f"{study.resolve().name}-on-{plain(source.name)}"
     same = {"preset": config.preset, "recipe": config.recipe, "test_size": preset.test_size}
     claim_directory(out, {"experiment": experiment.name, "evaluated_on": slug, **same})
-    transfers = []
-    for before in dict.fromkeys(str(trained.config["data"]) for trained in networks):
-        evaluator = Evaluator(
+    return [
+        Transfer(
             experiment,
             out,
             preset,
@@ -174,10 +169,10 @@ def make_transfers(
             device,
             data=f"{slug}_after_{plain(before)}",
             name=f"{tested_on}, trained on {before}",
+            networks=tuple(trained for trained in networks if trained.config["data"] == before),
         )
-        chosen = tuple(trained for trained in networks if str(trained.config["data"]) == before)
-        transfers.append(Transfer(evaluator, chosen))
-    return transfers
+        for before in dict.fromkeys(trained.config["data"] for trained in networks)
+    ]
 
 
 def _trained_on(trained: Trained, name: str, slug: str) -> bool:
@@ -198,10 +193,12 @@ def _take_everything(source: Any, trained_on_it: Sequence[Trained]) -> None:
     source.files = {split: files if split == "test" else [] for split in SPLITS}
 
 
-def _read(path: Path, *needed: str) -> dict[str, Any]:
-    """Read a JSON object; raise ValueError naming the file if one of the needed keys is missing."""
-    with reading(path, "a file of a study"):
-        found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-        for name in needed:
-            found[name]
-    return found
+def _config(run: Path) -> dict[str, Any]:
+    """Return what a run was told to do; raise ValueError naming the file if that is not known."""
+    with reading(run / CONFIG, "the configuration of a run") as found:
+        needed = {name: found[name] for name in NEEDED}
+        usual = {"setting": "", "evaluation_batch": 64}
+        config: dict[str, Any] = {**usual, **found, **needed}
+        check_fields(config)
+        positive("evaluation_batch", config["evaluation_batch"])
+        return config

@@ -15,8 +15,6 @@ from torch import Tensor
 
 from symsets.experiments.synthetic.body import JOINTS
 
-__all__ = ["ACTIVITIES", "HELD_OUT_ACTIVITIES", "angles"]
-
 X, Y, Z = range(3)
 HALF = torch.pi  # half a period
 

@@ -9,8 +9,6 @@ from torch import Tensor
 from symsets.experiments.synthetic.parts import Builder, Parts
 from symsets.experiments.synthetic.random import Draws
 
-__all__ = ["ROLES", "make"]
-
 # hue, saturation and value of each role, and how far each may vary
 ROLES = {
     "fuselage": ((0.5, 0.3, 0.8), (0.5, 0.3, 0.2)),

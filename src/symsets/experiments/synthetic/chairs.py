@@ -7,8 +7,6 @@ from torch import Tensor
 from symsets.experiments.synthetic.parts import Builder, Parts
 from symsets.experiments.synthetic.random import Draws
 
-__all__ = ["ROLES", "make"]
-
 # hue, saturation and value of each role, and how far each may vary
 ROLES = {
     "seat": ((0.5, 0.6, 0.7), (0.5, 0.3, 0.3)),

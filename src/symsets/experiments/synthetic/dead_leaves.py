@@ -12,8 +12,6 @@ from torch import Tensor
 from symsets.experiments.synthetic import leaves as _leaves
 from symsets.experiments.synthetic.generated import Generated
 
-__all__ = ["DeadLeaves"]
-
 
 @dataclass(frozen=True)
 class DeadLeaves(Generated):

@@ -9,8 +9,6 @@ import torch
 from symsets._checks import positive
 from symsets.data.splits import SPLITS, checked_split
 
-__all__ = ["Generated", "split_generator"]
-
 
 def split_generator(seed: int, split: str, device: torch.device | str = "cpu") -> torch.Generator:
     """Return the generator of a split: no two splits share one, whatever their seeds."""

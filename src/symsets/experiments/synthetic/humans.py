@@ -19,8 +19,6 @@ from symsets.experiments.synthetic.skinning import (
     world_rotations,
 )
 
-__all__ = ["MovingHumans"]
-
 BLOCK = 8  # sequences of one subject
 GIRTHS = {  # what grows together
     "trunk": ("pelvis", "spine", "chest"),
@@ -86,21 +84,19 @@ class MovingHumans:
         known = list(ACTIVITIES)
         seen = [a for a in known if (a in HELD_OUT_ACTIVITIES) == (split == "test")]
         shapes: list[Tensor] = []
-        subjects: list[str] = []
         activities: list[str] = []
-        for subject in range(-(-num // BLOCK)):
+        while len(shapes) < num:
             # a block draws all its numbers even if some of its sequences are not wanted
             drawn = torch.randint(len(seen), (BLOCK,), generator=generator).tolist()
             activities += [seen[k] for k in drawn]
             which = torch.tensor([known.index(seen[k]) for k in drawn])
             shapes += self._block(which, generator, device)
-            subjects += [f"{split}{subject}"] * BLOCK
-        names = [f"{s}_{a}_{i}" for i, (s, a) in enumerate(zip(subjects, activities, strict=True))]
+        subjects = [f"{split}{i // BLOCK}" for i in range(num)]
         motions = Motions.join(
             shapes[:num],
-            names[:num],
+            [f"{s}_{a}_{i}" for i, (s, a) in enumerate(zip(subjects, activities, strict=False))],
             faces=body().faces,
-            subjects=subjects[:num],
+            subjects=subjects,
             activities=activities[:num],
         )
         return motions.thinned(body().rest.T, self.num_vertices)

@@ -9,8 +9,6 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-__all__ = ["Leaf", "fall", "paint", "seen", "noise_textures"]
-
 SMALLEST, LARGEST = 0.015, 0.45  # radii, in units of the side of the picture
 COVERAGE = 2.5  # area of all leaves in units of the picture's
 CHUNK = 1 << 20  # pixels of leaves looked at together

@@ -7,8 +7,6 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-__all__ = ["KINDS", "NUM_THINGS", "Tracks", "tracks"]
-
 KINDS = ("bounce", "slide", "burst", "spread", "fade")
 NUM_THINGS = 6
 SUBSTEPS = 4  # of the simulation, for each frame

@@ -12,8 +12,6 @@ from symsets.experiments.synthetic.dead_leaves import DeadLeaves
 from symsets.experiments.synthetic.generated import Generated
 from symsets.experiments.synthetic.motion import KINDS, NUM_THINGS, Tracks, tracks
 
-__all__ = ["MovingThings"]
-
 
 @dataclass(frozen=True)
 class MovingThings(Generated):

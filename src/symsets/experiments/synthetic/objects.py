@@ -14,9 +14,6 @@ from symsets.experiments.synthetic.parts import Parts
 from symsets.experiments.synthetic.random import Draws, make_keys
 from symsets.experiments.views.shading import Look, random_look
 
-__all__ = ["CATEGORIES", "Objects", "make_objects"]
-
-
 # Each module has make, which draws the parts of objects, and ROLES, the colours of these parts.
 CATEGORIES = {"cars": cars, "airplanes": airplanes, "chairs": chairs}
 

@@ -4,30 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import reduce
 
 import torch
 from torch import Tensor
 
-__all__ = ["KINDS", "Builder", "Parts", "levels", "rotation"]
+# Axes in groups: inside a part, in its own coordinates, each group has a norm of less than 1. The
+# own coordinates of a part put its half-axes at 1. A cylinder stands along its own y.
+GROUPS = {"box": ((0,), (1,), (2,)), "ellipsoid": ((0, 1, 2),), "cylinder": ((0, 2), (1,))}
+KINDS = tuple(GROUPS)
 
-KINDS = ("box", "ellipsoid", "cylinder")
 
-
-def levels(kind: str, x: Tensor, y: Tensor, z: Tensor) -> Tensor:
-    """Return how far out a point is in a part's own coordinates: 1 on the surface, less inside.
-
-    A part's own coordinates put its half-axes at 1. A cylinder stands along its own y.
+def norms(kind: str, x: Sequence[Tensor]) -> list[Tensor]:
+    """Return the norm of each group of coordinates; the largest is 1 on the surface.
 
     Example:
-        >>> one, none = torch.ones(1), torch.zeros(1)
-        >>> levels("cylinder", 0.6 * one, none, 0.8 * one)
-        tensor([1.])
+        >>> norms("cylinder", torch.tensor([0.6, 0.5, 0.8]))
+        [tensor(1.), tensor(0.5000)]
     """
-    if kind == "box":
-        return x.abs().maximum(y.abs()).maximum(z.abs())
-    if kind == "ellipsoid":
-        return (x * x + y * y + z * z).sqrt()
-    return (x * x + z * z).sqrt().maximum(y.abs())
+    picked = ([x[axis] for axis in group] for group in GROUPS[kind])
+    return [
+        some[0].abs() if len(some) == 1 else reduce(torch.add, (a * a for a in some)).sqrt()
+        for some in picked
+    ]
 
 
 def rotation(yaw: Tensor, pitch: Tensor, roll: Tensor) -> Tensor:
@@ -71,10 +70,6 @@ class Parts:
     def __len__(self) -> int:
         return len(self.centre)
 
-    def __getitem__(self, which: slice) -> Parts:
-        chosen = (part[which] for part in (self.centre, self.half, self.turn, self.present))
-        return Parts(self.kinds, self.roles, *chosen)
-
     @property
     def spans(self) -> list[tuple[str, slice]]:
         """Where the parts of each kind are."""
@@ -97,16 +92,9 @@ class Parts:
     def extent(self) -> tuple[Tensor, Tensor]:
         """Return the corners of the tight bounding box of every object, each ``(B, 3)``."""
         axes = self.turn * self.half[:, :, None]  # columns: the half-axes in space
-        reach = []
-        for kind, span in self.spans:
-            a = axes[:, span]
-            if kind == "box":
-                reach.append(a.abs().sum(-1))
-            elif kind == "ellipsoid":
-                reach.append(a.square().sum(-1).sqrt())
-            else:
-                round_axes = a[..., 0].square() + a[..., 2].square()
-                reach.append(round_axes.sqrt() + a[..., 1].abs())
+        reach = [
+            reduce(torch.add, norms(kind, axes[:, span].unbind(-1))) for kind, span in self.spans
+        ]
         out = torch.cat(reach, dim=1)  # (B, K, 3)
         there = self.present[..., None]
         low = (self.centre - out).masked_fill(~there, torch.inf).amin(1)
@@ -136,7 +124,9 @@ class Parts:
         Less than 1 is inside; parts that an object does not have are infinitely far.
         """
         own = torch.einsum("bkij,bmkj->ibmk", self.into, x[:, :, None] - self.centre[:, None])
-        found = [levels(kind, *own[..., span]) for kind, span in self.spans]
+        found = [
+            reduce(torch.maximum, norms(kind, own[..., span].unbind())) for kind, span in self.spans
+        ]
         return torch.cat(found, dim=-1).masked_fill(~self.present[:, None], torch.inf)
 
 

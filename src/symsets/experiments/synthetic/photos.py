@@ -14,8 +14,6 @@ from symsets._extras import require
 from symsets.experiments.synthetic.dead_leaves import DeadLeaves
 from symsets.experiments.synthetic.generated import Generated
 
-__all__ = ["EmbeddedImages", "PhotoCrops", "PHOTOGRAPHS"]
-
 # The colour photographs in scikit-image and scikit-learn. Left out: drawings, grey pictures, the
 # second view of the motorcycle, and three that hardly have colours or shapes.
 PHOTOGRAPHS = {

@@ -10,8 +10,6 @@ from torch import Tensor
 
 from symsets.data.splits import fraction
 
-__all__ = ["Draws", "make_keys", "name_keys", "uniform"]
-
 # The finaliser and the increment of the splitmix64 generator, as signed integers.
 _MULTIPLIERS = (0xBF58476D1CE4E5B9 - 2**64, 0x94D049BB133111EB - 2**64)
 _INCREMENT = 0x9E3779B97F4A7C15 - 2**64

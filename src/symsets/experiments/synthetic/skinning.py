@@ -7,8 +7,6 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-__all__ = ["joint_places", "rotation_about", "rotation_from_quaternion", "skin", "world_rotations"]
-
 
 def rotation_from_quaternion(quaternion: Tensor) -> Tensor:
     """Return the rotation matrices ``(…, 3, 3)`` of quaternions ``(…, 4)``, real part last.

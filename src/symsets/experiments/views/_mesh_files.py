@@ -16,9 +16,8 @@ from typing import Any
 
 import numpy as np
 
-from symsets._extras import MissingExtraError, require
-
-__all__ = ["MESH_SUFFIXES", "read_mesh"]
+from symsets._extras import require
+from symsets._files import named_errors
 
 MESH_SUFFIXES = (".obj", ".ply", ".glb", ".off", ".stl")
 PLY_TYPES = {
@@ -43,18 +42,12 @@ def read_mesh(path: Path) -> Mesh:
         raise ValueError(f"{path} must end in one of {list(MESH_SUFFIXES)}")
     if not path.is_file():
         raise ValueError(f"{path} must be a mesh file, found no such file")
-    try:
+    with named_errors(path, "cannot be read as a mesh"):
         content = path.read_bytes()
         if suffix in (".obj", ".ply"):
             vertices, faces = (_read_obj if suffix == ".obj" else _read_ply)(content)
         else:
             vertices, faces = _read_with_trimesh(content, suffix)
-    except MissingExtraError:
-        raise
-    except KeyError as error:
-        raise ValueError(f"{path} cannot be read as a mesh: missing or unknown {error}") from error
-    except Exception as error:  # malformed files make trimesh raise nearly anything
-        raise ValueError(f"{path} cannot be read as a mesh: {error}") from error
     if len(faces) and not (faces.min() >= 0 and faces.max() < len(vertices)):
         raise ValueError(f"{path} must have faces of its {len(vertices)} vertices only")
     return vertices, faces
@@ -141,44 +134,44 @@ def _read_ply(content: bytes) -> Mesh:
 
 
 class _Values:
-    """The numbers of a PLY file one after the other, as words or as bytes in an order."""
+    """The numbers of a PLY file one after the other, from words or from bytes in an order."""
 
     def __init__(self, body: bytes, order: str) -> None:
         self.order, self.at = order, 0
-        self.body: Any = body if order else body.split()
+        self.body: Any = body if order else np.array(body.split(), dtype=np.float64)
 
     def table(self, count: int, properties: list[list[str]]) -> dict[str, Any]:
         """Read the columns of an element."""
-        if not any(words[1] == "list" for words in properties):
-            return self._plain(count, properties)
-        columns: dict[str, list[Any]] = {words[-1]: [] for words in properties}
-        for _ in range(count):
-            for _, kind, *rest in properties:
-                if kind == "list":
-                    found = self._take(rest[1], int(self._take(rest[0], 1)[0])).tolist()
-                else:
-                    found = self._take(kind, 1)[0]
-                columns[rest[-1]].append(found)
-        return columns
-
-    def _plain(self, count: int, properties: list[list[str]]) -> dict[str, Any]:
-        """Read an element without lists: all rows at once."""
-        names = [words[2] for words in properties]
+        names = [words[-1] for words in properties]
+        if any(words[1] == "list" for words in properties):
+            rows = [[self._value(*words[1:-1]) for words in properties] for _ in range(count)]
+            return {name: [row[k] for row in rows] for k, name in enumerate(names)}
         if not self.order:
-            rows = self._take("double", count * len(names)).reshape(count, -1)
-            return dict(zip(names, rows.T, strict=True))
-        row = np.dtype([(name, self.order + PLY_TYPES[kind]) for _, kind, name in properties])
-        found = np.frombuffer(self.body, row, count, self.at)
-        self.at += found.nbytes
+            columns = self._take("double", count * len(names)).reshape(count, -1).T
+            return dict(zip(names, columns, strict=True))
+        kinds = [self.order + PLY_TYPES[words[1]] for words in properties]
+        found = self._take_bytes(np.dtype(list(zip(names, kinds, strict=True))), count)
         return {name: found[name] for name in names}
 
+    def _value(self, kind: str, *of_list: str) -> Any:
+        """Read one number, or a list of them after its length."""
+        if kind != "list":
+            return self._take(kind, 1)[0]
+        length, entry = of_list
+        return self._take(entry, int(self._take(length, 1)[0])).tolist()
+
     def _take(self, kind: str, num: int) -> np.ndarray:
+        if num < 0:
+            raise ValueError(f"it has a list of {num} entries")
         if self.order:
-            found = np.frombuffer(self.body, self.order + PLY_TYPES[kind], num, self.at)
-            self.at += found.nbytes
-            return found
-        words = self.body[self.at : self.at + num]
+            return self._take_bytes(np.dtype(self.order + PLY_TYPES[kind]), num)
+        found = self.body[self.at : self.at + num]
         self.at += num
-        if len(words) < num:
+        if len(found) < num:
             raise ValueError("it ends too early")
-        return np.array(words, dtype=np.float64).astype(PLY_TYPES[kind])
+        return found
+
+    def _take_bytes(self, dtype: np.dtype[Any], num: int) -> np.ndarray:
+        found = np.frombuffer(self.body, dtype, num, self.at)
+        self.at += found.nbytes
+        return found

@@ -10,8 +10,6 @@ from torch import Tensor
 
 from symsets.experiments.synthetic.random import uniform
 
-__all__ = ["Cameras", "random_cameras"]
-
 FILL = (0.75, 0.97)  # share of the half width of an image that the object reaches
 DISTANCE = (1.3, 2.2)  # from the middle of the object, whose bounding sphere has radius 0.5
 ELEVATION = (-20.0, 65.0)  # degrees

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import reduce
 from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
-from symsets.experiments.synthetic.parts import Parts
-
-__all__ = ["Hits", "cast", "normals"]
+from symsets.experiments.synthetic.parts import GROUPS, Parts
 
 TINY = 1e-12  # the least component of a direction: no division by zero
-Vector = tuple[Tensor, ...]  # coordinates
 
 
 class Hits(NamedTuple):
@@ -66,7 +64,9 @@ def cast(parts: Parts, origin: Tensor, direction: Tensor) -> Hits:
     for kind, span in parts.spans:
         o = start[:, :, span, :, None].unbind(-2)
         d = ways[:, :, span].unbind(-2)
-        enter, leave = _INTERVALS[kind](o, d)
+        inside = [_interval([(o[k], d[k]) for k in group]) for group in GROUPS[kind]]
+        each_enter, each_leave = zip(*inside, strict=True)
+        enter, leave = reduce(torch.maximum, each_enter), reduce(torch.minimum, each_leave)
         there = parts.present[:, None, span, None] & (enter < leave)
         enters.append(enter.masked_fill(~there, torch.inf))
         leaves.append(leave.masked_fill(~there, -torch.inf))
@@ -75,39 +75,23 @@ def cast(parts: Parts, origin: Tensor, direction: Tensor) -> Hits:
     return Hits(first, last, part)
 
 
-def _slab(o: Tensor, d: Tensor) -> tuple[Tensor, Tensor]:
-    """Return where a coordinate is between -1 and 1."""
-    inverse = 1 / torch.where(d.abs() < TINY, torch.full_like(d, TINY), d)
-    middle, reach = -o * inverse, inverse.abs()
-    return middle - reach, middle + reach
-
-
-def _box(o: Vector, d: Vector) -> tuple[Tensor, Tensor]:
-    (ax, bx), (ay, by), (az, bz) = map(_slab, o, d)
-    return ax.maximum(ay).maximum(az), bx.minimum(by).minimum(bz)
-
-
-def _ball(o: Vector, d: Vector) -> tuple[Tensor, Tensor]:
-    """Return where the sum of squares of some coordinates is less than 1."""
-    speed = _dot(d, d).clamp_min(TINY * TINY)
+def _interval(lines: list[tuple[Tensor, Tensor]]) -> tuple[Tensor, Tensor]:
+    """Return where some coordinates, each given by its start and speed, have a norm below 1."""
+    if len(lines) == 1:
+        ((o, d),) = lines
+        inverse = 1 / torch.where(d.abs() < TINY, torch.full_like(d, TINY), d)
+        middle, reach = -o * inverse, inverse.abs()
+        return middle - reach, middle + reach
+    speed = _sum(d * d for _, d in lines).clamp_min(TINY * TINY)
     # From the nearest point to the centre: a far start would cost digits in the discriminant.
-    nearest = -_dot(o, d) / speed
-    passing = tuple(a + nearest * c for a, c in zip(o, d, strict=True))
-    inside = 1 - _dot(passing, passing)
+    nearest = -_sum(o * d for o, d in lines) / speed
+    inside = 1 - _sum((o + nearest * d).square() for o, d in lines)
     reach = (inside.clamp_min(0) / speed).sqrt()  # 0 where the ray misses
     return nearest - reach, nearest + reach
 
 
-def _dot(a: Vector, b: Vector) -> Tensor:
-    return reduce(torch.add, map(torch.mul, a, b))
-
-
-def _cylinder(o: Vector, d: Vector) -> tuple[Tensor, Tensor]:
-    (a, b), (low, high) = _ball((o[0], o[2]), (d[0], d[2])), _slab(o[1], d[1])
-    return a.maximum(low), b.minimum(high)
-
-
-_INTERVALS = {"box": _box, "ellipsoid": _ball, "cylinder": _cylinder}
+def _sum(terms: Iterable[Tensor]) -> Tensor:
+    return reduce(torch.add, terms)
 
 
 def normals(parts: Parts, part: Tensor, x: Tensor) -> Tensor:

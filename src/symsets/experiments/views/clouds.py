@@ -7,8 +7,6 @@ from torch import Tensor
 
 from symsets.sets import RaggedSets, Sets
 
-__all__ = ["union_of_views"]
-
 
 def union_of_views(output: Sets, *, threshold: float = 0.5, logits: bool = True) -> list[Tensor]:
     """Collect the front and back points of all pixels that belong to the object.

@@ -8,14 +8,13 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.utils.weak import WeakIdKeyDictionary
 
 from symsets._modes import evaluating
 from symsets.experiments.views.clouds import union_of_views
 from symsets.experiments.views.distances import agreement
 from symsets.experiments.views.sets import Views
 from symsets.train.metrics import Metric
-
-__all__ = ["Reconstruction", "THRESHOLDS", "errors_by_views", "predict", "reconstruction_errors"]
 
 THRESHOLDS = (0.01, 0.02)  # of F-scores, in diagonals of the object
 
@@ -81,32 +80,20 @@ def errors_by_views(
     }
 
 
-class Reconstruction:
-    """All errors of the clouds of a batch, computed once for all metrics that ask.
+_KNOWN = WeakIdKeyDictionary()  # by the true points: a reference to the output, and its errors
+
+
+def reconstruction_metric(name: str, *, larger_is_better: bool = True) -> Metric:
+    """Return one of the errors as a metric; all errors of a batch are computed once.
 
     The batch itself is not kept: it may be large, and on a GPU.
     """
 
-    def __init__(self) -> None:
-        self._of: tuple[weakref.ref[Tensor], ...] = ()
-        self._known: dict[str, list[float]] = {}
+    def values(output: Tensor, target: Any) -> Tensor:
+        asked, errors = _KNOWN.get(target.points, (None, {}))
+        if asked is None or asked() is not output:
+            errors = reconstruction_errors(output, target.points)
+            _KNOWN[target.points] = weakref.ref(output), errors
+        return torch.tensor(errors[name.replace("f-score", "f")])
 
-    def errors(self, output: Tensor, points: Tensor) -> dict[str, list[float]]:
-        """Return the errors of all objects; the same two tensors are compared once."""
-        asked = output, points
-        if not self._of or any(
-            kept() is not one for kept, one in zip(self._of, asked, strict=True)
-        ):
-            self._known = reconstruction_errors(output, points)
-            self._of = tuple(weakref.ref(one) for one in asked)
-        return self._known
-
-    def metric(self, name: str, *, larger_is_better: bool = True) -> Metric:
-        """Return one of the errors as a metric."""
-        key = name.removeprefix("f-score@")
-
-        def values(output: Tensor, target: Any) -> Tensor:
-            found = self.errors(output, target.points)
-            return torch.tensor(found[name] if name in found else found[f"f@{key}"])
-
-        return Metric(name, values, larger_is_better)
+    return Metric(name, values, larger_is_better)

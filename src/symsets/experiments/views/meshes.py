@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import math
 import os
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,16 +10,13 @@ import torch
 from torch import Tensor
 
 from symsets.data.folders import split_folder
-from symsets.data.splits import checked_split, members
 from symsets.experiments.synthetic.random import Draws, name_keys, uniform
 from symsets.experiments.views._mesh_files import MESH_SUFFIXES, read_mesh
 from symsets.experiments.views.cameras import random_cameras
 from symsets.experiments.views.rendering import take_pictures
-from symsets.experiments.views.sets import Views, check_views
+from symsets.experiments.views.sets import Device, Views, ViewSource, check_views
 from symsets.experiments.views.shading import random_look
 from symsets.experiments.views.triangles import cast_triangles
-
-__all__ = ["MeshFolder", "load_mesh", "render_meshes"]
 
 POINTS = 1 << 21  # stream of the random numbers of surface points
 LEAST_AREA = 1e-7  # of a mesh of diagonal 1; thinner ones are lost in float32
@@ -75,6 +70,12 @@ def render_meshes(
         dtype: Of all numbers.
     """
     check_views(size, num_views, num_points)
+    if not meshes or len(names) != len(meshes):
+        raise ValueError(f"names must be one for each mesh, got {len(names)} for {len(meshes)}")
+    for name, mesh in zip(names, meshes, strict=True):
+        if mesh.ndim != 3 or mesh.shape[1:] != (3, 3) or not len(mesh):
+            shape = tuple(mesh.shape)
+            raise ValueError(f"meshes must be triangles (T, 3, 3), got {shape} for {name!r}")
     keys = name_keys(names, device=device)
     corners = torch.cat(meshes).to(device, dtype)
     sizes = torch.tensor([len(mesh) for mesh in meshes])
@@ -126,7 +127,7 @@ def _sample(meshes: list[Tensor], keys: Tensor, num: int) -> Tensor:
     return torch.stack(found)
 
 
-class MeshFolder:
+class MeshFolder(ViewSource):
     """All OBJ, PLY, GLB, OFF and STL files below a folder.
 
     If the folder has subfolders ``train``, ``val`` and ``test``, these are the splits; otherwise
@@ -138,44 +139,26 @@ class MeshFolder:
         size: Height and width of the images.
     """
 
+    KIND = "meshes"
+
     def __init__(self, root: str | os.PathLike[str], *, size: int = 64) -> None:
-        check_views(size, 1, 0)
-        self.root, self.size = Path(root), size
-        self.files = split_folder(self.root, MESH_SUFFIXES)
-        self.name = self.root.resolve().name
+        root = Path(root)
+        super().__init__(root, root.resolve().name, split_folder(root, MESH_SUFFIXES), size=size)
 
-    def views(
-        self,
-        split: str,
-        num: int | None = None,
-        *,
-        num_views: int = 3,
-        num_points: int = 0,
-        device: torch.device | str = "cpu",
-    ) -> Views:
-        """Return the first ``num`` meshes of a split, or all."""
-        size, done = self.size, []
-        for name in self._names(split)[:num]:  # one at a time: meshes may be large
-            mesh = load_mesh(self.root / name)
-            views = render_meshes(
-                [mesh], [name], num_views=num_views, size=size, num_points=num_points, device=device
+    def read(self, name: str, num_views: int, num_points: int, device: Device) -> Views:
+        """Take pictures of one mesh."""
+        path, size = self.root / name, self.size
+        views = render_meshes(
+            [load_mesh(path)],
+            [name],
+            num_views=num_views,
+            size=size,
+            num_points=num_points,
+            device=device,
+        )
+        if not views.mask.any():
+            raise ValueError(
+                f"{path} must be seen, but none of its {num_views} views of {size} px shows any "
+                "of it: its faces are too thin"
             )
-            done.append(views)
-            if not views.mask.any():
-                raise ValueError(
-                    f"{self.root / name} must be seen, but none of its {num_views} views of "
-                    f"{size} px shows any of it: its faces are too thin"
-                )
-        return Views.join(done)
-
-    def most(self, split: str) -> float:
-        """Return how many meshes a split has, at least one."""
-        return len(self._names(split))
-
-    def most_views(self, split: str, num: int | None = None) -> float:
-        """Return infinity: meshes are seen as often as is asked for."""
-        checked_split(split)
-        return math.inf
-
-    def _names(self, split: str) -> Sequence[str]:
-        return members(self.files, split, f"{self.root} has no meshes")
+        return views

@@ -27,8 +27,6 @@ from symsets.nn.registry import dss_pool
 from symsets.sets import Sets, fold
 from symsets.sets.pooling import power_degree
 
-__all__ = ["OUT_CHANNELS", "WIDTHS", "ViewsNetwork"]
-
 AGGREGATES = ("block", "layer")
 WIDTHS = {"published": (64, 128, 256, 512, 512), "ours": (32, 64, 128, 192, 256)}
 DEPTHS = {"published": (2, 2, 3, 3, 3), "ours": (2, 2, 2, 2, 2)}  # convolutions of a block

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 
@@ -14,13 +14,13 @@ from torch import Tensor
 from torch.nn.functional import interpolate
 
 from symsets._checks import check_choice
+from symsets._extras import require
+from symsets._files import named_errors
+from symsets.data.decoding import MOST_PIXELS, TOO_LARGE, regular_file
 from symsets.data.folders import MissingDataError, first_existing
-from symsets.data.splits import members, shuffled, split_by_hash
+from symsets.data.splits import shuffled, split_by_hash
 from symsets.experiments.synthetic.random import name_keys, uniform
-from symsets.experiments.views._png import read_png
-from symsets.experiments.views.sets import Views, check_views
-
-__all__ = ["NOX_NEEDS", "NoxFolder", "has_nox"]
+from symsets.experiments.views.sets import Device, Views, ViewSource
 
 SYNSETS = {"cars": "02958343", "airplanes": "02691156", "chairs": "03001627"}
 TEST_FOLDERS = ("val", "test")
@@ -38,6 +38,8 @@ NAME = re.compile(
 )
 WHITE = 1 - 0.5 / 255  # no coordinate of an object of diagonal 1 comes near 0 or 1 on all axes
 
+DEEP = (b"\x10\x02", b"\x10\x06")  # 16 bits in colour, and with alpha: bytes 24 and 25 of a PNG
+
 
 class _Files(NamedTuple):
     colour: Path
@@ -51,7 +53,7 @@ def has_nox(root: Path) -> bool:
     return test is not None and any((train / synset).is_dir() for synset in SYNSETS.values())
 
 
-class NoxFolder:
+class NoxFolder(ViewSource):
     """Open the published views of a category.
 
     The test split is the published one (its folder is called ``val``); every tenth object of the
@@ -70,45 +72,23 @@ class NoxFolder:
     def __init__(
         self, root: str | os.PathLike[str], category: str = "cars", *, size: int = 64
     ) -> None:
-        check_views(size, 1, 0)
         check_choice("category", category, SYNSETS)
-        self.root, self.category, self.size = Path(root), category, size
-        synset = SYNSETS[category]
-        test = first_existing(self.root, *(f"{part}/{synset}" for part in TEST_FOLDERS))
-        train = self.root / "train" / synset
+        root, synset = Path(root), SYNSETS[category]
+        test = first_existing(root, *(f"{part}/{synset}" for part in TEST_FOLDERS))
+        train = root / "train" / synset
         if test is None or not train.is_dir():
-            raise MissingDataError(f"{self.root}: {NOX_NEEDS}")
-        self.objects = split_by_hash(_folders(self.root, train), test=0)
-        self.objects["test"] = shuffled(_folders(self.root, test))
-        self.name = f"{self.root.resolve().name} {category}"
-
-    def views(
-        self,
-        split: str,
-        num: int | None = None,
-        *,
-        num_views: int = 3,
-        num_points: int = 0,
-        device: torch.device | str = "cpu",
-    ) -> Views:
-        """Return the first ``num`` objects of a split, or all, each with its first views."""
-        check_views(self.size, num_views, num_points)
-        names = self._names(split)[:num]
-        done = [self._object(name, num_views, num_points) for name in names]
-        return Views.join(done).to(device)
-
-    def most(self, split: str) -> float:
-        """Return how many objects a split has, at least one."""
-        return len(self._names(split))
+            raise MissingDataError(f"{root}: {NOX_NEEDS}")
+        files = split_by_hash(_folders(root, train), test=0)
+        files["test"] = shuffled(_folders(root, test))
+        super().__init__(root, f"{root.resolve().name} {category}", files, size=size)
+        self.KIND = category
 
     def most_views(self, split: str, num: int | None = None) -> float:
         """Return how many views each of the first ``num`` objects has: the fewest of them."""
-        return min(len(view_files(self.root / name)) for name in self._names(split)[:num])
+        return min(len(view_files(self.root / name)) for name in self.names(split)[:num])
 
-    def _names(self, split: str) -> Sequence[str]:
-        return members(self.objects, split, f"{self.root} has no {self.category}")
-
-    def _object(self, name: str, num_views: int, num_points: int) -> Views:
+    def read(self, name: str, num_views: int, num_points: int, device: Device) -> Views:
+        """Read the first views of an object."""
         folder = self.root / name
         files = view_files(folder)
         if len(files) < num_views:
@@ -117,7 +97,7 @@ class NoxFolder:
         points = _union(read, name, num_points) if num_points else None
         maps = torch.stack([_scaled(one, self.size) for one in read[:num_views]])[None]
         image, mask, front, back = maps.split([3, 1, 3, 3], dim=2)
-        return Views(image, mask, front, back, points, names=(name,))
+        return Views(image, mask, front, back, points, names=(name,)).to(device)
 
 
 def _folders(root: Path, folder: Path) -> Iterable[str]:
@@ -166,6 +146,34 @@ def _read_views(views: list[_Files]) -> list[Tensor]:
         maps = [colour[..., :3], seen, front[..., :3] * seen, back[..., :3] * seen]
         read.append(torch.from_numpy(np.concatenate(maps, axis=2)).movedim(-1, 0))
     return read
+
+
+def read_png(path: Path) -> np.ndarray:
+    """Return colours and alpha in 0 to 1, ``(H, W, 4)`` in float32; alpha is 1 if there is none.
+
+    Pillow reads the file. Of 16 bits in each colour it keeps the upper 8 (as of version 13), which
+    is too coarse for coordinates, so such files are then decoded by PyAV (the extra ``video``).
+
+    Raises:
+        ValueError: The file is missing or broken.
+    """
+    Image = require("PIL.Image", "images")
+    if not path.exists():
+        raise ValueError(f"{path} must be an image, found no such file")
+    with named_errors(path, "cannot be read as an image"):
+        with Image.open(regular_file(path), formats=("PNG",)) as image:
+            if image.width * image.height > MOST_PIXELS:
+                raise ValueError(TOO_LARGE)
+            pixels = np.asarray(image.convert("RGBA"), dtype=np.float32) / 255
+        with path.open("rb") as file:
+            deep = file.read(26)[24:] in DEEP
+        return _sixteen_bits(path) if deep else pixels
+
+
+def _sixteen_bits(path: Path) -> np.ndarray:
+    with require("av", "video").open(os.fspath(path), format="png_pipe") as container:
+        frame = next(container.decode(video=0))
+        return frame.to_ndarray(format="rgba64le").astype(np.float32) / 65535
 
 
 def _foreground(picture: np.ndarray) -> np.ndarray:

@@ -5,21 +5,19 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import torch
 from torch import Tensor
 
 from symsets._checks import check_choice, positive
 from symsets.data.splits import SPLITS, checked_split
-from symsets.experiments.synthetic.objects import CATEGORIES, make_objects
-from symsets.experiments.synthetic.parts import Parts
+from symsets.experiments.synthetic.objects import CATEGORIES, Objects, make_objects
 from symsets.experiments.views.cameras import Cameras, random_cameras
 from symsets.experiments.views.casting import Hits, cast, normals
-from symsets.experiments.views.sets import Views, check_views
-from symsets.experiments.views.shading import Look, light_up, paint
+from symsets.experiments.views.sets import Views, ViewSource, check_views
+from symsets.experiments.views.shading import light_up, paint
 from symsets.experiments.views.surface import sample_surface
-
-__all__ = ["GeneratedViews", "make_views", "take_pictures"]
 
 PAIRS = {"cpu": 2**19, "cuda": 2**25}  # of a ray and a part, at once
 
@@ -58,24 +56,20 @@ def make_views(
         (torch.Size([2, 2, 3, 16, 16]), torch.Size([2, 2, 7, 16, 16]), torch.Size([2, 100, 3]))
     """
     check_views(size, num_views, num_points)
-    made = make_objects(category, which, seed=seed, split=split, device=device, dtype=dtype)
-    if not len(made.keys):
+    numbers = torch.as_tensor(which).tolist()
+    if not numbers:
         raise ValueError("which must name at least one object, got none")
-    cameras = random_cameras(made.keys, num_views, made.parts.corners())
-    rays = num_views * size * size * len(made.parts.kinds)
+    make = partial(make_objects, category, seed=seed, split=split, device=device, dtype=dtype)
+    rays = num_views * size * size * len(make(numbers[:1]).parts.kinds)
     step = max(1, PAIRS.get(torch.device(device).type, PAIRS["cuda"]) // rays)
-    blocks = [slice(i, i + step) for i in range(0, len(made.keys), step)]
-    done = [
-        _render(made.parts[b], made.look[b], made.keys[b], cameras[b], size, num_points)
-        for b in blocks
-    ]
-    names = tuple(f"{category}/{i}" for i in torch.as_tensor(which).tolist())
-    return replace(Views.join(done), cameras=cameras, names=names)
+    blocks = (make(numbers[i : i + step]) for i in range(0, len(numbers), step))
+    views = Views.join([_render(made, num_views, size, num_points) for made in blocks])
+    return replace(views, names=tuple(f"{category}/{i}" for i in numbers))
 
 
-def _render(
-    parts: Parts, look: Look, keys: Tensor, cameras: Cameras, size: int, num_points: int
-) -> Views:
+def _render(made: Objects, num_views: int, size: int, num_points: int) -> Views:
+    parts, look, keys = made
+    cameras = random_cameras(keys, num_views, parts.corners())
     hits = cast(parts, cameras.position, cameras.directions(size))
 
     def surface(x: Tensor) -> tuple[Tensor, Tensor]:
@@ -84,7 +78,8 @@ def _render(
         return look.albedo(role, x), normals(parts, part, x)
 
     points = sample_surface(parts, keys, num_points) if num_points else None
-    return replace(take_pictures(hits, surface, cameras, keys, size), points=points)
+    views = take_pictures(hits, surface, cameras, keys, size)
+    return replace(views, points=points, cameras=cameras)
 
 
 def take_pictures(
@@ -117,7 +112,7 @@ def take_pictures(
 
 
 @dataclass(frozen=True)
-class GeneratedViews:
+class GeneratedViews(ViewSource):
     """Generate objects of a category in three splits, any number of them.
 
     Args:
@@ -142,7 +137,7 @@ class GeneratedViews:
         check_views(self.size, 1, 0)
 
     @property
-    def name(self) -> str:
+    def name(self) -> str:  # type: ignore[override]
         """What tables call the data."""
         return f"generated {self.category}"
 
@@ -169,10 +164,4 @@ class GeneratedViews:
 
     def most(self, split: str) -> float:
         """Return infinity: there is no end of objects."""
-        checked_split(split)
-        return math.inf
-
-    def most_views(self, split: str, num: int | None = None) -> float:
-        """Return infinity: objects are seen as often as is asked for."""
-        checked_split(split)
         return math.inf

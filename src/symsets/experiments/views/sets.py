@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import math
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple, Protocol
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
 
+from symsets.data.labelled import LabelledSets
+from symsets.data.splits import members
 from symsets.experiments.views.cameras import Cameras
+from symsets.sets import Sets
 
-__all__ = ["Truth", "ViewSets", "ViewSource", "Views", "check_views"]
-
+Device = torch.device | str
 MAPS = ("image", "mask", "front", "back")  # everything that has pixels
 
 
@@ -99,56 +103,60 @@ class Truth(NamedTuple):
     points: Tensor
 
 
-@dataclass(frozen=True)
-class ViewSets:
-    """Views in memory as a dataset of sets; only evaluation needs the points of true shapes."""
+@dataclass(frozen=True, eq=False, repr=False)
+class ViewSets(LabelledSets):
+    """Images with their maps as targets; only evaluation needs the points of true shapes."""
 
-    views: Views
+    points: Tensor | None = None
 
-    @property
-    def num_sets(self) -> int:
-        """How many objects there are."""
-        return len(self.views)
+    @classmethod
+    def of(cls, views: Views) -> ViewSets:
+        """Make a dataset of views in memory."""
+        return cls(views.image, views.targets, views.points)
 
-    @property
-    def device(self) -> torch.device:
-        """Where the views are."""
-        return self.views.image.device
-
-    def batch(self, which: Tensor) -> tuple[Tensor, Tensor]:
-        """Return some images and their maps."""
-        maps = [self.views.mask, self.views.front, self.views.back]
-        return self.views.image[which], torch.cat([m[which] for m in maps], dim=which.ndim + 1)
-
-    def part(self, start: int, stop: int) -> tuple[Tensor, Any]:
+    def part(self, start: int, stop: int) -> tuple[Sets, Any]:
         """Return the images from ``start`` to ``stop``, and the truth about them."""
-        some = self.views[start:stop]
-        assert some.points is not None
-        return some.image, Truth(some.targets, some.points)
+        assert self.points is not None
+        x, maps = super().part(start, stop)
+        return x, Truth(maps, self.points[start:stop])
 
     def first(self, num: int) -> ViewSets:
         """Return the first ``num`` objects."""
-        if not 0 < num <= self.num_sets:
-            raise ValueError(f"num must be in 1..{self.num_sets}, got {num}")
-        return ViewSets(self.views[:num])
+        fewer = super().first(num)
+        points = None if self.points is None else self.points[:num]
+        return ViewSets(fewer.x, fewer.y, points)
 
-    def to(self, device: torch.device | str, dtype: torch.dtype | None = None) -> ViewSets:
-        """Move the views, and cast their entries if a type is given."""
-        return ViewSets(self.views.to(device, dtype))
+    def to(self, device: Device, dtype: torch.dtype | None = None) -> ViewSets:
+        """Move everything, and cast all numbers if a type is given."""
+        points = None if self.points is None else self.points.to(device, dtype)
+        return ViewSets(self.x.to(device, dtype), self.y.to(device, dtype), points)
 
 
-class ViewSource(Protocol):
-    """Objects in three splits, seen from several sides."""
+class ViewSource:
+    """Objects in three splits, seen from several sides.
 
-    @property
-    def name(self) -> str:
-        """What tables call the data."""
-        ...
+    A subclass reads one object at a time, since these may be large, or makes many at once.
 
-    @property
-    def size(self) -> int:
-        """Height and width of the images."""
-        ...
+    Args:
+        root: The folder that objects lie in.
+        name: What tables call the data.
+        files: The paths of the objects of each split, below the folder.
+        size: Height and width of the images.
+    """
+
+    KIND = "objects"  # in messages
+    name: str
+    size: int
+
+    def __init__(
+        self, root: Path, name: str, files: Mapping[str, Sequence[str]], *, size: int
+    ) -> None:
+        check_views(size, 1, 0)
+        self.root, self.name, self.files, self.size = root, name, files, size
+
+    def read(self, name: str, num_views: int, num_points: int, device: Device) -> Views:
+        """Return the views of one object."""
+        raise NotImplementedError
 
     def views(
         self,
@@ -157,22 +165,28 @@ class ViewSource(Protocol):
         *,
         num_views: int = 3,
         num_points: int = 0,
-        device: torch.device | str = "cpu",
+        device: Device = "cpu",
     ) -> Views:
         """Return the first ``num`` objects of a split, or all.
 
         The order is random but fixed. There may be fewer than ``num`` but never none. More views
         of an object leave the first ones as they were.
         """
-        ...
+        check_views(self.size, num_views, num_points)
+        names = self.names(split)[:num]
+        return Views.join([self.read(name, num_views, num_points, device) for name in names])
+
+    def names(self, split: str) -> Sequence[str]:
+        """Return the paths of the objects of a split; raise ValueError if there is none."""
+        return members(self.files, split, f"{self.root} has no {self.KIND}")
 
     def most(self, split: str) -> float:
         """Return how many objects a split has; infinity if there is no end of them."""
-        ...
+        return len(self.names(split))
 
     def most_views(self, split: str, num: int | None = None) -> float:
         """Return how many views each of the first ``num`` objects has; infinity for any number."""
-        ...
+        return math.inf
 
 
 def check_views(size: int, num_views: int, num_points: int) -> None:

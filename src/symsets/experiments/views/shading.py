@@ -11,8 +11,6 @@ from torch.nn.functional import interpolate
 from symsets.experiments.synthetic.random import Draws, uniform
 from symsets.experiments.views.cameras import Cameras
 
-__all__ = ["Look", "light_up", "paint", "random_look"]
-
 SIDE_TINT = (0.18, 0.0, -0.18)  # red, green, blue: warm where a surface faces +x, cool towards -x
 AMBIENT, SHINE = 0.35, 0.2
 STREAM = 1 << 22  # of the random numbers of backgrounds
@@ -30,9 +28,6 @@ class Look:
 
     colours: Tensor
     waves: Tensor
-
-    def __getitem__(self, which: slice) -> Look:
-        return Look(self.colours[which], self.waves[which])
 
     def albedo(self, role: Tensor, x: Tensor) -> Tensor:
         """Return the colours of points ``x (B, M, 3)`` with roles ``(B, M)``."""

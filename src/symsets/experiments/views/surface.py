@@ -10,8 +10,6 @@ from torch import Tensor
 from symsets.experiments.synthetic.parts import Parts
 from symsets.experiments.synthetic.random import uniform
 
-__all__ = ["sample_surface"]
-
 CANDIDATES = 4  # for each point that is asked for
 INSIDE = 1 - 1e-5  # the level below which a point counts as inside another part
 STREAM = 1 << 21

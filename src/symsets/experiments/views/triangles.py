@@ -8,8 +8,6 @@ from torch import Tensor
 from symsets.experiments.views.cameras import Cameras
 from symsets.experiments.views.casting import Hits
 
-__all__ = ["cast_triangles"]
-
 PAIRS = 2**22  # of a pixel and a triangle, at once
 
 

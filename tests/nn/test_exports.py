@@ -1,0 +1,120 @@
+"""Every scheme with every head as an exported program and in ONNX, with open numbers of sets.
+
+Exported at one size and run at others: one element, one set, odd and even, more than before.
+"""
+
+import numpy as np
+import onnxruntime
+import pytest
+import torch
+from torch import nn
+from torch.export import Dim, export
+
+from symsets import RaggedSets, Sequential, lift, schemes, set_layer
+from symsets.nn import Classify, Merge, Packed, Select, SetModule
+from symsets.sets import map_elements
+
+SIZES = [(2, 4), (3, 5), (1, 1), (4, 1), (1, 6), (5, 9)]
+RAGGED = [(2, 3, 1), (1,), (4, 2), (5, 1, 0, 3), (8, 8, 8), (1, 1)]
+IMAGE = (3, 6, 6)
+
+
+class AllHeads(SetModule):
+    """A set layer on images and one on vectors, each with every head."""
+
+    def __init__(self, scheme):
+        super().__init__()
+        torch.manual_seed(0)
+        conv = set_layer(scheme, lambda i, o: nn.Conv2d(i, o, 3, padding=1), 3, 4)
+        self.images = Sequential(conv, nn.ReLU())
+        self.vectors = Sequential(set_layer(scheme, nn.Linear, 4, 4), nn.ReLU())
+        self.image_heads = self.heads(nn.Conv2d(4, 2, 1))
+        self.vector_heads = self.heads(nn.Linear(4, 2))
+
+    @staticmethod
+    def heads(merged):
+        return nn.ModuleList([Classify(4, 2, hidden=(5,)), Select(4), Merge(merged)])
+
+    def forward(self, x):
+        y = self.images(x)
+        z = self.vectors(map_elements(y, lambda rows: rows.mean((2, 3))))
+        outputs = [y, *(h(y) for h in self.image_heads), z, *(h(z) for h in self.vector_heads)]
+        return [out.elements if isinstance(out, RaggedSets) else out for out in outputs]
+
+
+def lifted(scheme):
+    torch.manual_seed(0)
+    net = nn.Sequential(
+        nn.Conv2d(3, 4, 3, padding=1), nn.BatchNorm2d(4), nn.ReLU(), nn.Flatten(), nn.Linear(144, 2)
+    )
+    made = lift(net, scheme=scheme)
+    for parameter in made.message_parameters():
+        nn.init.normal_(parameter, std=0.1)  # messages start at zero
+    return made
+
+
+def programs(net, example, dims):
+    """Return the exported program and its ONNX form as functions of tensors."""
+    exported = export(net.eval(), example, dynamic_shapes=dims)
+    onnx = torch.onnx.export(exported, dynamo=True, verbose=False).model_proto
+    session = onnxruntime.InferenceSession(onnx.SerializeToString())
+    names = [given.name for given in session.get_inputs()]
+
+    def run(*tensors):
+        given = {name: tensor.numpy() for name, tensor in zip(names, tensors, strict=True)}
+        return [torch.from_numpy(np.asarray(array)) for array in session.run(None, given)]
+
+    return exported.module(), run
+
+
+def assert_equal(net, programs, *example):
+    expected = net(*example)
+    expected = expected if isinstance(expected, list) else [expected]
+    for program in programs:
+        found = program(*example)
+        found = found if isinstance(found, list) else [found]
+        for a, b in zip(found, expected, strict=True):
+            torch.testing.assert_close(a, b, rtol=1e-5, atol=1e-5)
+
+
+networks = pytest.mark.parametrize(
+    ("make", "scheme"),
+    [(AllHeads, s) for s in schemes()]
+    + [(lifted, s) for s in ("dss-median", "attention", "wreath")],
+)
+quiet = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning")
+
+
+@quiet
+@networks
+def test_dense_programs_keep_both_sizes_open(make, scheme):
+    net = make(scheme)
+    dims = ({0: Dim("B", min=1), 1: Dim("N", min=1)},)
+    found = programs(net, (torch.randn(2, 4, *IMAGE),), dims)
+    with torch.no_grad():
+        for size in SIZES:
+            assert_equal(net, found, torch.randn(*size, *IMAGE))
+
+
+@quiet
+@networks
+def test_ragged_programs_take_other_sizes(make, scheme):
+    net = Packed(make(scheme))
+    dims = ({0: Dim("T", min=1)}, {0: Dim("B", min=1)})
+    found = programs(net, (torch.randn(6, *IMAGE), torch.tensor(RAGGED[0])), dims)
+    with torch.no_grad():
+        for sizes in RAGGED:
+            assert_equal(net, found, torch.randn(sum(sizes), *IMAGE), torch.tensor(sizes))
+
+
+def test_a_program_made_with_ragged_sets_refuses_other_sizes():
+    net = set_layer("dss-mean", nn.Linear, 3, 4)
+    program = export(net, (RaggedSets(torch.randn(3, 3), [1, 2]),)).module()
+    with pytest.raises(Exception, match=r"sizes|spec|partition|Partition"):
+        program(RaggedSets(torch.randn(3, 3), [2, 1]))
+
+
+def test_packed_sets_are_checked_outside_of_programs():
+    net = Packed(set_layer("dss-mean", nn.Linear, 3, 4))
+    with pytest.raises(ValueError, match="sizes must add up"):
+        net(torch.randn(3, 3), torch.tensor([1, 1]))

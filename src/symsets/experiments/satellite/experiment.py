@@ -40,11 +40,11 @@ OURS = {
 PRESETS = {
     "smoke": Preset(
         models=("dss-mean", "siamese"),
-        train_sizes=(8,),
+        train_sizes=(4,),
         epochs=(2,),
         width=0.125,
-        test_size=4,
-        batch_size=4,
+        test_size=2,
+        batch_size=2,
         settings=("RED",),
         duration="a few seconds",
     ),

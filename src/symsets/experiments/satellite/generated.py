@@ -19,6 +19,12 @@ NOISE = {"RED": 0.0015, "NIR": 0.003}  # in units of 65,535
 LOW, SPAN = 0.03, 0.15  # darkest value of a place, and from there to the brightest
 
 
+class _Places(DeadLeaves):
+    """Few at once: there may be few scenes in all."""
+
+    BLOCK = 4
+
+
 @dataclass(frozen=True)
 class GeneratedScenes:
     """Scenes as PROBA-V's are: shifts of fractions of a pixel, blur, noise, brightness, clouds.
@@ -47,7 +53,7 @@ class GeneratedScenes:
         number = SPLITS.index(checked_split(split))
         generator = torch.Generator().manual_seed(1_000_003 * self.seed + number)
         size = SCALE * (self.side + 2 * MARGIN)
-        places = DeadLeaves(size=size, seed=self.seed).images(split, num).float().mean(1) / 255
+        places = _Places(size=size, seed=self.seed).images(split, num).float().mean(1) / 255
         return stack(
             [
                 self._scene(f"{split}{k}", LOW + SPAN * place, NOISE[band], generator)

@@ -8,14 +8,16 @@ lost if values are multiples of 16, as those of the challenge are.
 from __future__ import annotations
 
 import lzma
+import math
 import os
 from collections.abc import Callable, Sequence
 from functools import cache
+from itertools import accumulate
 from pathlib import Path
 
 import numpy as np
 
-from symsets._files import atomic_write
+from symsets._files import atomic_write, check_claim, shorten
 from symsets.data._arrays import Kinds, array_names, read_arrays
 from symsets.experiments.satellite.scenes import (
     BANDS,
@@ -28,6 +30,8 @@ from symsets.experiments.satellite.scenes import (
     stack,
 )
 
+MEMORY = 2**26  # bytes that LZMA may work with; ours needs a seventh of that
+BYTES = 2  # of a pixel, before LZMA
 KINDS: Kinds = {
     "name": ("U", 1, "a row of words"),
     "part": ("U", 0, "one word"),
@@ -60,10 +64,7 @@ def compress(pictures: np.ndarray) -> bytes:
 
 def decompress(data: bytes, shape: tuple[int, int, int]) -> np.ndarray:
     """Return the pictures ``shape`` that :func:`compress` was given."""
-    try:
-        low, high = np.frombuffer(lzma.decompress(data), np.uint8).reshape(2, *shape)
-    except (lzma.LZMAError, ValueError) as error:
-        raise ValueError(f"it does not hold {shape} pixels: {error}") from error
+    low, high = _unpacked(data, 2 * math.prod(shape)).reshape(2, *shape)
     folded = low.astype(np.int16) + (high.astype(np.int16) << 8)
     rest = np.where(folded % 2 == 0, folded // 2, -(folded // 2) - 1)
     rest = np.ascontiguousarray(rest.transpose(1, 2, 0))  # all pictures advance together
@@ -152,30 +153,42 @@ def read_pack(path: Path) -> list[Scene]:
     if missing := KINDS.keys() - content.keys():
         raise ValueError(f"{path} must be a pack of scenes, {sorted(missing)} are missing")
     sizes, side = content["sizes"].tolist(), int(content["side"])
-    starts = np.cumsum([0, *sizes])
-    coarse = (int(starts[-1]), side, side)
+    starts = list(accumulate(sizes, initial=0))
+    coarse = (starts[-1], side, side)
     fine = (len(sizes), SCALE * side, SCALE * side)
     try:
+        if side < 1 or len(sizes) != len(content["name"]) or min(sizes, default=0) < 1:
+            raise ValueError(f"{len(content['name'])} scenes of {sizes} pictures, {side} pixels")
+        check_claim(path, BYTES * (math.prod(coarse) + math.prod(fine)))
         low = decompress(content["low"].tobytes(), coarse).astype(np.uint16) * STEP
         high = decompress(content["high"].tobytes(), fine).astype(np.uint16) * STEP
         clear = _bits(content["clear"].tobytes(), coarse)
         known = _bits(content["known"].tobytes(), fine)
     except ValueError as error:
-        raise ValueError(f"{path} is inconsistent: {error}") from error
+        raise ValueError(f"{path} is inconsistent: {shorten(str(error))}") from error
     return [
         Scene(name, low[a : a + n], clear[a : a + n], high[k], known[k])
         for k, (name, a, n) in enumerate(
-            zip(content["name"].tolist(), starts[:-1].tolist(), sizes, strict=True)
+            zip(content["name"].tolist(), starts[:-1], sizes, strict=True)
         )
     ]
 
 
 def _bits(data: bytes, shape: tuple[int, int, int]) -> np.ndarray:
+    num = math.prod(shape)
+    packed = _unpacked(data, -(-num // 8))
+    return np.unpackbits(packed, count=num).astype(bool).reshape(shape)
+
+
+def _unpacked(data: bytes, num: int) -> np.ndarray:
+    """Return ``num`` bytes; raise ValueError if there are others, without unpacking them all."""
     try:
-        packed = np.frombuffer(lzma.decompress(data), np.uint8)
-        return np.unpackbits(packed, count=int(np.prod(shape))).astype(bool).reshape(shape)
-    except (lzma.LZMAError, ValueError) as error:
-        raise ValueError(f"its masks do not hold {shape} pixels: {error}") from error
+        content = lzma.LZMADecompressor(memlimit=MEMORY).decompress(data, max_length=num + 1)
+    except (lzma.LZMAError, MemoryError) as error:
+        raise ValueError(f"it cannot be unpacked: {error}") from error
+    if len(content) != num:
+        raise ValueError(f"it must unpack to {num:,} bytes, but does not")
+    return np.frombuffer(content, np.uint8)
 
 
 class ScenePack:

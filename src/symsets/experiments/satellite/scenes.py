@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -13,7 +15,14 @@ import torch
 from torch import Tensor
 
 from symsets._extras import require
-from symsets.data.decoding import Skipped, UnusableError, in_threads, regular_file
+from symsets.data.decoding import (
+    MOST_PIXELS,
+    TOO_LARGE,
+    Skipped,
+    UnusableError,
+    in_threads,
+    regular_file,
+)
 from symsets.data.folders import MissingDataError, checked_folder
 from symsets.data.splits import shuffled
 
@@ -21,6 +30,7 @@ BANDS = ("RED", "NIR")
 SCALE = 3  # a side of the fine picture has so many times the pixels
 STEP = 16  # values of the challenge are multiples of it
 FULL = 65_535
+FORMATS = ("PNG",)
 VALIDATION = 16  # training scenes at most
 NEEDS = (
     "a folder with train/RED/imgset0000/{LR000.png, QM000.png, …, HR.png, SM.png}, … as in ESA's "
@@ -183,7 +193,9 @@ def _mask(path: Path) -> np.ndarray:
 def _decoded(path: Path) -> np.ndarray:
     image = require("PIL.Image", "images")
     try:
-        with image.open(regular_file(path)) as picture:
+        with image.open(regular_file(path), formats=FORMATS) as picture:
+            if picture.width * picture.height > MOST_PIXELS:
+                raise UnusableError(TOO_LARGE)
             return np.asarray(picture)
     except UnusableError:
         raise
@@ -211,6 +223,7 @@ class SceneFolder:
         self.root = checked_folder(Path(root))
         self.most = most
         self.skipped = Skipped()
+        self._shapes: dict[str, tuple[int, ...]] = {}
         if not self.bands:
             raise MissingDataError(f"{root} must be {NEEDS}")
 
@@ -232,15 +245,38 @@ class SceneFolder:
         """Read up to ``num`` usable scenes of a split; what cannot be used is counted."""
         part, names = self.names(band, split)
         folders = [self.root / part / band / name for name in names]
+        usual = self._usual_shape(band)
         found: list[Scene] = []
-        read = in_threads(lambda f: read_scene(f, most=self.most), folders, self.skipped, block=16)
-        for scene in read:
+        skipped = Skipped()
+
+        def read(folder: Path) -> Scene:
+            scene = read_scene(folder, most=self.most)
+            if scene.high.shape != usual:
+                shape, others = scene.low.shape[1:], tuple(side // SCALE for side in usual)
+                raise UnusableError(f"{scene.name}: pictures of {shape}, others have {others}")
+            return scene
+
+        for scene in in_threads(read, folders, skipped, block=16):
             found.append(scene)
             if watch:
                 watch()
             if num is not None and len(found) == num:
                 break
+        for reason, times in skipped.items():  # a scene that is read again is no second one
+            self.skipped[reason] = max(times, self.skipped[reason])
         return found
+
+    def _usual_shape(self, band: str) -> tuple[int, ...]:
+        """Return the height and width that most truths have; reads no pixels."""
+        if band not in self._shapes:
+            image = require("PIL.Image", "images")
+            found: Counter[tuple[int, ...]] = Counter()
+            for name in self._names("train", band):
+                path = self.root / "train" / band / name / "HR.png"
+                with suppress(Exception), image.open(regular_file(path), formats=FORMATS) as truth:
+                    found[truth.height, truth.width] += 1
+            self._shapes[band] = max(found, key=lambda shape: found[shape], default=())
+        return self._shapes[band]
 
     def scenes(self, band: str, split: str, num: int) -> Scenes:
         """Return up to ``num`` scenes of a split."""

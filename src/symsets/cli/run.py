@@ -38,6 +38,7 @@ SUMMARIES = {
     "frames": "Select the first of eight shuffled frames of a video.",
     "shapes": "Select the central of seven shuffled shapes of a moving human.",
     "views": "Reconstruct an object from three views of it.",
+    "satellite": "Merge coarse satellite pictures into one three times as fine.",
 }
 CONTINUES = (
     "Finished runs are not repeated; a study that was interrupted continues where it was. The same "

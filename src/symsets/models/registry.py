@@ -10,7 +10,12 @@ from torch import nn
 from symsets._checks import check_choice, check_new
 
 _NETWORKS: dict[str, Callable[..., nn.Module]] = {}
-_OF_EXPERIMENTS = ("signals", "shapes", "views")  # imported when one of their networks is built
+_OF_EXPERIMENTS = (
+    "signals",
+    "shapes",
+    "views",
+    "satellite",
+)  # imported when one of their networks is built
 
 
 def register_network(

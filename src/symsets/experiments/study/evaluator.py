@@ -148,6 +148,7 @@ class Evaluator:
             if not path.exists() and is_first():
                 x, y = self.sets(setting, "test").part(0, NUM_EXAMPLES)
                 targets = y._asdict() if hasattr(y, "_asdict") else {"target": y}
+                x = self.experiment.example_inputs(x)
                 more = self.experiment.example_arrays(self.source)
                 arrays: dict[str, Any] = {"x": x, **targets, **more}
                 write_arrays(path, arrays, half=True)

@@ -37,7 +37,16 @@ __all__ = [
     "scaled",
 ]
 
-EXPERIMENTS = ("signals", "quality", "colors", "bursts", "frames", "shapes", "views")
+EXPERIMENTS = (
+    "signals",
+    "quality",
+    "colors",
+    "bursts",
+    "frames",
+    "shapes",
+    "views",
+    "satellite",
+)
 PUBLISHED_MODELS = ("siamese-ds", "dss-sum", "dss-max", "sridhar", "aittala")  # of most experiments
 PATIENCE = 20  # epochs of recipe published; the paper stops early but does not say how
 CLASSIFY = Task(cross_entropy, (ACCURACY,))  # selecting is classifying: one score per element
@@ -265,6 +274,10 @@ class Experiment(Generic[SourceT]):
     def measure_source(self, source: SourceT) -> dict[str, dict[str, float]]:
         """Measure the data themselves: rows of numbers, each by a name."""
         return {}
+
+    def example_inputs(self, x: Any) -> Tensor:
+        """Return what is kept of example sets, as one tensor; the sets themselves if left out."""
+        return x
 
     def example_arrays(self, source: SourceT) -> dict[str, Tensor]:
         """Return what a report needs to draw example sets, beside the sets and their targets."""

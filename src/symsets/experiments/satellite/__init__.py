@@ -1,0 +1,1 @@
+"""One fine picture of a place from many coarse ones that a satellite took."""

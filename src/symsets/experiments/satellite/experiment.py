@@ -1,0 +1,182 @@
+"""Multi-image super-resolution: one fine picture of a place from many coarse ones."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import lru_cache
+from pathlib import Path
+from typing import ClassVar
+
+import torch
+from torch import Tensor, nn
+
+from symsets.experiments.satellite.generated import GeneratedScenes
+from symsets.experiments.satellite.metric import cpsnr, cssim, shift_loss
+from symsets.experiments.satellite.network import SatelliteNetwork, over_turns
+from symsets.experiments.satellite.packs import ScenePack
+from symsets.experiments.satellite.scenes import SceneFolder, SceneSource
+from symsets.experiments.satellite.sets import SceneSets, bicubic, mean
+from symsets.experiments.study.experiment import Experiment, Preset, scaled
+from symsets.train.evaluation import Network, evaluate
+from symsets.train.metrics import Metric, Task
+from symsets.train.plan import Plan
+
+MODELS = ("siamese", "siamese-late", "dss-mean", "dss-max", "dss-sum", "aittala", "attention")
+NUM_ELEMENTS = 16
+PICTURES = (1, 3, 5, 9)  # further numbers of pictures at the test
+CPSNR, CSSIM = Metric("cpsnr", cpsnr), Metric("cssim", cssim)
+RAW = "-raw"  # ends a setting whose pictures are not registered
+OURS = {
+    "learning_rate": 5e-4,
+    "batch_size": 9,
+    "schedule": "cosine",
+    "weight_decay": 1e-4,
+    "average": 0.999,
+    "clip": 1.0,
+    "validations": 20,
+    "evaluation_batch": 8,
+}
+
+PRESETS = {
+    "smoke": Preset(
+        models=("dss-mean", "siamese"),
+        train_sizes=(4,),
+        epochs=(2,),
+        width=0.125,
+        test_size=2,
+        batch_size=2,
+        settings=("RED",),
+        duration="a few seconds",
+    ),
+    "quick": Preset(
+        models=("dss-mean", "siamese"),
+        train_sizes=(64,),
+        epochs=(40,),
+        width=0.25,
+        test_size=16,
+        batch_size=8,
+        settings=("RED",),
+        duration="about five minutes on two cores",
+    ),
+    "paper": Preset(
+        models=("dss-mean", "siamese"),
+        train_sizes=(380,),
+        seeds=3,
+        epochs=(600,),
+        test_size=200,
+        settings=("RED", "NIR"),
+        duration="about ten minutes for each run on one GPU",
+    ),
+}
+
+
+class SatelliteExperiment(Experiment[SceneSource]):
+    """Merge coarse pictures of one place into a fine one.
+
+    Settings are the bands ``"RED"`` and ``"NIR"``, and ``"RED-raw"`` and ``"NIR-raw"``, where
+    pictures are not registered beforehand. Model ``"siamese-late"`` is ``"siamese"`` without the
+    mean of the set among its inputs.
+    """
+
+    name = "satellite"
+    network = "satellite"
+    story = (
+        "Each set holds coarse pictures of one place that a satellite took on\n"
+        "different days, shifted by fractions of a pixel, some under clouds.\n"
+        "Make one picture of them that is three times as fine. What one\n"
+        "picture lacks between its pixels, the others have."
+    )
+    models = MODELS
+    presets = PRESETS
+    task = Task(shift_loss, (CPSNR,), keep_outputs=False)
+    baselines: ClassVar = {"bicubic": bicubic, "mean": mean}
+    default_data = "embedded"
+    plans: ClassVar = {"ours": OURS, "published": OURS}  # the papers' networks are not ours
+
+    def open_source(self, data: str, seed: int) -> SceneSource:
+        """Open generated scenes, a folder in the layout of the challenge, or packs."""
+        if data == "embedded":
+            return GeneratedScenes(seed=seed)
+        path = Path(data)
+        if path.suffix == ".npz" or (path.is_dir() and any(path.glob("*.npz"))):
+            return ScenePack(path)
+        if not path.is_dir():
+            raise ValueError(
+                "data must be 'embedded', a folder of scenes in the layout of ESA's challenge, or "
+                f"a pack of them (.npz, or a folder with some), got {data!r}"
+            )
+        return SceneFolder(path)
+
+    def settings_of(self, source: SceneSource) -> tuple[str, ...]:
+        """Return the bands, and each of them without registration."""
+        return (*source.bands, *(f"{band}{RAW}" for band in source.bands))
+
+    def make_sets(
+        self, source: SceneSource, setting: str, split: str, num: int, device: str, seed: int
+    ) -> SceneSets:
+        """Register and resample the scenes of a split."""
+        return _scene_sets(source, setting, split, num, device)  # type: ignore[arg-type]
+
+    def make_network(
+        self, model: str, recipe: str, width: float, setting: str, source: SceneSource
+    ) -> nn.Module:
+        """Make a network that merges."""
+        channels, merged = scaled([64, 128], width)
+        small = width < 1
+        network = SatelliteNetwork(
+            "siamese" if model == "siamese-late" else model,
+            channels=channels,
+            num_blocks=2 if small else 6,
+            merged_channels=merged,
+            merged_blocks=2 if small else 6,
+            num_elements=NUM_ELEMENTS,
+            gives_mean=model != "siamese-late",
+        )
+        return network.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
+
+    def make_plan(self, recipe: str, epochs: int, setting: str) -> Plan:
+        """Say how a recipe trains; an average over few epochs would keep the first weights."""
+        plan = super().make_plan(recipe, epochs, setting)
+        return plan if epochs >= 100 else replace(plan, average=0.0)
+
+    def measure_more(
+        self, network: nn.Module, source: SceneSource, setting: str, num: int, device: str
+    ) -> dict[str, Tensor]:
+        """Measure the mean over eight turns, and sets with fewer and with more pictures."""
+        test = self.make_sets(source, setting, "test", num, device, 0)
+        network.eval()
+
+        def measured(
+            name: str, sets: SceneSets, function: Network, metric: Metric = CPSNR
+        ) -> dict[str, Tensor]:
+            task = Task(shift_loss, (metric,), keep_outputs=False)
+            [found] = evaluate(function, sets, task, precision="tf32", batch_size=4)
+            return {name: found.values[metric.name]}
+
+        # Not in every validation: 49 similarities take longer than the network.
+        values = measured("cssim", test, network, CSSIM)
+        values |= measured("cpsnr/eight turns", test, lambda x: over_turns(network, x))
+        for pictures in PICTURES:
+            values |= measured(f"cpsnr/{pictures} pictures", test.with_pictures(pictures), network)
+        return values | measured("cpsnr/all pictures", test.with_pictures(max(test.sizes)), network)
+
+    def example_inputs(self, x: Tensor) -> Tensor:
+        """Return the clearest picture of each set, enlarged: sets themselves are large."""
+        return bicubic(x)
+
+
+@lru_cache(maxsize=4)
+def _scene_sets(source: SceneSource, setting: str, split: str, num: int, device: str) -> SceneSets:
+    band = setting.removesuffix(RAW)
+    scenes = source.scenes(band, split, num)
+    side = scenes.low.shape[-1]
+    return SceneSets(
+        scenes,
+        num_elements=NUM_ELEMENTS,
+        crop=min(48, 3 * side // 4),
+        registered=not setting.endswith(RAW),
+        device=device,
+    )
+
+
+EXPERIMENT = SatelliteExperiment()

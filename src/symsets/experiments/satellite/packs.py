@@ -1,0 +1,228 @@
+"""Scenes in compressed ``.npz`` files: small enough to travel.
+
+Every pixel is predicted from its left, upper and upper-left neighbours, as in JPEG-LS: the median
+of left, upper, and left + upper − corner. What remains is small, and LZMA takes it. Nothing is
+lost if values are multiples of 16, as those of the challenge are.
+"""
+
+from __future__ import annotations
+
+import lzma
+import math
+import os
+from collections.abc import Callable, Sequence
+from functools import cache
+from itertools import accumulate
+from pathlib import Path
+
+import numpy as np
+
+from symsets._files import atomic_write, check_claim, shorten
+from symsets.data._arrays import Kinds, array_names, read_arrays
+from symsets.experiments.satellite.scenes import (
+    BANDS,
+    SCALE,
+    STEP,
+    Scene,
+    SceneFolder,
+    Scenes,
+    division,
+    stack,
+)
+
+MEMORY = 2**26  # bytes that LZMA may work with; ours needs a seventh of that
+BYTES = 2  # of a pixel, before LZMA
+KINDS: Kinds = {
+    "name": ("U", 1, "a row of words"),
+    "part": ("U", 0, "one word"),
+    "band": ("U", 0, "one word"),
+    "sizes": ("iu", 1, "a row of integers"),
+    "side": ("iu", 0, "one integer"),
+    "low": ("u", 1, "a row of bytes"),
+    "high": ("u", 1, "a row of bytes"),
+    "clear": ("u", 1, "a row of bytes"),
+    "known": ("u", 1, "a row of bytes"),
+}
+
+
+def compress(pictures: np.ndarray) -> bytes:
+    """Compress pictures ``(T, H, W)`` of values below 4,096 without loss.
+
+    Example:
+        >>> pictures = np.random.default_rng(0).integers(0, 4096, (3, 8, 9))
+        >>> np.array_equal(decompress(compress(pictures), (3, 8, 9)), pictures)
+        True
+    """
+    values = np.pad(pictures.astype(np.int16), ((0, 0), (1, 0), (1, 0)))
+    rest = values[:, 1:, 1:] - _predicted(
+        values[:, 1:, :-1], values[:, :-1, 1:], values[:, :-1, :-1]
+    )
+    folded = np.where(rest >= 0, 2 * rest, -2 * rest - 1).astype(np.uint16)  # 0, −1, 1, −2, …
+    low, high = (folded & 255).astype(np.uint8), (folded >> 8).astype(np.uint8)
+    return lzma.compress(low.tobytes() + high.tobytes(), preset=6)
+
+
+def decompress(data: bytes, shape: tuple[int, int, int]) -> np.ndarray:
+    """Return the pictures ``shape`` that :func:`compress` was given."""
+    low, high = _unpacked(data, 2 * math.prod(shape)).reshape(2, *shape)
+    folded = low.astype(np.int16) + (high.astype(np.int16) << 8)
+    rest = np.where(folded % 2 == 0, folded // 2, -(folded // 2) - 1)
+    rest = np.ascontiguousarray(rest.transpose(1, 2, 0))  # all pictures advance together
+    values = np.zeros((shape[1] + 1, shape[2] + 1, shape[0]), np.int16)
+    for i in range(shape[1]):
+        above, row = values[i], values[i + 1]
+        for j in range(shape[2]):
+            row[j + 1] = rest[i, j] + _predicted(row[j], above[j + 1], above[j])
+    return np.ascontiguousarray(values[1:, 1:].transpose(2, 0, 1))
+
+
+def _predicted(left: np.ndarray, upper: np.ndarray, corner: np.ndarray) -> np.ndarray:
+    """Return the median of left, upper, and left + upper − corner."""
+    least, most = np.minimum(left, upper), np.maximum(left, upper)
+    return np.clip(left + upper - corner, least, most)
+
+
+def pack_scenes(
+    folder: str | os.PathLike[str],
+    out: str | os.PathLike[str],
+    band: str,
+    part: str,
+    *,
+    files: int = 1,
+    most: int | None = None,
+    watch: Callable[[], None] | None = None,
+) -> list[Path]:
+    """Write the scenes of a band into one file or several.
+
+    Args:
+        folder: In the layout of the challenge.
+        out: The folder to write to.
+        band: ``"RED"`` or ``"NIR"``.
+        part: ``"train"`` or ``"val"``, as the challenge's folders are called.
+        files: How many files to divide the scenes into.
+        most: Pictures of a scene at most, the clearest.
+        watch: Called after every scene.
+    """
+    source, out = SceneFolder(folder, most=most), Path(out)
+    splits = ("train", "val") if part == "train" else ("test",)
+    scenes = [scene for split in splits for scene in source.read(band, split, watch=watch)]
+    scenes.sort(key=lambda scene: scene.name)
+    out.mkdir(parents=True, exist_ok=True)
+    paths = []
+    for k in range(files):
+        path = out / f"{band}-{part}-{k}.npz"
+        with atomic_write(path) as unfinished, unfinished.open("wb") as file:
+            np.savez(file, **_arrays(scenes[k::files], band, part))  # type: ignore[arg-type]
+        paths.append(path)
+    return paths
+
+
+def _arrays(scenes: Sequence[Scene], band: str, part: str) -> dict[str, np.ndarray]:
+    low = np.concatenate([scene.low for scene in scenes])
+    high = np.stack([scene.high for scene in scenes])
+    for scene in scenes:
+        if (scene.low % STEP).any() or (scene.high % STEP).any():
+            raise ValueError(f"{scene.name} must have values that {STEP} divides")
+    clear = np.concatenate([scene.clear for scene in scenes])
+    known = np.stack([scene.known for scene in scenes])
+
+    def row(data: bytes) -> np.ndarray:
+        return np.frombuffer(data, np.uint8)
+
+    return {
+        "name": np.array([scene.name for scene in scenes]),
+        "part": np.array(part),
+        "band": np.array(band),
+        "sizes": np.array([len(scene.low) for scene in scenes]),
+        "side": np.array(low.shape[1]),
+        "low": row(compress(low // STEP)),
+        "high": row(compress(high // STEP)),
+        "clear": row(lzma.compress(np.packbits(clear).tobytes())),
+        "known": row(lzma.compress(np.packbits(known).tobytes())),
+    }
+
+
+def is_scene_pack(path: Path) -> bool:
+    """Whether a file holds scenes; reads no content."""
+    return array_names(path).issuperset(KINDS)
+
+
+def read_pack(path: Path) -> list[Scene]:
+    """Return the scenes of a file."""
+    content = read_arrays(path, KINDS, KINDS)
+    if missing := KINDS.keys() - content.keys():
+        raise ValueError(f"{path} must be a pack of scenes, {sorted(missing)} are missing")
+    sizes, side = content["sizes"].tolist(), int(content["side"])
+    starts = list(accumulate(sizes, initial=0))
+    coarse = (starts[-1], side, side)
+    fine = (len(sizes), SCALE * side, SCALE * side)
+    try:
+        if side < 1 or len(sizes) != len(content["name"]) or min(sizes, default=0) < 1:
+            raise ValueError(f"{len(content['name'])} scenes of {sizes} pictures, {side} pixels")
+        check_claim(path, BYTES * (math.prod(coarse) + math.prod(fine)))
+        low = decompress(content["low"].tobytes(), coarse).astype(np.uint16) * STEP
+        high = decompress(content["high"].tobytes(), fine).astype(np.uint16) * STEP
+        clear = _bits(content["clear"].tobytes(), coarse)
+        known = _bits(content["known"].tobytes(), fine)
+    except ValueError as error:
+        raise ValueError(f"{path} is inconsistent: {shorten(str(error))}") from error
+    return [
+        Scene(name, low[a : a + n], clear[a : a + n], high[k], known[k])
+        for k, (name, a, n) in enumerate(
+            zip(content["name"].tolist(), starts[:-1], sizes, strict=True)
+        )
+    ]
+
+
+def _bits(data: bytes, shape: tuple[int, int, int]) -> np.ndarray:
+    num = math.prod(shape)
+    packed = _unpacked(data, -(-num // 8))
+    return np.unpackbits(packed, count=num).astype(bool).reshape(shape)
+
+
+def _unpacked(data: bytes, num: int) -> np.ndarray:
+    """Return ``num`` bytes; raise ValueError if there are others, without unpacking them all."""
+    try:
+        content = lzma.LZMADecompressor(memlimit=MEMORY).decompress(data, max_length=num + 1)
+    except (lzma.LZMAError, MemoryError) as error:
+        raise ValueError(f"it cannot be unpacked: {error}") from error
+    if len(content) != num:
+        raise ValueError(f"it must unpack to {num:,} bytes, but does not")
+    return np.frombuffer(content, np.uint8)
+
+
+class ScenePack:
+    """Scenes of packed files, divided as :class:`~.scenes.SceneFolder` divides them.
+
+    Args:
+        path: One file, or a folder with several.
+    """
+
+    name = "PROBA-V"
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.path = Path(path)
+        files = sorted(self.path.glob("*.npz")) if self.path.is_dir() else [self.path]
+        self._scenes: dict[tuple[str, str], dict[str, Path]] = {}
+        self._read = cache(read_pack)  # a file has scenes of several splits
+        for file in filter(is_scene_pack, files):
+            few = read_arrays(file, KINDS, ("name", "band", "part"))
+            key = str(few["band"]), str(few["part"])
+            found = self._scenes.setdefault(key, {})
+            found.update((name, file) for name in few["name"].tolist())
+        if not self.bands:
+            raise ValueError(f"{path} must be a pack of scenes, or a folder with some")
+
+    @property
+    def bands(self) -> tuple[str, ...]:
+        """Which bands there are."""
+        return tuple(band for band in BANDS if (band, "train") in self._scenes)
+
+    def scenes(self, band: str, split: str, num: int) -> Scenes:
+        """Return up to ``num`` scenes of a split."""
+        part, names = division(lambda part: sorted(self._scenes.get((band, part), {})), split)
+        where = self._scenes[band, part]
+        chosen = names[:num]
+        files = sorted({where[name] for name in chosen})
+        found = {scene.name: scene for file in files for scene in self._read(file)}
+        return stack([found[name] for name in chosen])

@@ -1,0 +1,297 @@
+"""Scenes of PROBA-V in the layout of ESA's challenge: many coarse pictures, one fine one."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from symsets._extras import require
+from symsets.data.decoding import (
+    MOST_PIXELS,
+    TOO_LARGE,
+    Skipped,
+    UnusableError,
+    in_threads,
+    regular_file,
+)
+from symsets.data.folders import MissingDataError, checked_folder
+from symsets.data.splits import shuffled
+
+BANDS = ("RED", "NIR")
+SCALE = 3  # a side of the fine picture has so many times the pixels
+STEP = 16  # values of the challenge are multiples of it
+FULL = 65_535
+FORMATS = ("PNG",)
+VALIDATION = 16  # training scenes at most
+NEEDS = (
+    "a folder with train/RED/imgset0000/{LR000.png, QM000.png, …, HR.png, SM.png}, … as in ESA's "
+    "challenge (kelvins.esa.int/proba-v-super-resolution), and val/ for the test, as RAMS divides "
+    "it (github.com/EscVM/RAMS)"
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Scene:
+    """Pictures of one place, the clearest first.
+
+    Attributes:
+        name: Of its folder.
+        low: ``(N, H, W)`` 16-bit values.
+        clear: ``(N, H, W)``, where no cloud or shadow is.
+        high: ``(3 H, 3 W)``, the truth.
+        known: ``(3 H, 3 W)``, where it is clear.
+    """
+
+    name: str
+    low: np.ndarray
+    clear: np.ndarray
+    high: np.ndarray
+    known: np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
+class Scenes:
+    """Many scenes of one size, in units of 65,535 as metrics take them.
+
+    Attributes:
+        names: Of the scenes.
+        sizes: Numbers of pictures.
+        low: ``(T, H, W)``, all coarse pictures end to end, the clearest of each scene first.
+        clear: ``(T, H, W)``, where no cloud or shadow is.
+        high: ``(M, 3 H, 3 W)``, the truths.
+        known: ``(M, 3 H, 3 W)``, where they are clear.
+    """
+
+    names: list[str]
+    sizes: list[int]
+    low: Tensor
+    clear: Tensor
+    high: Tensor
+    known: Tensor
+
+
+class SceneSource(Protocol):
+    """Where scenes come from."""
+
+    @property
+    def name(self) -> str:
+        """What tables call the data."""
+        ...
+
+    @property
+    def bands(self) -> tuple[str, ...]:
+        """Which bands there are."""
+        ...
+
+    def scenes(self, band: str, split: str, num: int) -> Scenes:
+        """Return up to ``num`` scenes of a split."""
+        ...
+
+
+def carve(names: Iterable[str], split: str) -> list[str]:
+    """Return the training scenes for ``"train"`` or ``"val"``, in a random but fixed order.
+
+    Example:
+        >>> names = [f"imgset{i:04d}" for i in range(400)]
+        >>> len(carve(names, "train")), len(carve(names, "val"))
+        (384, 16)
+    """
+    order = shuffled(names)
+    num = max(1, min(VALIDATION, len(order) // 10))
+    return order[:num] if split == "val" else order[num:]
+
+
+def stack(scenes: Sequence[Scene]) -> Scenes:
+    """Lay scenes end to end."""
+    if not scenes:
+        raise ValueError("scenes must hold at least one scene, got none")
+    shapes = {scene.low.shape[1:] for scene in scenes}
+    if len(shapes) > 1:
+        raise ValueError(f"scenes must have pictures of one size, got {sorted(shapes)}")
+    return Scenes(
+        [scene.name for scene in scenes],
+        [len(scene.low) for scene in scenes],
+        _scaled(np.concatenate([scene.low for scene in scenes])),
+        torch.from_numpy(np.concatenate([scene.clear for scene in scenes])),
+        _scaled(np.stack([scene.high for scene in scenes])),
+        torch.from_numpy(np.stack([scene.known for scene in scenes])),
+    )
+
+
+def _scaled(values: np.ndarray) -> Tensor:
+    return torch.from_numpy(values.astype(np.float32)) / FULL
+
+
+def read_scene(folder: Path, *, most: int | None = None) -> Scene:
+    """Read the folder of a scene; the clearest pictures come first, ties in the order of files.
+
+    Args:
+        folder: With ``LR000.png``, ``QM000.png``, …, ``HR.png`` and ``SM.png``.
+        most: Keep so many pictures at most.
+
+    Raises:
+        UnusableError: Something is missing or of another kind; the message names the scene.
+    """
+    try:
+        return _read_scene(folder, most)
+    except UnusableError as error:
+        raise UnusableError(f"{folder.name}: {error}") from error
+
+
+def _read_scene(folder: Path, most: int | None) -> Scene:
+    pictures = {path.stem[2:]: path for path in sorted(folder.glob("LR*.png"))}
+    masks = {path.stem[2:]: path for path in sorted(folder.glob("QM*.png"))}
+    if not pictures or pictures.keys() != masks.keys():
+        raise UnusableError(f"{len(pictures)} pictures LR and {len(masks)} masks QM do not pair")
+    if not (folder / "HR.png").is_file() or not (folder / "SM.png").is_file():
+        raise UnusableError("no truth (HR.png and SM.png)")
+    low = _alike([_values(path) for path in pictures.values()])
+    clear = _alike([_mask(path) for path in masks.values()])
+    high, known = _values(folder / "HR.png"), _mask(folder / "SM.png")
+    fine = (SCALE * low.shape[1], SCALE * low.shape[2])
+    if clear.shape != low.shape or high.shape != fine or known.shape != fine:
+        raise UnusableError(
+            f"pictures of {low.shape[1:]} need masks of that size and a truth of {fine}, "
+            f"got {clear.shape[1:]}, {high.shape} and {known.shape}"
+        )
+    if not clear.any() or not known.any():
+        raise UnusableError("no clear pixel")
+    order = np.argsort(-clear.mean((1, 2)), kind="stable")[:most]
+    return Scene(folder.name, low[order], clear[order], high, known)
+
+
+def _alike(pictures: Sequence[np.ndarray]) -> np.ndarray:
+    shapes = {picture.shape for picture in pictures}
+    if len(shapes) > 1:
+        raise UnusableError(f"pictures of different sizes {sorted(shapes)}")
+    return np.stack(pictures)
+
+
+def _values(path: Path) -> np.ndarray:
+    values = _decoded(path)
+    if values.dtype == np.uint8 or values.ndim != 2:
+        raise UnusableError(f"{path.name} must be grey with 16 bits")
+    return values.astype(np.uint16)
+
+
+def _mask(path: Path) -> np.ndarray:
+    values = _decoded(path)
+    if values.ndim != 2:
+        raise UnusableError(f"{path.name} must be black and white")
+    return values > 0
+
+
+def _decoded(path: Path) -> np.ndarray:
+    image = require("PIL.Image", "images")
+    try:
+        with image.open(regular_file(path), formats=FORMATS) as picture:
+            if picture.width * picture.height > MOST_PIXELS:
+                raise UnusableError(TOO_LARGE)
+            return np.asarray(picture)
+    except UnusableError:
+        raise
+    except Exception as error:  # the many decoders in Pillow raise nearly anything on bad input
+        raise UnusableError(f"{path.name} cannot be read") from error
+
+
+class SceneFolder:
+    """Scenes in the folders of ESA's challenge.
+
+    The scenes of ``val``, as RAMS divides them, are for the test alone; if there are none, a tenth
+    of the training scenes is. Validation is carved out of the training scenes.
+
+    Args:
+        root: With ``train/RED/imgset0000/…`` below it.
+        most: Pictures of a scene at most.
+
+    Attributes:
+        skipped: How many scenes were left out, and why.
+    """
+
+    name = "PROBA-V"
+
+    def __init__(self, root: str | os.PathLike[str], *, most: int | None = None) -> None:
+        self.root = checked_folder(Path(root))
+        self.most = most
+        self.skipped = Skipped()
+        self._shapes: dict[str, tuple[int, ...]] = {}
+        if not self.bands:
+            raise MissingDataError(f"{root} must be {NEEDS}")
+
+    @property
+    def bands(self) -> tuple[str, ...]:
+        """Which bands there are."""
+        return tuple(band for band in BANDS if self._names("train", band))
+
+    def _names(self, part: str, band: str) -> list[str]:
+        return sorted(path.name for path in (self.root / part / band).glob("imgset*"))
+
+    def names(self, band: str, split: str) -> tuple[str, list[str]]:
+        """Return the folder and the scenes of a split."""
+        return division(lambda part: self._names(part, band), split)
+
+    def read(
+        self, band: str, split: str, num: int | None = None, watch: Callable[[], None] | None = None
+    ) -> list[Scene]:
+        """Read up to ``num`` usable scenes of a split; what cannot be used is counted."""
+        part, names = self.names(band, split)
+        folders = [self.root / part / band / name for name in names]
+        usual = self._usual_shape(band)
+        found: list[Scene] = []
+        skipped = Skipped()
+
+        def read(folder: Path) -> Scene:
+            scene = read_scene(folder, most=self.most)
+            if scene.high.shape != usual:
+                shape, others = scene.low.shape[1:], tuple(side // SCALE for side in usual)
+                raise UnusableError(f"{scene.name}: pictures of {shape}, others have {others}")
+            return scene
+
+        for scene in in_threads(read, folders, skipped, block=16):
+            found.append(scene)
+            if watch:
+                watch()
+            if num is not None and len(found) == num:
+                break
+        for reason, times in skipped.items():  # a scene that is read again is no second one
+            self.skipped[reason] = max(times, self.skipped[reason])
+        return found
+
+    def _usual_shape(self, band: str) -> tuple[int, ...]:
+        """Return the height and width that most truths have; reads no pixels."""
+        if band not in self._shapes:
+            image = require("PIL.Image", "images")
+            found: Counter[tuple[int, ...]] = Counter()
+            for name in self._names("train", band):
+                path = self.root / "train" / band / name / "HR.png"
+                with suppress(Exception), image.open(regular_file(path), formats=FORMATS) as truth:
+                    found[truth.height, truth.width] += 1
+            self._shapes[band] = max(found, key=lambda shape: found[shape], default=())
+        return self._shapes[band]
+
+    def scenes(self, band: str, split: str, num: int) -> Scenes:
+        """Return up to ``num`` scenes of a split."""
+        found = self.read(band, split, num)
+        if not found:
+            raise ValueError(f"{self.root} has no usable scene of {band} {split}: {self.skipped}")
+        return stack(found)
+
+
+def division(names_of: Callable[[str], list[str]], split: str) -> tuple[str, list[str]]:
+    """Return the part that a split's scenes lie in, and their names."""
+    train, test = names_of("train"), names_of("val")
+    if not test:
+        order = shuffled(train)
+        num = max(1, len(order) // 10)
+        test, train = order[:num], order[num:]
+        return "train", test if split == "test" else carve(train, split)
+    return ("val", test) if split == "test" else ("train", carve(train, split))

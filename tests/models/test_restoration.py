@@ -1,0 +1,85 @@
+import pytest
+import torch
+
+from symsets import RaggedSets
+from symsets.models.restoration import ChannelNorm, GatedBlock, WeightedMerge, restoration_trunk
+
+SCHEMES = ("siamese", "dss-mean", "dss-max", "dss-sum", "aittala", "attention", "sridhar")
+
+
+def awake(module):
+    """Draw the weights that start at zero, in double precision."""
+    for parameter in module.parameters():
+        if not parameter.any():
+            torch.nn.init.normal_(parameter, std=0.2)
+    return module.double()
+
+
+@pytest.mark.parametrize("scheme", SCHEMES)
+@pytest.mark.parametrize("num", [1, 2, 7])
+def test_a_trunk_commutes_with_orders_and_takes_ragged_sets(scheme, num):
+    trunk = awake(restoration_trunk(scheme, 3, 8, num_blocks=2))
+    x, order = torch.randn(2, num, 3, 9, 11, dtype=torch.float64), torch.randperm(num)
+    y = trunk(x)
+    torch.testing.assert_close(trunk(x[:, order]), y[:, order], rtol=1e-9, atol=1e-9)
+    ragged = RaggedSets(torch.cat([x[0], x[1, :1]]), [num, 1])
+    out = trunk(ragged)
+    torch.testing.assert_close(out.elements[:num], y[0], rtol=1e-9, atol=1e-9)
+    torch.testing.assert_close(out.elements[num:], trunk(x[1:, :1])[0], rtol=1e-9, atol=1e-9)
+
+
+def test_a_trunk_commutes_with_shifts_but_for_the_border():
+    trunk = awake(restoration_trunk("dss-mean", 3, 8, num_blocks=1))
+    x = torch.randn(1, 3, 3, 24, 24, dtype=torch.float64)
+    moved, inner = trunk(x.roll((2, 3), (-2, -1))), slice(6, -6)
+    expected = trunk(x).roll((2, 3), (-2, -1))
+    torch.testing.assert_close(moved[..., inner, inner], expected[..., inner, inner])
+
+
+def test_new_blocks_change_nothing():
+    x = torch.randn(2, 3, 8, 5, 6)
+    for scheme in SCHEMES:
+        assert torch.equal(GatedBlock(scheme, 8)(x), x)
+
+
+def test_elements_meet_in_every_block_but_the_siamese():
+    x = torch.randn(1, 3, 8, 6, 6, dtype=torch.float64)
+    other = x.clone()
+    other[:, 2] += 1 + torch.rand_like(other[:, 2])
+    for scheme in SCHEMES:
+        block = awake(GatedBlock(scheme, 8))
+        same = torch.allclose(block(x)[:, :2], block(other)[:, :2])
+        assert same == (scheme == "siamese")
+
+
+def test_channels_are_normalised_at_every_pixel_alone():
+    x = torch.randn(2, 16, 4, 5, dtype=torch.float64)
+    y = ChannelNorm(eps=0.0)(x)
+    expected = (x - x.mean(1, keepdim=True)) / x.std(1, correction=0, keepdim=True)
+    torch.testing.assert_close(y, expected)
+    assert ChannelNorm()(torch.full((1, 8, 2, 2), 5.0)).abs().max() == 0
+
+
+def test_merging_is_a_softmax_over_each_set():
+    merge = WeightedMerge(4, 6).double()
+    x = torch.randn(2, 5, 4, 3, 3, dtype=torch.float64)
+    rows = x.flatten(0, 1)
+    weights = merge.score(rows).unflatten(0, (2, 5)).softmax(1)
+    expected = (weights * merge.value(rows).unflatten(0, (2, 5))).sum(1)
+    torch.testing.assert_close(merge(x), expected, rtol=1e-9, atol=1e-9)
+    ragged = RaggedSets(torch.cat([x[0, :2], x[1]]), [2, 5])
+    torch.testing.assert_close(merge(ragged)[1], expected[1], rtol=1e-9, atol=1e-9)
+    torch.testing.assert_close(merge(x[:, torch.randperm(5)]), expected, rtol=1e-9, atol=1e-9)
+
+
+def test_scores_of_any_size_are_merged_without_overflow():
+    merge = WeightedMerge(4, 6)
+    out = merge(1e4 * torch.randn(1, 3, 4, 2, 2))
+    assert out.isfinite().all()
+
+
+def test_bad_input_is_named():
+    with pytest.raises(ValueError, match="scheme must be one of"):
+        restoration_trunk("dss-mode", 3, 8, num_blocks=1)
+    with pytest.raises(ValueError, match="channels must be at least 1, got 0"):
+        restoration_trunk("dss-mean", 3, 0, num_blocks=1)

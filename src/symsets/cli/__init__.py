@@ -33,6 +33,7 @@ USES = {  # kind of data: the experiments on it, and what else --data takes
     "videos": ("frames", "a folder of videos, or a packed .npz"),
     "motions": ("shapes", "a folder with the files of Dynamic FAUST, or a packed .npz"),
     "views": ("views", "a folder of .obj, .ply or .glb meshes, or of views as published"),
+    "scenes": ("satellite", "a folder with the scenes of ESA's challenge, or packs of them (.npz)"),
 }
 
 

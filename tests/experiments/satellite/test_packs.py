@@ -1,4 +1,5 @@
 import lzma
+import os
 
 import numpy as np
 import pytest
@@ -14,6 +15,7 @@ from symsets.experiments.satellite.packs import (
     read_pack,
 )
 from symsets.experiments.satellite.scenes import SceneFolder
+from symsets.experiments.study.catalogue import available, scene_source
 
 
 @pytest.fixture
@@ -118,3 +120,15 @@ def test_a_pack_that_unpacks_to_more_than_it_says_is_refused(packs):
         np.savez(path, **arrays | {name: bomb})
         with pytest.raises(ValueError, match=r"RED-val-0\.npz is inconsistent"):
             read_pack(path)
+
+
+def test_scenes_and_packs_are_listed_and_opened_by_name(layout, packs, monkeypatch):
+    layout.joinpath("train").rename(layout / "moved")
+    (layout / "probav").mkdir()
+    layout.joinpath("moved").rename(layout / "probav" / "train")
+    monkeypatch.setenv("SYMSETS_DATA", os.pathsep.join([str(layout), str(packs)]))
+    entries = {e.name: e.where for e in available() if e.kind == "scenes" and e.found and e.where}
+    names = ("RED-train-0", "RED-train-1", "RED-val-0")
+    assert entries == {"probav": layout / "probav"} | {n: packs / f"{n}.npz" for n in names}
+    assert isinstance(scene_source("probav"), SceneFolder)
+    assert isinstance(scene_source("RED-train-1"), ScenePack)

@@ -195,5 +195,5 @@ def test_the_experiment_opens_folders_and_what_is_generated(layout):
     assert EXPERIMENT.settings_of(EXPERIMENT.open_source(str(layout), 0)) == ("RED", "RED-raw")
     generated = EXPERIMENT.open_source("embedded", 0)
     assert EXPERIMENT.settings_of(generated) == ("RED", "NIR", "RED-raw", "NIR-raw")
-    with pytest.raises(ValueError, match="data must be 'embedded'"):
+    with pytest.raises(ValueError, match=r"data must be .* or one of \['embedded', 'probav'\]"):
         EXPERIMENT.open_source(str(layout / "nowhere"), 0)

@@ -58,6 +58,7 @@ EMBEDDED = {
     ("embedded", "videos"),
     ("embedded", "motions"),
     ("embedded", "views"),
+    ("embedded", "scenes"),
 }
 
 
@@ -79,6 +80,7 @@ def test_everything_is_listed_and_found_where_it_is(data, monkeypatch):
         "imagenet",
         "dfaust",
         "shapenetcoco",
+        "probav",
     }
     monkeypatch.setenv("SYMSETS_DATA", os.pathsep.join(["/no/such/place", str(data)]))
     assert found(available()) == found(entries)
@@ -104,6 +106,7 @@ def test_without_directories_only_the_embedded_data_are_there(monkeypatch):
         "dfaust",
         "shapenetcoco",
         "shapenetplain",
+        "probav",
     }
     for name, note in notes.items():
         assert note.startswith(f"{name} is missing (SYMSETS_DATA names no directory to look in): ")

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import lru_cache
-from pathlib import Path
 from typing import ClassVar
 
 import torch
 from torch import Tensor, nn
 
-from symsets.experiments.satellite.generated import GeneratedScenes
 from symsets.experiments.satellite.metric import cpsnr, cssim, shift_loss
 from symsets.experiments.satellite.network import SatelliteNetwork, over_turns
-from symsets.experiments.satellite.packs import ScenePack
-from symsets.experiments.satellite.scenes import SceneFolder, SceneSource
+from symsets.experiments.satellite.scenes import SceneSource
 from symsets.experiments.satellite.sets import SceneSets, bicubic, mean
+from symsets.experiments.study.catalogue import scene_source
 from symsets.experiments.study.experiment import Experiment, Preset, scaled
 from symsets.train.evaluation import Network, evaluate
 from symsets.train.metrics import Metric, Task
@@ -95,17 +93,7 @@ class SatelliteExperiment(Experiment[SceneSource]):
 
     def open_source(self, data: str, seed: int) -> SceneSource:
         """Open generated scenes, a folder in the layout of the challenge, or packs."""
-        if data == "embedded":
-            return GeneratedScenes(seed=seed)
-        path = Path(data)
-        if path.suffix == ".npz" or (path.is_dir() and any(path.glob("*.npz"))):
-            return ScenePack(path)
-        if not path.is_dir():
-            raise ValueError(
-                "data must be 'embedded', a folder of scenes in the layout of ESA's challenge, or "
-                f"a pack of them (.npz, or a folder with some), got {data!r}"
-            )
-        return SceneFolder(path)
+        return scene_source(data, seed=seed)
 
     def settings_of(self, source: SceneSource) -> tuple[str, ...]:
         """Return the bands, and each of them without registration."""

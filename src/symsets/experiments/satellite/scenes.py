@@ -34,8 +34,8 @@ FORMATS = ("PNG",)
 VALIDATION = 16  # training scenes at most
 NEEDS = (
     "a folder with train/RED/imgset0000/{LR000.png, QM000.png, …, HR.png, SM.png}, … as in ESA's "
-    "challenge (kelvins.esa.int/proba-v-super-resolution), and val/ for the test, as RAMS divides "
-    "it (github.com/EscVM/RAMS)"
+    "challenge, and val/ for the test; get it at kelvins.esa.int/proba-v-super-resolution, or as "
+    "RAMS divides it at github.com/EscVM/RAMS"
 )
 
 
@@ -95,6 +95,11 @@ class SceneSource(Protocol):
     def scenes(self, band: str, split: str, num: int) -> Scenes:
         """Return up to ``num`` scenes of a split."""
         ...
+
+
+def has_scenes(root: Path) -> bool:
+    """Whether a folder has scenes in the layout of the challenge."""
+    return any(next((root / "train" / band).glob("imgset*"), None) for band in BANDS)
 
 
 def carve(names: Iterable[str], split: str) -> list[str]:

@@ -15,6 +15,9 @@ from symsets.data.folders import MissingDataError, checked_folder, files_below
 from symsets.data.images import IMAGE_SUFFIXES, ImageFolder, ImageSource
 from symsets.data.packs import ImagePack, VideoPack, pack_kind
 from symsets.data.videos import VIDEO_SUFFIXES, VideoFolder
+from symsets.experiments.satellite.generated import GeneratedScenes
+from symsets.experiments.satellite.packs import ScenePack, is_scene_pack
+from symsets.experiments.satellite.scenes import NEEDS, SceneFolder, SceneSource, has_scenes
 from symsets.experiments.shapes import dfaust
 from symsets.experiments.shapes.motion_packs import MotionPack, motion_pack_form
 from symsets.experiments.shapes.motions import MotionSource
@@ -35,6 +38,7 @@ __all__ = [
     "data_directories",
     "image_source",
     "motion_source",
+    "scene_source",
     "video_source",
     "view_source",
 ]
@@ -82,6 +86,7 @@ DATASETS = {
     ),
     "shapenetcoco": _nox("shapenetcoco_v1", "shapenetcoco_dataset_v1", "shapenetcoco", plain=False),
     "shapenetplain": _nox("shapenetplain_v1", "shapenetplain", plain=True),
+    "probav": _Dataset("scenes", SceneFolder, has_scenes, NEEDS, ("probav", "probav_data")),
 }
 EMBEDDED = (
     ("embedded", "images", "crops of the photographs in scikit-image and scikit-learn, and leaves"),
@@ -89,6 +94,7 @@ EMBEDDED = (
     ("embedded", "videos", "generated clips of things that fall, slow down, spread and fade"),
     ("embedded", "motions", "generated bodies that walk, run, squat, dance and more"),
     ("embedded", "views", "generated cars, airplanes and chairs, seen from random sides"),
+    ("embedded", "scenes", "generated places, seen many times by a satellite"),
 )
 
 
@@ -98,7 +104,7 @@ class Entry:
 
     Attributes:
         name: What to type to use it.
-        kind: ``"images"``, ``"videos"``, ``"motions"`` or ``"views"``.
+        kind: ``"images"``, ``"videos"``, ``"motions"``, ``"views"`` or ``"scenes"``.
         found: Whether it is there.
         where: The folder or file, if it is one.
         note: What it is; if it is missing, what was expected where and how to get it.
@@ -132,7 +138,7 @@ def available(directories: Directories = None) -> list[Entry]:
 
     Example:
         >>> [entry.name for entry in available([]) if entry.found]
-        ['embedded', 'leaves', 'embedded', 'embedded', 'embedded']
+        ['embedded', 'leaves', 'embedded', 'embedded', 'embedded', 'embedded']
     """
     roots = data_directories(directories)
     entries = [Entry(name, kind, True, None, note) for name, kind, note in EMBEDDED]
@@ -174,6 +180,7 @@ def _packs(roots: Iterable[Path]) -> Iterator[Entry]:
     for root in roots:
         for path in sorted(root.glob("*.npz")):
             kind = pack_kind(path) or ("motions" if motion_pack_form(path) else None)
+            kind = kind or ("scenes" if is_scene_pack(path) else None)
             if kind is not None:
                 yield Entry(path.stem, kind, True, path, f"a pack of {kind}")
 
@@ -252,6 +259,21 @@ def view_source(
 
     generated, options = {"embedded": GeneratedViews}, {"category": category, "size": size}
     return _open("views", name, generated, seed, directories, folder, None, **options)
+
+
+def scene_source(name: str, *, seed: int = 0, directories: Directories = None) -> SceneSource:
+    """Open scenes, such as ``probav``, a folder in its layout, a pack, or a folder of packs.
+
+    Example:
+        >>> scene_source("embedded").bands
+        ('RED', 'NIR')
+    """
+
+    def folder(path: Path) -> SceneSource:
+        return ScenePack(path) if any(path.glob("*.npz")) else SceneFolder(path)
+
+    generated = {"embedded": GeneratedScenes}
+    return _open("scenes", name, generated, seed, directories, folder, ScenePack)
 
 
 def _open(

@@ -14,6 +14,7 @@ from symsets.data import ImageFolder, ImagePack, VideoPack
 from symsets.data._video import decode_video
 from symsets.data.decoding import UnusableError, decode_image
 from symsets.data.folders import read_list
+from symsets.experiments.satellite.packs import ScenePack, pack_scenes
 from symsets.experiments.shapes.dfaust import DynamicFaust
 from symsets.experiments.shapes.motion_packs import MotionPack
 from symsets.experiments.signals.network import SignalNetwork
@@ -79,6 +80,17 @@ def skinned_pack(path):
         "faces6": FACES,
     }
     np.savez(path, **arrays, **common(12))
+
+
+def scene_pack(path):
+    folder, values = path.parent / "scenes" / "train" / "RED", RNG.integers(4096, size=(36, 36))
+    for name in (f"imgset{k:04d}" for k in range(4)):
+        (folder / name).mkdir(parents=True, exist_ok=True)
+        for word, side in (("LR000", 12), ("QM000", 12), ("HR", 36), ("SM", 36)):
+            picture = 16 * values[:side, :side] + 16 * (word in ("QM000", "SM"))
+            Image.fromarray(picture.astype(np.uint16)).save(folder / name / f"{word}.png")
+    [made] = pack_scenes(path.parent / "scenes", path.parent, "RED", "train")
+    made.replace(path)
 
 
 def registrations(path):
@@ -166,6 +178,7 @@ KINDS = {  # name of the file: what writes a sound one, what reads it
     "videos.npz": (video_pack, some(lambda p: VideoPack(p, size=16), "clips")),
     "baked.npz": (baked_pack, some(MotionPack, "motions")),
     "skinned.npz": (skinned_pack, some(MotionPack, "motions")),
+    "scenes.npz": (scene_pack, lambda path: ScenePack(path).scenes("RED", "train", 9)),
     "registrations_m.hdf5": (registrations, some(lambda p: DynamicFaust(p.parent), "motions")),
     "one.jpg": (picture, decode),
     "one.png": (picture, decode),

@@ -1,12 +1,16 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
 
+from symsets.cli.options import RunOptions
 from symsets.data.decoding import UnusableError
 from symsets.data.folders import MissingDataError
 from symsets.experiments.satellite.experiment import EXPERIMENT
 from symsets.experiments.satellite.generated import GeneratedScenes
 from symsets.experiments.satellite.scenes import SceneFolder, carve, read_scene
+from symsets.experiments.study.describe import make_study
 from symsets.experiments.study.experiment import find_experiment
 
 Image = pytest.importorskip("PIL.Image", reason="needs Pillow")
@@ -197,3 +201,20 @@ def test_the_experiment_opens_folders_and_what_is_generated(layout):
     assert EXPERIMENT.settings_of(generated) == ("RED", "NIR", "RED-raw", "NIR-raw")
     with pytest.raises(ValueError, match=r"data must be .* or one of \['embedded', 'probav'\]"):
         EXPERIMENT.open_source(str(layout / "nowhere"), 0)
+
+
+def test_training_goes_on_without_a_bad_scene_and_counts_it(layout, one, tmp_path):
+    no_truth(one)
+    options = RunOptions(preset="smoke", data=str(layout), models="dss-mean", out=tmp_path / "out")
+    study = make_study(EXPERIMENT, options)
+    records = [r for group in study.take_groups() for r in study.run_group(group)]
+    assert records[0].train_size == 4
+    assert records[0].value > 30
+    line = "of the files of PROBA-V: 1 skipped (1 imgset0003: no truth (HR.png and SM.png))"
+    assert study.left_out() == [line]
+
+
+def test_more_scenes_than_there_are_is_said_before_training(layout):
+    source, preset = SceneFolder(layout), replace(EXPERIMENT.presets["smoke"], train_sizes=(9,))
+    with pytest.raises(ValueError, match="5 scenes of RED for training, but 9 are asked for"):
+        EXPERIMENT.check_source(source, preset)

@@ -146,7 +146,7 @@ def test_fewer_pictures_and_fewer_scenes(sets):
     few, wanted = sets.first(2).part(0, 5)
     assert torch.equal(few.elements, sets.part(0, 2)[0].elements)
     assert torch.equal(wanted, y[:2])
-    with pytest.raises(ValueError, match=r"num must be in 1\.\.3, got 4"):
+    with pytest.raises(ValueError, match=r"num must be in 1\.\.3, .* got 4"):
         sets.first(4)
 
 

@@ -11,7 +11,8 @@ from torch import Tensor, nn
 
 from symsets.experiments.satellite.metric import cpsnr, cssim, shift_loss
 from symsets.experiments.satellite.network import SatelliteNetwork, over_turns
-from symsets.experiments.satellite.scenes import SceneSource
+from symsets.experiments.satellite.packs import ScenePack
+from symsets.experiments.satellite.scenes import SceneFolder, SceneSource
 from symsets.experiments.satellite.sets import SceneSets, bicubic, mean
 from symsets.experiments.study.catalogue import scene_source
 from symsets.experiments.study.experiment import Experiment, Preset, scaled
@@ -98,6 +99,20 @@ class SatelliteExperiment(Experiment[SceneSource]):
     def settings_of(self, source: SceneSource) -> tuple[str, ...]:
         """Return the bands, and each of them without registration."""
         return (*source.bands, *(f"{band}{RAW}" for band in source.bands))
+
+    def check_source(self, source: SceneSource, preset: Preset) -> None:
+        """Raise ValueError if there are fewer scenes for training than are asked for."""
+        if not isinstance(source, SceneFolder | ScenePack):
+            return
+        asked = max(preset.train_sizes)
+        for setting in preset.settings:
+            band = setting.removesuffix(RAW)
+            most = len(source.names(band, "train")[1])
+            if asked > most:
+                raise ValueError(
+                    f"there are {most} scenes of {band} for training, but {asked} are asked for: "
+                    f"choose --train-sizes {most} or less"
+                )
 
     def make_sets(
         self, source: SceneSource, setting: str, split: str, num: int, device: str, seed: int

@@ -218,11 +218,17 @@ class ScenePack:
         """Which bands there are."""
         return tuple(band for band in BANDS if (band, "train") in self._scenes)
 
+    def names(self, band: str, split: str) -> tuple[str, list[str]]:
+        """Return the part and the scenes of a split."""
+        return division(lambda part: sorted(self._scenes.get((band, part), {})), split)
+
     def scenes(self, band: str, split: str, num: int) -> Scenes:
         """Return up to ``num`` scenes of a split."""
-        part, names = division(lambda part: sorted(self._scenes.get((band, part), {})), split)
+        part, names = self.names(band, split)
         where = self._scenes[band, part]
         chosen = names[:num]
+        if not chosen:
+            raise ValueError(f"{self.path} has no scene of {band} {split}")
         files = sorted({where[name] for name in chosen})
         found = {scene.name: scene for file in files for scene in self._read(file)}
         return stack([found[name] for name in chosen])

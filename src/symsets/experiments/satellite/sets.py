@@ -159,7 +159,9 @@ class SceneSets(SetDataset):
     def first(self, num: int) -> SceneSets:
         """Return the first ``num`` scenes."""
         if not 0 < num <= self.num_sets:
-            raise ValueError(f"num must be in 1..{self.num_sets}, got {num}")
+            raise ValueError(
+                f"num must be in 1..{self.num_sets}, the scenes that can be used, got {num}"
+            )
         fewer, total = copy.copy(self), sum(self.sizes[:num])
         fewer.names, fewer.sizes = self.names[:num], self.sizes[:num]
         for name in ("low", "clear", "shifts", "fine", "fine_clear"):

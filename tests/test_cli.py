@@ -219,7 +219,11 @@ def test_a_recorded_command_can_be_typed_again(monkeypatch):
 @pytest.mark.skipif(sys.platform != "linux", reason="looks at what a process has loaded")
 def test_an_interrupt_while_torch_is_imported_is_quiet():
     process = subprocess.Popen(
-        [sys.executable, "-m", "symsets", "group", "S3"], stderr=subprocess.PIPE, text=True
+        [sys.executable, "-m", "symsets", "group", "S3"],
+        stderr=subprocess.PIPE,
+        text=True,
+        # Where the tests themselves were started in the background, interrupts are ignored.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
     maps = Path(f"/proc/{process.pid}/maps")
     while "libtorch" not in maps.read_text():

@@ -116,13 +116,3 @@ def test_json_of_another_kind_is_one_short_line(tmp_path, content, problem):
     with pytest.raises(ValueError, match=rf"one\.json must be an object: .*{problem}") as error:
         reading(path, "an object").__enter__()
     assert len(str(error.value)) < 600
-
-
-def test_text_that_cannot_be_shown_is_refused_by_name(tmp_path):
-    path = tmp_path / "done.json"
-    path.write_text('{"model": "\\ud800"}')
-    with (
-        pytest.raises(ValueError, match=r"done\.json must be a run: 'utf-8' codec"),
-        reading(path, "a run"),
-    ):
-        pass

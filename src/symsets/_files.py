@@ -200,7 +200,6 @@ def reading(path: Path, what: str, kind: type | tuple[type, ...] = dict) -> Iter
     """
     try:
         content: Any = json.loads(read_bytes(path, MOST_JSON).decode())
-        json.dumps(content, ensure_ascii=False).encode()  # halves of characters cannot be shown
         if not isinstance(content, kind):
             raise ValueError(f"it holds {shorten(repr(content))}")
         if isinstance(content, dict) and content.pop(SEAL, None) not in (None, _seal_of(content)):

@@ -49,7 +49,8 @@ def _root(
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
     ] = False,
 ) -> None:
-    pass
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="replace")  # a sign that cannot be shown stops nothing
 
 
 @app.command()
@@ -127,6 +128,4 @@ app.command()(pack)
 
 def main() -> None:
     """Run the command line."""
-    if isinstance(sys.stdout, io.TextIOWrapper):
-        sys.stdout.reconfigure(errors="replace")  # a sign that cannot be shown stops nothing
     app()

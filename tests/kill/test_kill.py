@@ -16,7 +16,7 @@ from symsets.experiments.study.experiment import EXPERIMENTS
 from symsets.experiments.study.records import read_records
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
-SMALL = ("signals", "orbits")  # in every test; the others in make fuzz
+SMALL = ("signals",)  # in every test; the others in make fuzz
 
 
 class Server:

@@ -2,11 +2,6 @@
 
 import json
 import math
-import os
-import signal
-import subprocess
-import sys
-import time
 from dataclasses import replace
 
 import numpy as np
@@ -86,37 +81,6 @@ def test_finished_runs_are_not_repeated_and_new_ones_are_added(tmp_path):
     assert (out / "runs" / "dss-sum-ours-128-seed0" / "done.json").stat().st_mtime_ns == stamp
     assert {r.model for r in read_records(out / "results.json")} == {"dss-sum", "mlp"}
     assert "all runs are finished" in run(out, "--models", "dss-sum,mlp").output
-
-
-def values(out):
-    return {(r.model, r.seed): r.value for r in read_records(out / "results.json")}
-
-
-def test_a_killed_study_ends_with_the_numbers_of_an_undisturbed_one(tmp_path):
-    arguments = ["--models", "dss-sum,mlp", "--epochs", "6", "--train-sizes", "256"]
-    code = (
-        "import torch; torch.set_num_threads(1)\n"
-        "from dataclasses import replace\n"
-        "from symsets.experiments.signals import experiment as signals\n"
-        "tiny = replace(signals.PRESETS['smoke'], test_size=100, width=0.03)\n"
-        "signals.PRESETS['smoke'] = tiny\n"
-        "from symsets.cli import main; main()\n"
-    )
-    killed, whole = tmp_path / "killed", tmp_path / "whole"
-
-    def command(out):
-        return [sys.executable, "-c", code, *TINY, "--out", str(out), *arguments]
-
-    process = subprocess.Popen(command(killed), stdout=subprocess.DEVNULL)
-    deadline = time.monotonic() + 120
-    while not list(killed.glob("unfinished/*.ckpt")) and time.monotonic() < deadline:
-        time.sleep(0.01)
-    os.kill(process.pid, signal.SIGKILL)
-    assert process.wait() == -signal.SIGKILL
-    assert not (killed / "results.json").exists()
-    for out in (killed, whole):
-        subprocess.run(command(out), check=True, stdout=subprocess.DEVNULL, timeout=200)
-    assert values(killed) == values(whole)
 
 
 def test_a_kill_between_a_run_and_its_records_loses_nothing(tmp_path):

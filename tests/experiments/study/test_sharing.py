@@ -117,33 +117,3 @@ def test_two_processes_end_with_what_one_would_have_measured(tmp_path):
     ]
     assert len(values[0]) == 4
     assert values[0] == values[1]
-
-
-ADD_ONE = """
-import sys, time
-from pathlib import Path
-from symsets._files import file_lock
-folder = Path(sys.argv[1])
-for _ in range(20):
-    with file_lock(folder / "lock"):
-        count = int((folder / "count").read_text())
-        time.sleep(0.002)
-        (folder / "count").write_text(str(count + 1))
-"""
-
-
-def test_no_two_processes_hold_a_lock_at_once_though_its_file_is_removed(tmp_path):
-    (tmp_path / "count").write_text("0")
-    command = [sys.executable, "-c", ADD_ONE, str(tmp_path)]
-    processes = [subprocess.Popen(command) for _ in range(3)]
-    assert [process.wait(timeout=120) for process in processes] == [0, 0, 0]
-    assert (tmp_path / "count").read_text() == "60"
-    assert not (tmp_path / "lock").exists()
-
-
-def test_an_error_releases_the_lock(tmp_path):
-    path = tmp_path / "folder" / "lock"
-    with pytest.raises(KeyError), file_lock(path):
-        raise KeyError
-    with file_lock(path, wait=False) as mine:
-        assert mine

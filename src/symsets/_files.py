@@ -30,28 +30,29 @@ __all__ = [
     "digest",
     "file_lock",
     "named_errors",
-    "plain",
     "read_bytes",
     "read_sealed",
     "reading",
+    "safe_name",
     "shorten",
     "write_json",
     "write_sealed",
 ]
 
 MOST_JSON = 2**28  # bytes of a JSON file
-ANYWAY, RATIO = 2**28, 20  # bytes that any file may unpack to; else so many times its own size
+SMALL = 2**28  # bytes that any file may unpack to
+MOST_TIMES = 20  # else, so many times its own size
 LONGEST_NAME = 230  # bytes; systems allow 255, and a part has a longer name
 SEAL = "sha256"
 ERRORS = (OSError, ValueError, TypeError, AttributeError, ArithmeticError, LookupError)
 TAG = b"sha256:"
 
 
-def plain(name: str) -> str:
+def safe_name(name: str) -> str:
     """Return a name as it may stand in that of a file.
 
     Example:
-        >>> plain("my photos/2024")
+        >>> safe_name("my photos/2024")
         'my_photos_2024'
     """
     return re.sub(r"[^\w.]+", "_", name)
@@ -172,7 +173,7 @@ def check_regular(path: Path) -> int:
 
 def check_claim(path: Path, size: int) -> None:
     """Raise ValueError unless a file can hold, and memory can take, what it says it unpacks to."""
-    most = max(ANYWAY, RATIO * path.stat().st_size)
+    most = max(SMALL, MOST_TIMES * path.stat().st_size)
     if hasattr(os, "sysconf"):
         most = min(most, os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
     if size > most:

@@ -1,7 +1,9 @@
 """How rows are divided into sets, also where a file or an exported program says it."""
 
+import copy
 import dataclasses
 import io
+import pickle
 
 import pytest
 import torch
@@ -24,6 +26,24 @@ def test_a_file_cannot_make_sets_of_sizes_that_do_not_fit(counts):
     file.seek(0)
     with pytest.raises(ValueError, match="sizes must"):
         torch.load(file, weights_only=True)
+
+
+def test_sets_are_the_only_thing_that_a_file_may_make():
+    ours = [kind for kind in torch.serialization.get_safe_globals() if "symsets" in str(kind)]
+    assert ours == [RaggedSets]
+    file = io.BytesIO()
+    torch.save(Partition([1, 2]), file)
+    file.seek(0)
+    with pytest.raises(pickle.UnpicklingError, match="Partition"):
+        torch.load(file, weights_only=True)
+
+
+def test_copies_have_the_same_sizes():
+    assert pickle.loads(pickle.dumps(Partition([1, 2]))).index.tolist() == [0, 1, 1]
+    clouds = RaggedSets(RaggedSets(torch.randn(5, 3), [2, 3]), [1, 1])
+    for made in (copy.deepcopy(clouds), pickle.loads(pickle.dumps(clouds))):
+        assert made.partition == clouds.partition
+        assert torch.equal(made.elements.elements, clouds.elements.elements)
 
 
 def test_open_sizes_are_not_asked_for():

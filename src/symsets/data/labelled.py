@@ -117,9 +117,6 @@ class LabelledSets(Dataset[tuple[Any, Any]]):
         return LabelledSets(self.x.to(device, dtype), self.y.to(device))
 
 
-torch.serialization.add_safe_globals([LabelledSets])
-
-
 def _check(x: Any, y: Any) -> None:
     if not isinstance(x, Tensor | RaggedSets):
         raise TypeError(f"x must be a tensor (M, N, C, …) or RaggedSets, got {type(x).__name__}")

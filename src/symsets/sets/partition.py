@@ -55,12 +55,8 @@ class Partition:
     def __hash__(self) -> int:
         return hash(self.counts)
 
-    def __getstate__(self) -> dict[str, Any]:
-        return {"counts": self.counts, "sizes": self.sizes}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        # From a file: only the counts are believed, and ``map_location`` moves tensors.
-        Partition.__init__(self, state["counts"], state["sizes"].device)
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Partition, (self.counts, self.device)
 
     def to(self, device: torch.device | str) -> Partition:
         """Return the same partition on another device."""
@@ -162,6 +158,3 @@ class OpenPartition(Partition):
     def buckets(self) -> list[tuple[Tensor, Tensor]]:
         """Not known."""
         raise TypeError("sets cannot be grouped by size while sizes are open, as in an export")
-
-
-torch.serialization.add_safe_globals([Partition])  # numbers and tensors, no code

@@ -70,9 +70,9 @@ class RaggedSets:
         sets.elements, sets.partition = elements, partition
         return sets
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        # From a file: nothing is believed that does not fit together.
-        RaggedSets.__init__(self, state["elements"], state["partition"].counts)
+    def __reduce__(self) -> tuple[Any, ...]:
+        # So a file holds elements and numbers, which are checked when it is read.
+        return RaggedSets, (self.elements, list(self.partition.counts))
 
     @classmethod
     def from_list(cls, sets: Sequence[Any]) -> RaggedSets:

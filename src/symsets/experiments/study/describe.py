@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from symsets._checks import check_choice
-from symsets._files import plain
+from symsets._files import safe_name
 from symsets.cli import parse
 from symsets.cli.options import RunOptions
 from symsets.data.folders import files_below
@@ -77,7 +77,7 @@ def _chosen_settings(
 
 def _refuse_namesakes(out: Path, slug: str, name: str) -> None:
     """Refuse a study with runs on other data of the same name: tables could not tell them apart."""
-    same_name = re.compile(rf"{re.escape(plain(name))}(_[0-9a-f]{{5}})?-")
+    same_name = re.compile(rf"{re.escape(safe_name(name))}(_[0-9a-f]{{5}})?-")
     for run in (out / "runs").glob("*"):
         if slug and same_name.match(run.name) and not run.name.startswith(f"{slug}-"):
             raise ValueError(
@@ -88,7 +88,7 @@ def _refuse_namesakes(out: Path, slug: str, name: str) -> None:
 
 def data_slug(data: str, source: Source) -> str:
     """Return a name for data; folders and packs of one name but other contents get others."""
-    slug = plain(source.name)
+    slug = safe_name(source.name)
     path = _path_of(data, source)
     return f"{slug}_{int(2**20 * fraction(_contents(path))):05x}" if path else slug
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from symsets._checks import check_choice, positive
-from symsets._files import digest, plain, read_bytes, reading
+from symsets._files import digest, read_bytes, reading, safe_name
 from symsets.cli import parse
 from symsets.data.folders import STUDY
 from symsets.data.splits import SPLITS
@@ -156,7 +156,7 @@ def make_transfers(
     if everything:
         _take_everything(source, [t for t in networks if _trained_on(t, source.name, slug)])
         slug, tested_on = f"{slug}_all", f"{source.name} (all)"
-    out = out or Path("runs") / f"{study.resolve().name}-on-{plain(source.name)}"
+    out = out or Path("runs") / f"{study.resolve().name}-on-{safe_name(source.name)}"
     same = {"preset": config.preset, "recipe": config.recipe, "test_size": preset.test_size}
     claim_directory(out, {"experiment": experiment.name, "evaluated_on": slug, **same})
     return [
@@ -167,7 +167,7 @@ def make_transfers(
             config,
             source,
             device,
-            data=f"{slug}_after_{plain(before)}",
+            data=f"{slug}_after_{safe_name(before)}",
             name=f"{tested_on}, trained on {before}",
             networks=tuple(trained for trained in networks if trained.config["data"] == before),
         )

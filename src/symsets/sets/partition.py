@@ -58,6 +58,9 @@ class Partition:
     def __reduce__(self) -> tuple[Any, ...]:
         return Partition, (self.counts, self.device)
 
+    def __setstate__(self, state: dict[str, Any]) -> None:  # from a file of an earlier version
+        Partition.__init__(self, state["counts"])
+
     def to(self, device: torch.device | str) -> Partition:
         """Return the same partition on another device."""
         device = torch.device(device)
@@ -158,3 +161,6 @@ class OpenPartition(Partition):
     def buckets(self) -> list[tuple[Tensor, Tensor]]:
         """Not known."""
         raise TypeError("sets cannot be grouped by size while sizes are open, as in an export")
+
+
+torch.serialization.add_safe_globals([Partition])  # in files of earlier versions

@@ -74,6 +74,9 @@ class RaggedSets:
         # So a file holds elements and numbers, which are checked when it is read.
         return RaggedSets, (self.elements, list(self.partition.counts))
 
+    def __setstate__(self, state: dict[str, Any]) -> None:  # from a file of an earlier version
+        RaggedSets.__init__(self, state["elements"], state["partition"].counts)
+
     @classmethod
     def from_list(cls, sets: Sequence[Any]) -> RaggedSets:
         """Join sets given one by one: tensors ``(N_i, *E)``, or lists of clouds ``(P_ij, *E)``.

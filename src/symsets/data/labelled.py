@@ -79,6 +79,12 @@ class LabelledSets(Dataset[tuple[Any, Any]]):
     def __post_init__(self) -> None:
         _check(self.x, self.y)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return LabelledSets, (self.x, self.y)  # so what a file holds is checked when it is read
+
+    def __setstate__(self, state: dict[str, Any]) -> None:  # from a file of an earlier version
+        LabelledSets.__init__(self, state["x"], state["y"])
+
     def __repr__(self) -> str:
         return f"LabelledSets(x: {_shape(self.x)}, y: {_shape(self.y)})"
 
@@ -115,6 +121,9 @@ class LabelledSets(Dataset[tuple[Any, Any]]):
     def to(self, device: torch.device | str, dtype: torch.dtype | None = None) -> LabelledSets:
         """Move the sets, and cast their entries if a type is given."""
         return LabelledSets(self.x.to(device, dtype), self.y.to(device))
+
+
+torch.serialization.add_safe_globals([LabelledSets])
 
 
 def _check(x: Any, y: Any) -> None:

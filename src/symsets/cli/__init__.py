@@ -17,6 +17,8 @@ from symsets.cli import run
 from symsets.cli.common import console, show_report, user_errors
 from symsets.cli.evaluate import evaluate
 from symsets.cli.pack import pack
+from symsets.cli.predict import predict
+from symsets.cli.train import train
 
 __all__ = ["app", "main"]
 
@@ -122,6 +124,8 @@ def data(
                     console.print(Padding(Text(entry.note), (0, 0, 1, 11)))
 
 
+app.command()(train)
+app.command()(predict)
 app.command()(evaluate)
 app.command()(pack)
 

@@ -1,0 +1,42 @@
+"""``symsets predict MODEL FOLDER``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from symsets._extras import check_experiments
+from symsets.cli.common import console, user_errors
+
+__all__ = ["predict"]
+
+
+def predict(
+    model: Annotated[
+        Path, typer.Argument(metavar="MODEL", help="The folder that `symsets train` wrote.")
+    ],
+    folder: Annotated[
+        Path, typer.Argument(metavar="FOLDER", help="New sets, in the layout of the training sets.")
+    ],
+    out: Annotated[
+        Path, typer.Option(help="The table to write, one row for each set (or element).")
+    ] = Path("predictions.csv"),
+    device: Annotated[str, typer.Option(help="auto, cpu, cuda, …")] = "auto",
+    workers: Annotated[
+        int | None, typer.Option(min=0, max=64, help="Processes that read files.")
+    ] = None,
+) -> None:
+    """Apply a trained network to new sets, and write a table and a page."""
+    with user_errors():
+        check_experiments()
+        from symsets.pages import to_rich
+        from symsets.tools import predict_folder
+
+        found = predict_folder(model, folder, out, device=device, workers=workers)
+        console.print(to_rich(found.table, width=console.width))
+        for line in found.notes:
+            console.print(line, soft_wrap=True)
+        for path in (found.rows, found.page):
+            console.print(f"written to {path}", soft_wrap=True)

@@ -1,0 +1,123 @@
+"""Networks and the trivial answer side by side, as a table."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from symsets.models.card import Card
+from symsets.pages import Cell, Table, duration
+from symsets.pages.styles import style_of
+from symsets.tools.measuring import Score, measure, task_of
+from symsets.train.evaluation import Evaluation
+
+SHARES = ("accuracy",)  # metrics that people read in per cent
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a network, or the trivial answer, reached.
+
+    Attributes:
+        name: The scheme, or what the trivial answer is.
+        val: On validation sets.
+        test: On test sets.
+        found: What it says about the test sets.
+        network: None for the trivial answer.
+        seconds: Of training.
+    """
+
+    name: str
+    val: Score
+    test: Score
+    found: Evaluation
+    network: Any = None
+    seconds: float = 0.0
+
+
+def outcome(name: str, network: Any, card: Card, val: Any, test: Any, **options: Any) -> Outcome:
+    """Measure a network, or a function that gives the trivial answer.
+
+    Args:
+        name: Of the network.
+        network: What to measure.
+        card: What is asked.
+        val: Validation sets.
+        test: Test sets.
+        options: As :func:`~symsets.tools.measuring.measure` takes them.
+    """
+    metric = task_of(card).metric.name
+    on_val, on_test = (measure(network, card, sets, **options) for sets in (val, test))
+    history = getattr(network, "history", None)
+    return Outcome(
+        name,
+        Score.of(on_val, metric),
+        Score.of(on_test, metric),
+        on_test,
+        None if history is None else network,
+        sum(row["seconds"] for row in history or ()),
+    )
+
+
+def best_of(outcomes: Sequence[Outcome], card: Card) -> int:
+    """Return which network validation likes best."""
+    metric, best = task_of(card).metric, 0
+    for k, one in enumerate(outcomes):
+        if metric.is_better(one.val.mean, outcomes[best].val.mean):
+            best = k
+    return best
+
+
+def results_table(outcomes: Sequence[Outcome], card: Card, best: int) -> Table:
+    """Return validation and test results; the network that validation likes best is marked."""
+    metric = task_of(card).metric
+    rows = []
+    for k, one in enumerate(outcomes):
+        trained = one.network is not None
+        num = sum(p.numel() for p in one.network.parameters()) if trained else 0
+        rows.append(
+            (
+                Cell(style_of(one.name).label),
+                Cell(shown_score(one.val, metric.name), best=k == best),
+                Cell(shown_score(one.test, metric.name), best=k == best),
+                Cell(f"{num:,}" if trained else "–"),
+                Cell(duration(one.seconds) if trained else "–"),
+            )
+        )
+    way = "larger" if metric.larger_is_better else "smaller"
+    unit = " in per cent" if metric.name in SHARES else ""
+    return Table(
+        "Results",
+        f"{metric.name}{unit}, {way} is better, ± standard error over "
+        f"{outcomes[0].val.num} validation and {outcomes[0].test.num} test sets. Bold: the network "
+        "that is kept, chosen by validation.",
+        ("network", "validation", "test", "parameters", "time per run"),
+        tuple(rows),
+    )
+
+
+def shown_score(score: Score, metric: str) -> str:
+    """Return a score with its error, in per cent where people expect that.
+
+    Example:
+        >>> shown_score(Score(0.975, 0.0049, 1000), "accuracy")
+        '97.5 ± 0.5'
+    """
+    scale = 100 if metric in SHARES else 1
+    digits = 1 if metric in (*SHARES, "psnr") else 3
+    return f"{scale * score.mean:.{digits}f} ± {scale * score.error:.{digits}f}"
+
+
+def headline(outcomes: Sequence[Outcome], card: Card, best: int) -> str:
+    """Say in a sentence how the kept network compares with the trivial answer and with Siamese."""
+    metric = task_of(card).metric.name
+    chosen, trivial = outcomes[best], outcomes[-1]
+    sentence = (
+        f"{style_of(chosen.name).label} reaches {shown_score(chosen.test, metric)}"
+        f"{' %' if metric in SHARES else ''} {metric} on {chosen.test.num} test sets"
+    )
+    others = [one for one in outcomes[:-1] if one.name == "siamese" and one is not chosen]
+    for one in others:
+        sentence += f"; Siamese, whose elements meet only at the end, {shown_score(one.test, metric)}"
+    return f"{sentence}; the trivial answer ({trivial.name}) {shown_score(trivial.test, metric)}."

@@ -1,0 +1,63 @@
+"""A folder of sets to try the commands with: bags of handwritten digits."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from functools import cache
+from io import BytesIO
+from pathlib import Path
+
+import numpy as np
+from torch import Tensor
+
+from symsets._extras import require
+from symsets._files import below
+from symsets.data.digits import digit_bags
+
+NUMBERS = {"train": 4000, "val": 500, "test": 1000}
+
+
+def write_digits(
+    folder: str | os.PathLike[str],
+    *,
+    numbers: Mapping[str, int] = NUMBERS,
+    watch: Callable[[], None] | None = None,
+) -> Path:
+    """Write bags of 2 to 12 digits in the layout ``split/class/set/*.png``, and return the folder.
+
+    The class of a bag is its largest digit. A folder that is complete is left as it is.
+
+    Args:
+        folder: Where to write.
+        numbers: How many bags each of ``train``, ``val`` and ``test`` gets.
+        watch: Called after every bag.
+    """
+    root = Path(folder)
+    for split, num in numbers.items():
+        bags = digit_bags("largest", num=num, split=split)
+        for k in range(num):
+            x, y = bags[k]
+            bag = below(root, split, str(int(y)), f"{k:04d}")
+            if not bag.is_dir():  # it is renamed when all its pictures are there
+                _write_bag(bag, x)
+            if watch:
+                watch()
+    return root
+
+
+def _write_bag(bag: Path, x: Tensor) -> None:
+    part = bag.with_name(f".{bag.name}.part")
+    part.mkdir(parents=True, exist_ok=True)
+    for i, pixels in enumerate(x[:, 0]):
+        levels = (255 * pixels).round().numpy().astype(np.uint8)
+        (part / f"{i:02d}.png").write_bytes(_png(levels.tobytes(), levels.shape))
+    part.rename(bag)
+
+
+@cache
+def _png(levels: bytes, shape: tuple[int, ...]) -> bytes:
+    image = require("PIL.Image", "images")
+    stream = BytesIO()
+    image.frombytes("L", shape[::-1], levels).save(stream, format="PNG")
+    return stream.getvalue()

@@ -1,0 +1,128 @@
+"""Figures of what networks learnt: curves, confusions, scatter, ranks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import torch
+from torch import Tensor
+
+from symsets.pages.drawing import INK, YES, Picture, canvas, style
+from symsets.pages.styles import style_of
+from symsets.sets import RaggedSets, Sets
+
+MOST_CLASSES = 30  # whose confusions can be read
+MOST_POINTS = 3000  # in a scatter
+
+History = Sequence[Mapping[str, float]]
+
+
+def curves(histories: Mapping[str, History], metric: str) -> list[Picture]:
+    """Draw the metric on validation sets and both losses of every network, epoch by epoch."""
+    names = ", ".join(style_of(name).label for name in histories)
+    pictures = []
+    for title, lines in (
+        (f"{metric} on validation sets", ((f"val_{metric}", "-"),)),
+        ("loss on training sets (solid) and validation sets (dashed)",
+         (("train_loss", "-"), ("val_loss", "--"))),
+    ):  # fmt: skip
+        with style():
+            figure, axis = canvas(5.2, 3.2)
+            for name, history in histories.items():
+                label = style_of(name).label
+                for key, line in lines:
+                    points = [(row["epoch"], row[key]) for row in history if key in row]
+                    if points:
+                        axis.plot(*zip(*points, strict=True), line, color=style_of(name).colour,
+                                  label=label)  # fmt: skip
+                        label = None
+            axis.set_xlabel("epoch")
+            axis.set_ylabel(metric if len(lines) == 1 else "loss")
+            if len(histories) > 1:
+                axis.legend()
+        stem = "curves" if len(lines) == 1 else "losses"
+        pictures.append(Picture(stem, f"The {title}.", f"Curves of {names}: {title}.", figure))
+    return pictures
+
+
+def confusion(outputs: Tensor, targets: Tensor, classes: Sequence[str]) -> Picture | None:
+    """Draw how often sets of each class were taken for each class; None if there are too many."""
+    num = len(classes)
+    if not 1 < num <= MOST_CLASSES:
+        return None
+    pairs = targets.long() * num + outputs.argmax(1)
+    counts = torch.bincount(pairs, minlength=num * num).view(num, num)
+    shares = counts / counts.sum(1, keepdim=True).clamp(min=1)
+    side = min(6.0, max(2.8, 0.45 * num + 1.2))
+    with style():
+        figure, axis = canvas(side + 0.6, side)
+        axis.imshow(shares.numpy(), cmap="Blues", vmin=0, vmax=1)
+        axis.set_xticks(range(num), classes, rotation=90 if num > 4 else 0)
+        axis.set_yticks(range(num), classes)
+        axis.set_xlabel("what the network says")
+        axis.set_ylabel("what is right")
+        axis.grid(visible=False)
+        for i in range(num):
+            for j in range(num):
+                if counts[i, j]:
+                    colour = "white" if shares[i, j] > 0.5 else INK
+                    axis.text(j, i, int(counts[i, j]), ha="center", va="center", color=colour,
+                              fontsize=8 if num <= 12 else 6)  # fmt: skip
+    right = int(counts.diagonal().sum())
+    return Picture(
+        "confusion",
+        "Test sets of each class, and what they were taken for.",
+        f"Confusion matrix: {right} of {int(counts.sum())} test sets are right.",
+        figure,
+    )
+
+
+def scatter(predicted: Sets, true: Sets, names: Sequence[str]) -> Picture:
+    """Draw what a network says against what is right."""
+    x, y = (_numbers(values) for values in (true, predicted))
+    with style():
+        figure, axis = canvas(4.2, 4.0)
+        for k in range(x.shape[1]):
+            label = names[k] if len(names) == x.shape[1] > 1 else None
+            axis.scatter(x[:MOST_POINTS, k], y[:MOST_POINTS, k], s=9, alpha=0.6, linewidths=0,
+                         label=label, color=None if x.shape[1] > 1 else "#0072b2")  # fmt: skip
+        ends = [min(x.min(), y.min()), max(x.max(), y.max())]
+        axis.plot(ends, ends, ":", color=INK, linewidth=1)
+        axis.set_xlabel("what is right")
+        axis.set_ylabel("what the network says")
+        if len(names) == x.shape[1] > 1:
+            axis.legend()
+    error = float((x - y).abs().mean())
+    return Picture(
+        "scatter",
+        "Numbers of the test sets; on the dotted line the network is right.",
+        f"Scatter plot of {len(x)} test numbers, with a mean absolute error of {error:.3g}.",
+        figure,
+    )
+
+
+def ranks(scores: Sets, targets: Tensor) -> Picture:
+    """Draw how often the right element came first, second, …"""
+    each = scores.to_list() if isinstance(scores, RaggedSets) else list(scores)
+    places = [int((own > own[k]).sum()) for own, k in zip(each, targets.tolist(), strict=True)]
+    most = max(len(own) for own in each)
+    counts = torch.bincount(torch.tensor(places), minlength=most)[:20]
+    with style():
+        figure, axis = canvas(4.6, 3.0)
+        colours = [YES, *["#9aa8b3"] * (len(counts) - 1)]
+        axis.bar(range(1, len(counts) + 1), counts.tolist(), color=colours)
+        axis.set_xlabel("place of the right element in the network's order")
+        axis.set_ylabel("test sets")
+    first = int(counts[0])
+    return Picture(
+        "ranks",
+        "How often the right element came first, second, …",
+        f"Bar chart: the right element came first in {first} of {len(places)} test sets.",
+        figure,
+    )
+
+
+def _numbers(values: Sets) -> Tensor:
+    rows = values.elements if isinstance(values, RaggedSets) else values
+    assert isinstance(rows, Tensor)
+    return rows.reshape(len(rows), -1).double()

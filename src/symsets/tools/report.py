@@ -1,0 +1,172 @@
+"""The page about networks that were trained on a folder."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from symsets._modes import evaluating
+from symsets.data.set_folder import SetFolder
+from symsets.models.card import Card
+from symsets.pages import Cell, Picture, Table, write_page
+from symsets.sets import pool
+from symsets.tools.answers import Answer, answers, in_units, worst
+from symsets.tools.comparing import Outcome
+from symsets.tools.figures import confusion, curves, ranks, scatter
+from symsets.tools.measuring import task_of
+from symsets.tools.sheet import ShownSet, sheet
+
+SHOWN = 8  # sets on a sheet
+QUESTIONS = {
+    "classify": "Which class is a set?",
+    "labels": "Which labels does a set have?",
+    "regress": "Which number belongs to a set?",
+    "select": "Which element of a set is the best?",
+    "score": "Which number belongs to each element?",
+    "merge": "What picture do all elements of a set show together?",
+}
+
+
+@dataclass(frozen=True)
+class Section:
+    """A part of a page."""
+
+    title: str
+    text: str = ""
+    tables: Sequence[Table] = ()
+    pictures: Sequence[Picture] = ()
+    code: Sequence[str] = ()
+
+
+def write_report(
+    path: Path,
+    parts: Sequence[SetFolder],
+    outcomes: Sequence[Outcome],
+    best: int,
+    table: Table,
+    headline: str,
+) -> Path:
+    """Write a page: results, curves, what went wrong, and how to use the network.
+
+    Args:
+        path: The page.
+        parts: Sets to train, to validate and to test.
+        outcomes: Of all networks, and of the trivial answer.
+        best: Which network is kept.
+        table: Of the outcomes.
+        headline: Of the outcomes.
+    """
+    test, chosen = parts[2], outcomes[best]
+    card = chosen.network.card
+    trained = {one.name: one.network.history for one in outcomes if one.network is not None}
+    figures = [*curves(trained, task_of(card).metric.name), *_figures(card, chosen)]
+    sections = [
+        Section("Results", tables=[table], pictures=figures),
+        _what_went_wrong(card, chosen, test),
+        Section(
+            "Use the network",
+            "It is kept with its classes and with how its elements were prepared.",
+            code=[_usage(path.parent)],
+        ),
+    ]
+    content = {
+        "command": "train",
+        "title": test.root.resolve().name,
+        "asked": QUESTIONS[card.task],
+        "headlines": [headline],
+        "facts": {
+            "training sets": len(parts[0]),
+            "validation sets": len(parts[1]),
+            "test sets": len(parts[2]),
+            "elements of a set": _range(size for part in parts for size in part.sizes),
+        },
+        "sections": [section for section in sections if section is not None],
+        "skipped": test.skipped,
+    }
+    write_page(path, Path(__file__).with_name("page.html"), content)
+    return path
+
+
+def _range(sizes: Any) -> str:
+    found = sorted(set(sizes))
+    return f"{found[0]}" if len(found) == 1 else f"{found[0]}–{found[-1]}"
+
+
+def _figures(card: Card, chosen: Outcome) -> list[Picture]:
+    """Draw all answers of the kept network at once."""
+    outputs, targets = chosen.found.outputs, chosen.found.targets
+    if card.task == "merge" or outputs is None or targets is None:
+        return []
+    outputs, targets = outputs.cpu(), targets.cpu()
+    if card.task == "classify":
+        drawn = confusion(outputs, targets, card.classes)
+        return [] if drawn is None else [drawn]
+    if card.task == "select":
+        return [ranks(outputs, targets)]
+    if card.task in ("regress", "score"):
+        return [scatter(in_units(card, outputs), targets, card.classes)]
+    return []
+
+
+def _what_went_wrong(card: Card, chosen: Outcome, test: SetFolder) -> Section | None:
+    """Show the worst answers: as pictures, or as a table."""
+    if card.task == "merge":
+        return _merged(card, chosen, test)
+    given = answers(card, chosen.found)
+    shown = worst(given, SHOWN)
+    num = sum(one.right is False for one in given)
+    unsure = "The answers that were least sure; none is wrong." if card.classes else ""
+    text = f"{num} of {len(given)} test sets. The worst first." if num else unsure
+    title = "What it got wrong" if num else "The hardest sets"
+    if card.kind != "pictures":
+        return Section(title, text, tables=[_answer_table(test, given, shown)])
+    sets = [_shown_set(test, k, given[k]) for k in shown]
+    return Section(title, text, pictures=[sheet(sets, "mistakes", "Test sets, one in a row.")])
+
+
+def _shown_set(sets: SetFolder, k: int, answer: Answer) -> ShownSet:
+    return ShownSet(
+        sets.names[k], sets[k][0], answer.lines, answer.right, answer.scores, answer.chosen
+    )
+
+
+def _answer_table(sets: SetFolder, given: Sequence[Answer], shown: Sequence[int]) -> Table:
+    rows = tuple(
+        (Cell(sets.names[k]), Cell(given[k].truth), Cell(given[k].said)) for k in shown
+    )
+    return Table("Answers", "Test sets.", ("set", "what is right", "what the network says"), rows)
+
+
+def _merged(card: Card, chosen: Outcome, test: SetFolder) -> Section:
+    """Show shots, their mean, the result and the truth of the worst sets."""
+    metric = task_of(card).metric
+    values = chosen.found.values[metric.name].cpu()
+    order = values.argsort(descending=not metric.larger_is_better)[:SHOWN].tolist()
+    device = next(chosen.network.parameters()).device
+    sets = []
+    for k in order:
+        x, target = test[k]
+        with torch.no_grad(), evaluating(chosen.network):
+            result = chosen.network(x[None].to(device))[0].cpu()
+        results = [("mean", pool(x[None], "mean")[0]), ("network", result), ("truth", target)]
+        line = f"{metric.name} {values[k]:.2f}"
+        sets.append(ShownSet(test.names[k], x[:5], [line], None, results=results))
+    drawn = sheet(sets, "mistakes", "Test sets, one in a row, with what became of them.")
+    return Section("The hardest sets", "The worst first.", pictures=[drawn])
+
+
+def _usage(folder: Path) -> str:
+    return f"""symsets predict {folder} NEW_SETS --out predictions.csv
+
+# or in Python
+import symsets
+from symsets.data import SetFolder
+from symsets.train import predict
+
+net = symsets.load("{folder}")
+for answer in predict(net, SetFolder("NEW_SETS", like=net.card)):
+    print(answer)"""

@@ -1,0 +1,148 @@
+"""Train networks on a folder of sets, compare them, and write a page."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import torch
+
+from symsets._checks import checked_device, shown
+from symsets.data.set_folder import SetFolder
+from symsets.models import network_for
+from symsets.nn.registry import is_scheme, schemes as all_schemes
+from symsets.pages import Table
+from symsets.pages.styles import style_of
+from symsets.saving import save
+from symsets.tools.comparing import Outcome, best_of, headline, outcome, results_table
+from symsets.tools.measuring import task_of
+from symsets.tools.report import write_report
+from symsets.tools.trivial import trivial_answer
+from symsets.train import fit
+
+SCHEMES = ("dss-mean", "siamese")
+PAGE = "report.html"
+
+
+@dataclass(frozen=True)
+class Trained:
+    """What :func:`train_folder` leaves.
+
+    Attributes:
+        best: The scheme that validation liked best; its network is in the folder itself.
+        outcomes: Of all networks, and of the trivial answer, which comes last.
+        table: The same in words.
+        headline: The same in a sentence.
+        page: The page about them.
+    """
+
+    best: str
+    outcomes: tuple[Outcome, ...]
+    table: Table
+    headline: str
+    page: Path
+
+
+def train_folder(
+    folder: str | os.PathLike[str],
+    out: str | os.PathLike[str],
+    *,
+    task: str | None = None,
+    schemes: Sequence[str] = SCHEMES,
+    backbone: str = "small",
+    size: int | None = None,
+    epochs: int = 30,
+    batch_size: int = 32,
+    learning_rate: float = 1e-3,
+    precision: str = "float32",
+    class_weights: str | None = None,
+    device: str = "auto",
+    workers: int | None = None,
+    seed: int = 0,
+    say: Callable[[str], None] = print,
+) -> Trained:
+    """Train one network for each scheme, and compare them with the trivial answer.
+
+    The network that validation likes best is saved in ``out``, where :func:`symsets.load` and
+    ``symsets predict`` find it; those of all schemes are in folders of their own below. The same
+    call continues after a kill.
+
+    Args:
+        folder: What :class:`~symsets.data.SetFolder` takes.
+        out: Where to write.
+        task: What is asked; found from the folder if left out.
+        schemes: How elements of a set meet, one network for each.
+        backbone: ``"small"``, or ``"timm:NAME"`` for a pretrained network.
+        size: Height and width of pictures.
+        epochs: Passes over the training sets.
+        batch_size: Sets in a step.
+        learning_rate: The largest one.
+        precision: As in :func:`~symsets.train.fit`.
+        class_weights: ``"balanced"`` weighs rare classes up.
+        device: ``"auto"``, ``"cpu"``, ``"cuda"``, …
+        workers: Processes that read sets.
+        seed: Of initialisation, order and splits.
+        say: Called with lines about what happens.
+    """
+    _check_schemes(schemes)
+    device = chosen_device(device)
+    sets = SetFolder(folder, task=task, size=size, cache=True)
+    card = sets.card
+    if card is None:
+        raise ValueError(
+            f"{folder} must say what is right for each set: a folder for each class, labels.csv, "
+            "or a picture called target in each set (see symsets.data.SetFolder)"
+        )
+    say(repr(sets))
+    train, val, test = parts = sets.split(seed=seed)
+    say(f"{len(train)} sets to train, {len(val)} to validate, {len(test)} to test, on {device}")
+    where = {"device": device, "workers": workers}
+    root, outcomes = Path(out), list[Outcome]()
+    for scheme in schemes:
+        say(f"\n{style_of(scheme).label}: {style_of(scheme).meaning or scheme}")
+        torch.manual_seed(seed)
+        network = fit(
+            network_for(card, scheme=scheme, backbone=backbone),
+            train,
+            val,
+            epochs=epochs,
+            batch_size=batch_size,
+            learning_rate=learning_rate,
+            precision=precision,
+            class_weights=class_weights,
+            seed=seed,
+            out=root / scheme,
+            **where,
+        )
+        card = network.card
+        outcomes.append(outcome(scheme, network, card, val, test, **where))
+    best = best_of(outcomes, card)
+    name, answer = trivial_answer(card, train.targets)
+    outcomes.append(outcome(name, answer, card, val, test, **where))
+    chosen = outcomes[best]
+    metric = task_of(card).metric.name
+    measured = {f"val_{metric}": chosen.val.mean, f"test_{metric}": chosen.test.mean}
+    chosen.network.card = replace(card, metrics=measured)
+    save(chosen.network, root)
+    table = results_table(outcomes, card, best)
+    told = headline(outcomes, card, best)
+    page = write_report(root / PAGE, parts, outcomes, best, table, told)
+    return Trained(chosen.name, tuple(outcomes), table, told, page)
+
+
+def chosen_device(device: str) -> str:
+    """Return where to compute: on a GPU if there is one, unless told."""
+    if device == "auto":
+        return "cuda" if torch.cuda.is_available() else "cpu"
+    return str(checked_device(device))
+
+
+def _check_schemes(given: Sequence[str]) -> None:
+    """Raise ValueError naming what is no scheme, or is there twice."""
+    for scheme in given:
+        if not is_scheme(scheme):
+            raise ValueError(f"scheme must be one of {all_schemes()}, got {shown(scheme)}")
+    if not given or len(set(given)) < len(given):
+        raise ValueError(f"scheme must name different schemes, at least one, got {list(given)}")

@@ -276,7 +276,7 @@ def _adamw(ensemble: Ensemble, plan: Plan) -> torch.optim.Optimizer:
     )
 
 
-def fit(
+def fit_together(
     networks: Sequence[nn.Module],
     seeds: Sequence[int],
     plan: Plan,

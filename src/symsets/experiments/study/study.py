@@ -21,7 +21,7 @@ from symsets.experiments.study.sharing import shared
 from symsets.experiments.study.validations import validate_after
 from symsets.nn.circular import SymmetryWarning
 from symsets.saving import save
-from symsets.train.fitting import Fitted, fit
+from symsets.train.fitting import Fitted, fit_together
 from symsets.train.plan import Plan
 from symsets.train.processes import is_first
 
@@ -176,7 +176,7 @@ class Study(Evaluator):
     ) -> tuple[list[nn.Module], list[Fitted]]:
         """Return freshly trained networks, one for each seed, and how that went."""
         networks = [self.network(group.setting, group.model, seed) for seed in group.seeds]
-        fitted = fit(
+        fitted = fit_together(
             networks,
             group.seeds,
             plan,

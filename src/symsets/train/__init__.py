@@ -36,12 +36,14 @@ In a loop of your own, :func:`capture` makes the training step; on a GPU it beco
 from symsets.train.capturing import TrainingStep, capture
 from symsets.train.ensemble import Ensemble
 from symsets.train.evaluation import Evaluation, evaluate
+from symsets.train.fit_network import fit
 from symsets.train.fitting import Fitted, fit_together
 from symsets.train.metrics import ACCURACY, Metric, Task, accuracy, mean_absolute_error, psnr, ssim
 from symsets.train.plan import Plan
 
 __all__ = [
     # training
+    "fit",
     "fit_together",
     "Plan",
     "Fitted",

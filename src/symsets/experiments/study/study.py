@@ -20,7 +20,7 @@ from symsets.experiments.study.search import search_learning_rate
 from symsets.experiments.study.sharing import shared
 from symsets.experiments.study.validations import validate_after
 from symsets.nn.circular import SymmetryWarning
-from symsets.saving import save
+from symsets.saving import save_registered
 from symsets.train.fitting import Fitted, fit_together
 from symsets.train.plan import Plan
 from symsets.train.processes import is_first
@@ -198,7 +198,7 @@ class Study(Evaluator):
             network.to(self.device, dtype).load_state_dict(fitted.best)  # no digit is lost
             found = self.measure(run, group.setting, network, plan.precision, plan.evaluation_batch)
             if name := self.experiment.network:
-                save(run.path, name, network.arguments, network.state_dict())  # type: ignore[arg-type]
+                save_registered(run.path, name, network.arguments, network.state_dict())  # type: ignore[arg-type]
         record = self.record(
             group.setting,
             group.model,

@@ -1,7 +1,7 @@
 """Train on sets of your own: which of eight measurements is the most typical one?
 
-A tensor of sets, a target for each, a network and a plan are all that ``fit`` needs: it validates,
-keeps the best epoch, stops early, continues after a kill and uses a GPU if told to. Run
+A tensor of sets, a target for each, a network and a plan are all that ``fit_together`` needs: it
+validates, keeps the best epoch, stops early, continues after a kill and uses a GPU if told to. Run
 ``python examples/train_your_own.py``; about ten seconds.
 """
 
@@ -13,7 +13,7 @@ from torch import nn
 from symsets import DSS, Sequential, select_loss
 from symsets.data import LabelledSets
 from symsets.nn import Select
-from symsets.train import ACCURACY, Plan, Task, evaluate, fit
+from symsets.train import ACCURACY, Plan, Task, evaluate, fit_together
 
 NUM_SETS, NUM_ELEMENTS, CHANNELS = 4000, 8, 3
 WIDTH, EPOCHS, SEEDS = 64, 20, (0, 1, 2)
@@ -52,7 +52,7 @@ def main(epochs: int = EPOCHS) -> float:
     print(networks[0])
     task = Task(select_loss, (ACCURACY,))  # the first metric chooses the epoch to keep
     plan = Plan(epochs, batch_size=64, learning_rate=5e-3, patience=10)
-    fitted = fit(networks, SEEDS, plan, train, val, task, progress=show)
+    fitted = fit_together(networks, SEEDS, plan, train, val, task, progress=show)
     for net, one in zip(networks, fitted, strict=True):
         net.load_state_dict(one.best)
     accuracy = fmean(evaluate(net.eval(), test, task)[0].mean("accuracy") for net in networks)

@@ -14,8 +14,11 @@ ORDER = (  # what may be imported by all that come later
     ("sets", "groups"),
     ("nn",),
     ("lift", "testing", "models"),
-    ("saving", "data", "pages"),
+    ("data", "pages"),
+    ("describing",),
+    ("saving",),
     ("train",),
+    ("tools",),
     ("cli",),
     ("experiments",),
 )

@@ -7,13 +7,13 @@ from safetensors.torch import load_file
 
 from symsets import load
 from symsets.experiments.signals.network import SignalNetwork
-from symsets.saving import PRETRAINED, find_weights, pretrained, save, shrink
+from symsets.saving import PRETRAINED, find_weights, pretrained, save_registered, shrink
 
 
 @pytest.fixture
 def saved(tmp_path):
     net = SignalNetwork("mlp", widths=(4, 4, 2), num_elements=3, length=5)
-    save(tmp_path, "signals", net.arguments, net.state_dict())
+    save_registered(tmp_path, "signals", net.arguments, net.state_dict())
     return tmp_path
 
 
@@ -58,7 +58,7 @@ def test_a_kill_in_the_middle_leaves_the_network_that_was_there(saved, monkeypat
     monkeypatch.setattr(Path, "write_bytes", killed)
     before = load(saved)
     with pytest.raises(KeyboardInterrupt):
-        save(saved, "signals", before.arguments, before.state_dict())
+        save_registered(saved, "signals", before.arguments, before.state_dict())
     assert load(saved).arguments == before.arguments
     assert sorted(path.name for path in saved.iterdir()) == ["model.safetensors", "network.json"]
 
@@ -66,7 +66,7 @@ def test_a_kill_in_the_middle_leaves_the_network_that_was_there(saved, monkeypat
 def test_a_disk_that_takes_no_more_is_an_os_error(saved, small_files):
     before = load(saved)
     with small_files(100), pytest.raises(OSError, match="File too large"):
-        save(saved, "signals", before.arguments, before.state_dict())
+        save_registered(saved, "signals", before.arguments, before.state_dict())
     assert load(saved).arguments == before.arguments
 
 
@@ -102,7 +102,7 @@ def test_small_files_hold_nearly_the_same_weights(tmp_path):
     with torch.no_grad():
         next(net.parameters())[0] = 0  # blocks of zeros
     small = shrink(net.state_dict())
-    save(tmp_path, "signals", net.arguments, small)
+    save_registered(tmp_path, "signals", net.arguments, small)
     types = {value.dtype for value in load_file(tmp_path / "model.safetensors").values()}
     assert types >= {torch.int8, torch.float16}
     for name, value in load(tmp_path).state_dict().items():
@@ -123,7 +123,7 @@ def test_attention_that_was_saved_with_biases_of_its_keys_is_loaded(tmp_path):
     }
     assert len(biases) == 3
     assert not biases.keys() & net.state_dict().keys()
-    save(tmp_path, "signals", net.arguments, {**net.state_dict(), **biases})
+    save_registered(tmp_path, "signals", net.arguments, {**net.state_dict(), **biases})
     x = torch.randn(2, 3, 1, 8)
     assert torch.equal(load(tmp_path)(x), net(x))
 

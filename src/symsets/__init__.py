@@ -22,7 +22,7 @@ from symsets.nn import (
     select_loss,
     set_layer,
 )
-from symsets.saving import load, pretrained
+from symsets.saving import load, pretrained, save
 from symsets.sets import RaggedSets, collate, pool
 
 __all__ = [
@@ -41,6 +41,7 @@ __all__ = [
     "register_scheme",
     "schemes",
     "select_loss",
+    "save",
     "load",
     "pretrained",
     "groups",

@@ -1,49 +1,101 @@
 """Save a network as its description and its weights, and get it back."""
 
 import json
+import os
 from collections.abc import Mapping
 from contextlib import AbstractContextManager, suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from symsets._checks import as_path
+from symsets._checks import as_path, check_choice, check_kind
 from symsets._files import atomic_write, digest, named_errors, read_bytes, reading, write_json
+from symsets.describing import Allowed, check_repeats, describe, make
+from symsets.models.card import Card
+from symsets.models.registry import build
 
 DESCRIPTION, WEIGHTS = "network.json", "model.safetensors"
 PRETRAINED = Path(__file__).parent / "pretrained"  # a folder for each network of the package
 BLOCK = 64  # weights that share a scale in a file of 8-bit weights
 
 
-def save(
+def save(net: nn.Module, path: str | os.PathLike[str]) -> None:
+    """Save a network in a folder: ``network.json`` describes it, safetensors hold its weights.
+
+    Any network made of layers of torch and of this package can be saved, and classes of your own
+    whose constructors keep their arguments as attributes of the same names, or all of them in a
+    dictionary ``arguments``. What a network is for (``net.card``, see
+    :class:`~symsets.models.Card`) is saved with it. Both files have checksums, and are written
+    whole or not at all.
+
+    Args:
+        net: The network.
+        path: A folder, made if it is not there.
+
+    Example:
+        >>> import tempfile
+        >>> folder = tempfile.mkdtemp()
+        >>> net = nn.Sequential(nn.Linear(3, 8), nn.ReLU()).eval()
+        >>> save(net, folder)
+        >>> x = torch.randn(2, 3)
+        >>> torch.equal(load(folder)(x), net(x))
+        True
+    """
+    directory = as_path("path", path)
+    described = describe(net)
+    if "network" not in described:
+        described = {"module": described}
+    kinds = {value.dtype for value in net.state_dict().values() if value.is_floating_point()}
+    if kinds == {torch.float64}:
+        described["dtype"] = "float64"
+    if (card := getattr(net, "card", None)) is not None:
+        check_kind("net.card", card, Card)
+        described["card"] = card.to_dict()
+    directory.mkdir(parents=True, exist_ok=True)
+    write_weights(directory, net.state_dict())
+    write_json(directory / DESCRIPTION, described)
+
+
+def save_registered(
     directory: Path, name: str, arguments: Mapping[str, Any], state: Mapping[str, Tensor]
 ) -> None:
-    """Write what :func:`load` needs: the network's registered name, arguments and weights."""
+    """Write what :func:`load` needs of a network by its registered name, arguments and weights."""
+    write_weights(directory, state)
+    write_json(directory / DESCRIPTION, {"network": name, "arguments": dict(arguments)})
+
+
+def write_weights(directory: Path, state: Mapping[str, Tensor]) -> None:
+    """Write weights with their checksum."""
     from safetensors import torch as safetensors
 
-    tensors = {key: value.cpu().contiguous() for key, value in state.items()}
+    seen: set[int] = set()
+    tensors = {}
+    for key, value in state.items():
+        own = value.cpu().contiguous()
+        tensors[key] = own.clone() if own.data_ptr() in seen else own  # shared by two parts
+        seen.add(own.data_ptr())
     _, seal = _seal(safetensors.save(tensors))
     weights = safetensors.save(tensors, metadata={"sha256": seal})
     with atomic_write(directory / WEIGHTS) as part:
         part.write_bytes(weights)  # save_file would not raise OSError if the disk is full
-    write_json(directory / DESCRIPTION, {"network": name, "arguments": dict(arguments)})
 
 
-def load(path: str | Path) -> nn.Module:
+def load(path: str | os.PathLike[str], *, allow: Allowed = ()) -> nn.Module:
     """Return a trained network, in evaluation mode.
 
-    Nothing is executed from the files: the network is made by its registered name from plain
-    arguments, and the weights are read as tensors. The network computes in float32, however its
-    weights are stored.
+    Nothing is executed from the files: the network is made of classes of torch and of this
+    package, from plain arguments, and the weights are read as tensors. The network computes in
+    float32, however its weights are stored, unless it was saved in float64.
 
     Args:
         path: A folder with ``network.json`` and ``model.safetensors``, such as that of a run, or
             the name of a network that comes with the package (:func:`pretrained` lists them).
+        allow: Classes of your own, or their names such as ``"mypackage.MyNet"``, that the network
+            may be made of. Their modules are imported and their constructors run.
     """
-    from symsets.models import build
-
     directory = as_path("path", path)
     if not directory.is_dir() and str(path) in pretrained():
         directory = PRETRAINED / path
@@ -58,15 +110,35 @@ def load(path: str | Path) -> nn.Module:
     with _named(weights):
         values = _read_weights(weights)
     with reading(description, "the description of a network") as described:
-        given = described["network"], described["arguments"]
-        with torch.device("meta"):  # where a network takes no memory
-            wanted = sum(value.numel() for value in build(*given).state_dict().values())
-        if wanted > (held := sum(value.numel() for value in values.values())):
-            raise ValueError(f"it describes {wanted:,} numbers where {weights.name} holds {held:,}")
-        network = build(*given)
+        network = _make(described, values, weights.name, allow)
+        card = Card.from_dict(described["card"]) if "card" in described else None
     with _named(weights):
         network.load_state_dict(_renamed(values, network))
+    if card is not None:
+        network.card = card  # type: ignore[assignment]
     return network.eval()
+
+
+def _make(
+    described: dict[str, Any], values: dict[str, Tensor], name: str, allow: Allowed
+) -> nn.Module:
+    """Make a network, if it is no larger than its weights say."""
+    module = described.get("module")
+    if module is None:
+        module = {"network": described["network"], "arguments": described["arguments"]}
+        make_it = partial(build, *module.values())
+    else:
+        make_it = partial(make, module, allow=allow)
+        check_repeats(module, len(values))
+    with torch.device("meta"):  # where a network takes no memory
+        wanted = sum(value.numel() for value in make_it().state_dict().values())
+    if wanted > (held := sum(value.numel() for value in values.values())):
+        raise ValueError(f"it describes {wanted:,} numbers where {name} holds {held:,}")
+    network = make_it()
+    if (dtype := described.get("dtype")) is not None:
+        check_choice("dtype", dtype, ("float64",))
+        network.double()
+    return network
 
 
 def _read_weights(path: Path) -> dict[str, Tensor]:

@@ -441,7 +441,9 @@ def fitted(draw):
     made = data.LabelledSets(draw.tensor(4, 2, 3, dtype=torch.float32), draw.integers(4, 2))
     given = [[net], draw.maybe([0]), draw.maybe(train.Plan(1, 2)), draw.maybe(made)]
     options = {"device": draw.one("cpu")}
-    return partial(train.fit, draw.maybe(given[0]), *given[1:], made, task_of(draw), **options)
+    return partial(
+        train.fit_together, draw.maybe(given[0]), *given[1:], made, task_of(draw), **options
+    )
 
 
 def clips(draw):

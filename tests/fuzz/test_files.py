@@ -20,7 +20,7 @@ from symsets.experiments.shapes.motion_packs import MotionPack
 from symsets.experiments.signals.network import SignalNetwork
 from symsets.experiments.views.meshes import load_mesh
 from symsets.experiments.views.nox import read_png
-from symsets.saving import save
+from symsets.saving import save_registered
 from symsets.train.checkpoints import Checkpoint
 
 Image = pytest.importorskip("PIL.Image", reason="needs Pillow")
@@ -146,7 +146,7 @@ def with_trimesh(path):
 
 def network(path):
     made = SignalNetwork("mlp", widths=(4, 4, 2), num_elements=3, length=5)
-    save(path.parent, "signals", made.arguments, made.state_dict())
+    save_registered(path.parent, "signals", made.arguments, made.state_dict())
 
 
 def checkpoint(path):

@@ -93,7 +93,7 @@ def test_a_word_that_is_no_scheme_is_refused_with_all_choices(contrast, name):
 
 def test_a_saved_network_needs_its_scheme(contrast, tmp_path):
     net = SelectionNetwork("contrast", widths=[[4, 4, 4]] * 3)
-    symsets.saving.save(tmp_path, "selection", net.arguments, net.state_dict())
+    symsets.saving.save_registered(tmp_path, "selection", net.arguments, net.state_dict())
     x = torch.randn(1, 2, 3, 62, 62)
     again = symsets.load(tmp_path)
     assert isinstance(again, nn.Module)

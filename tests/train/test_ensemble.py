@@ -9,7 +9,7 @@ from symsets.data import LabelledSets
 from symsets.experiments.signals.network import SignalNetwork
 from symsets.train.average import refresh_statistics
 from symsets.train.ensemble import Ensemble
-from symsets.train.fitting import fit
+from symsets.train.fitting import fit_together
 from symsets.train.metrics import ACCURACY, Task
 from symsets.train.plan import Plan
 
@@ -156,7 +156,7 @@ def test_fitting_leaves_frozen_weights_alone():
     net = Peculiar()
     data = LabelledSets(torch.randn(32, 3), torch.randint(3, (32,)))
     task = Task(cross_entropy, (ACCURACY,))
-    (fitted,) = fit([net], [0], Plan(epochs=2, batch_size=8), data, data, task)
+    (fitted,) = fit_together([net], [0], Plan(epochs=2, batch_size=8), data, data, task)
     after = fitted.best
     assert torch.equal(after["frozen.weight"], net.frozen.weight)
     assert not torch.equal(after["first.weight"], net.first.weight)

@@ -15,7 +15,7 @@ from symsets.experiments.signals.network import SignalNetwork
 from symsets.experiments.signals.sets import Signals
 from symsets.train.ensemble import Ensemble
 from symsets.train.evaluation import evaluate
-from symsets.train.fitting import fit
+from symsets.train.fitting import fit_together
 from symsets.train.metrics import ACCURACY, Metric, Task
 from symsets.train.plan import Plan
 
@@ -36,7 +36,7 @@ def sets():
 
 def train(sets, seeds, plan, **options):
     nets = [network(seed) for seed in seeds]
-    return fit(nets, seeds, plan, *sets, CLASSIFY, **options)
+    return fit_together(nets, seeds, plan, *sets, CLASSIFY, **options)
 
 
 def values(fitted):
@@ -94,7 +94,7 @@ def test_errors_are_better_when_they_are_smaller(sets):
         "entropy", lambda out, y: cross_entropy(out, y, reduction="none"), larger_is_better=False
     )
     plan = Plan(epochs=4, precision="float64", learning_rate=0.03)
-    fitted = fit([network(0)], [0], plan, *sets, Task(cross_entropy, (entropy,)))[0]
+    fitted = fit_together([network(0)], [0], plan, *sets, Task(cross_entropy, (entropy,)))[0]
     assert fitted.best_metric == min(row["val_entropy"] for row in fitted.curves)
     assert fitted.best_metric < max(row["val_entropy"] for row in fitted.curves)
 
@@ -114,7 +114,7 @@ def test_a_nan_stops_its_run_and_no_other(sets):
     with torch.no_grad():
         next(nets[0].parameters()).fill_(math.nan)
     plan = Plan(**EXACT)
-    bad, good = fit(nets, [0, 1], plan, *sets, CLASSIFY)
+    bad, good = fit_together(nets, [0, 1], plan, *sets, CLASSIFY)
     assert bad.failed
     assert bad.epochs == 1
     assert_same(good, train(sets, [1], plan)[0], tolerance=1e-7)
@@ -125,7 +125,7 @@ def test_learning_happens():
     train_sets, val = easy.make("train", 1000), easy.make("val", 300)
     net = SignalNetwork("dss-sum", widths=(16, 16, 8), num_elements=5, length=64)
     plan = Plan(epochs=8, learning_rate=1e-2, average=0.5)
-    fitted = fit([net], [0], plan, train_sets, val, CLASSIFY)[0]
+    fitted = fit_together([net], [0], plan, train_sets, val, CLASSIFY)[0]
     assert fitted.best_metric > 0.6
     losses = [row["train_loss"] for row in fitted.curves]
     assert losses[-1] < 0.7 * losses[0]
@@ -199,7 +199,7 @@ def test_random_numbers_are_left_alone(sets):
     torch.manual_seed(7)
     expected = torch.rand(1)
     torch.manual_seed(7)
-    fit([net], [0], Plan(epochs=1, precision="float64"), *sets, CLASSIFY)
+    fit_together([net], [0], Plan(epochs=1, precision="float64"), *sets, CLASSIFY)
     assert torch.equal(torch.rand(1), expected)
 
 
@@ -219,7 +219,7 @@ class Shifted(nn.Module):
 def test_averages_have_the_buffers_of_what_they_average(sets):
     far = [LabelledSets(part.x.float() + 5, part.y) for part in sets]
     plan = Plan(epochs=1, batch_size=5, average=0.5)
-    (fitted,) = fit([Shifted()], [0], plan, *far, CLASSIFY)
+    (fitted,) = fit_together([Shifted()], [0], plan, *far, CLASSIFY)
     assert abs(fitted.best["norm.running_mean"].item() - 5) < 1
     assert fitted.best["count"].tolist() == [3]
 
@@ -243,11 +243,13 @@ def test_a_checkpoint_goes_on_only_under_the_same_conditions(sets, tmp_path):
     other.extra = nn.Identity()
     smaller = Task(cross_entropy, (Metric("error", ACCURACY.function, larger_is_better=False),))
     with pytest.raises(ValueError, match=r"metric accuracy ↑ → error ↓"):
-        fit([network(0)], [0], plan, *sets, smaller, checkpoint=path)
+        fit_together([network(0)], [0], plan, *sets, smaller, checkpoint=path)
     with pytest.raises(ValueError, match=r"network SignalNetwork \w+ → SignalNetwork \w+"):
-        fit([other], [0], plan, *sets, CLASSIFY, checkpoint=path)
+        fit_together([other], [0], plan, *sets, CLASSIFY, checkpoint=path)
     with pytest.raises(ValueError, match=r"validation sets 200 → 100"):
-        fit([network(0)], [0], plan, sets[0], sets[1].first(100), CLASSIFY, checkpoint=path)
+        fit_together(
+            [network(0)], [0], plan, sets[0], sets[1].first(100), CLASSIFY, checkpoint=path
+        )
     (fitted,) = train(sets, [0], replace(plan, evaluation_batch=7), checkpoint=str(path))
     assert fitted.epochs == EXACT["epochs"]
 
@@ -262,22 +264,22 @@ def test_a_file_of_something_else_is_no_checkpoint(sets, tmp_path):
 def test_wrong_arguments_are_named(sets):
     nothing = LabelledSets(sets[1].x[:0], sets[1].y[:0])
     with pytest.raises(ValueError, match=r"val must hold at least one set, got none"):
-        fit([network(0)], [0], Plan(**EXACT), sets[0], nothing, CLASSIFY)
+        fit_together([network(0)], [0], Plan(**EXACT), sets[0], nothing, CLASSIFY)
     with pytest.raises(TypeError, match=r"networks must be a list, as in \[net\], got one "):
-        fit(network(0), [0], Plan(**EXACT), *sets, CLASSIFY)
+        fit_together(network(0), [0], Plan(**EXACT), *sets, CLASSIFY)
     with pytest.raises(TypeError, match=r"train must be a SetDataset such as .*, got tuple"):
-        fit([network(0)], [0], Plan(**EXACT), tuple(sets[0]), sets[1], CLASSIFY)
+        fit_together([network(0)], [0], Plan(**EXACT), tuple(sets[0]), sets[1], CLASSIFY)
     with pytest.raises(ValueError, match=r"seeds must be 1, one per network, got 2"):
-        fit([network(0)], [0, 1], Plan(**EXACT), *sets, CLASSIFY)
+        fit_together([network(0)], [0, 1], Plan(**EXACT), *sets, CLASSIFY)
     with pytest.raises(TypeError, match=r"seeds must be a list, one per .*, as in \[0\], got 0"):
-        fit([network(0)], 0, Plan(**EXACT), *sets, CLASSIFY)
+        fit_together([network(0)], 0, Plan(**EXACT), *sets, CLASSIFY)
     with pytest.raises(TypeError, match="plan must be a Plan, got int"):
-        fit([network(0)], [0], 3, *sets, CLASSIFY)
+        fit_together([network(0)], [0], 3, *sets, CLASSIFY)
     with pytest.raises(TypeError, match="task must be a Task, got function"):
-        fit([network(0)], [0], Plan(**EXACT), *sets, cross_entropy)
+        fit_together([network(0)], [0], Plan(**EXACT), *sets, cross_entropy)
     scalar = Task(cross_entropy, (Metric("mean", lambda output, y: output.mean()),))
     with pytest.raises(ValueError, match=r"'mean' must return one value for each of 2 sets"):
-        fit([network(0)], [0], Plan(**EXACT), *sets, scalar)
+        fit_together([network(0)], [0], Plan(**EXACT), *sets, scalar)
 
 
 def test_a_task_that_does_not_fit_is_noticed_before_training(sets):
@@ -289,11 +291,11 @@ def test_a_task_that_does_not_fit_is_noticed_before_training(sets):
 
     scalar = Task(loss, (Metric("mean", lambda output, y: output.mean()),))
     with pytest.raises(ValueError, match="'mean' must return one value"):
-        fit([network(0)], [0], Plan(**EXACT), *sets, scalar)
+        fit_together([network(0)], [0], Plan(**EXACT), *sets, scalar)
     assert not any(steps)
 
 
 def test_a_gpu_that_is_not_there_is_named(sets, monkeypatch):
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 0)
     with pytest.raises(ValueError, match=r"device must be one of \['cpu'\], got 'cuda' \(no GPU"):
-        fit([network(0)], [0], Plan(**EXACT), *sets, CLASSIFY, device="cuda")
+        fit_together([network(0)], [0], Plan(**EXACT), *sets, CLASSIFY, device="cuda")

@@ -8,7 +8,7 @@ from torch.nn.functional import cross_entropy, mse_loss
 from symsets import DSS, RaggedSets, Sequential, Siamese, pool, select_loss
 from symsets.data import LabelledSets
 from symsets.nn import Classify, Select
-from symsets.train import ACCURACY, Ensemble, Metric, Plan, Task, evaluate, fit
+from symsets.train import ACCURACY, Ensemble, Metric, Plan, Task, evaluate, fit_together
 
 CLASSIFY = Task(cross_entropy, (ACCURACY,))
 SELECT = Task(select_loss, (ACCURACY,))
@@ -47,7 +47,7 @@ def test_ragged_sets_of_one_size_train_as_a_tensor_does(task, average):
     dense = [LabelledSets(s.x.elements.unflatten(0, (-1, 4)), s.y) for s in ragged]
     plan = Plan(**EXACT, average=average)
     one, other = (
-        fit([network(s, task) for s in (0, 1)], (0, 1), plan, *sets, TASKS[task])
+        fit_together([network(s, task) for s in (0, 1)], (0, 1), plan, *sets, TASKS[task])
         for sets in (ragged, dense)
     )
     for a, b in zip(one, other, strict=True):
@@ -62,7 +62,7 @@ def test_ragged_sets_of_one_size_train_as_a_tensor_does(task, average):
 def test_training_is_a_plain_loop_over_the_sets(task):
     train, val = make_sets(24, task), make_sets(10, task)
     plan = Plan(**{**EXACT, "epochs": 1, "weight_decay": 0.1})
-    (fitted,) = fit([network(0, task)], [3], plan, train, val, TASKS[task])
+    (fitted,) = fit_together([network(0, task)], [3], plan, train, val, TASKS[task])
     net = network(0, task)
     optimiser = torch.optim.AdamW(net.parameters(), weight_decay=0.1)
     order = plan.order(24, 0, 3)
@@ -97,7 +97,7 @@ def test_it_learns():
     torch.manual_seed(0)
     train, val = make_sets(1500, "select"), make_sets(300, "select")
     plan = Plan(20, batch_size=32, learning_rate=1e-2, precision="float64")
-    (fitted,) = fit([network(0, "select", width=32)], [0], plan, train, val, SELECT)
+    (fitted,) = fit_together([network(0, "select", width=32)], [0], plan, train, val, SELECT)
     assert fitted.best_metric > 0.75
 
 
@@ -132,7 +132,9 @@ def test_each_element_may_have_a_target(average):
     )
     plan = Plan(30, batch_size=8, precision="float64", learning_rate=1e-2, average=average)
     networks = [network(s, "select", width=16) for s in (0, 1)]
-    for net, fitted in zip(networks, fit(networks, (0, 1), plan, train, val, task), strict=True):
+    for net, fitted in zip(
+        networks, fit_together(networks, (0, 1), plan, train, val, task), strict=True
+    ):
         assert fitted.best_metric < 0.8 * fitted.curves[0]["val_mae"]
         net.load_state_dict(fitted.best)
         for batch_size in (7, 100):
@@ -160,7 +162,7 @@ def test_batched_members_need_sets_of_one_size():
 def test_training_on_a_gpu_is_that_on_a_cpu(task):
     train, val = make_sets(24, task), make_sets(10, task)
     fitted = [
-        fit(
+        fit_together(
             [network(s, task) for s in (0, 1)],
             (0, 1),
             Plan(**EXACT),

@@ -27,12 +27,12 @@ def test_all_names_are_there_and_none_is_hidden_by_a_module():
 def small_run():
     sets = LabelledSets(torch.zeros(2, 3, 1), torch.zeros(2, dtype=torch.int64))
     task = train.Task(cross_entropy, (train.ACCURACY,))
-    return train.fit([nn.Flatten()], [0], train.Plan(1), sets, sets, task)
+    return train.fit_together([nn.Flatten()], [0], train.Plan(1), sets, sets, task)
 
 
 def test_lightning_is_imported_by_the_first_training():
     code = (
-        "import sys, symsets.cli; from symsets.train import Plan, Task, fit\n"
+        "import sys, symsets.cli; from symsets.train import Plan, Task, fit_together\n"
         "assert 'lightning' not in sys.modules"
     )
     subprocess.run([sys.executable, "-c", code], check=True)

@@ -10,7 +10,7 @@ from torch.nn.functional import cross_entropy
 from symsets import DSS, Sequential
 from symsets.experiments.signals.sets import Signals
 from symsets.nn import CircularConv1d, Classify
-from symsets.train.fitting import fit
+from symsets.train.fitting import fit_together
 from symsets.train.metrics import ACCURACY, Task
 from symsets.train.plan import Plan
 
@@ -23,7 +23,9 @@ def main(path, processes):
     train, val = (signals.make(s, 64).to("cpu", torch.float64) for s in ("train", "val"))
     plan = Plan(epochs=2, batch_size=16, learning_rate=1e-2, precision="float64")
     options = {"devices": processes, "strategy": "ddp"} if processes > 1 else {}
-    fitted = fit([net], [0], plan, train, val, Task(cross_entropy, (ACCURACY,)), **options)[0]
+    fitted = fit_together(
+        [net], [0], plan, train, val, Task(cross_entropy, (ACCURACY,)), **options
+    )[0]
     if not torch.distributed.is_initialized() or torch.distributed.get_rank() == 0:
         weights = {name: value.tolist() for name, value in fitted.best.items()}
         losses = [row["train_loss"] for row in fitted.curves]

@@ -92,7 +92,7 @@ def lift(
             ) from error
     for name, module in chosen.items():
         attach_message(module, name, messages[name], current)
-    return Lifted(copied, current, scheme)
+    return Lifted(copied, current, scheme, size)
 
 
 class Lifted(SetModule):
@@ -107,10 +107,11 @@ class Lifted(SetModule):
           also inside tuples, lists and dictionaries.
     """
 
-    def __init__(self, model: nn.Module, current: CurrentBatch, scheme: str) -> None:
+    def __init__(self, model: nn.Module, current: CurrentBatch, scheme: str, size: float) -> None:
         super().__init__()
         self.model = model
         self.scheme = scheme
+        self.size = size
         self.training = model.training
         self._current = current
         self._called_before = False

@@ -44,3 +44,8 @@ def build(name: str, arguments: Mapping[str, Any]) -> nn.Module:
     except TypeError as error:
         raise TypeError(f"arguments must be those of {name!r}: {error}") from None
     return _NETWORKS[name](**arguments)
+
+
+def registered_name(kind: type) -> str | None:
+    """Return the name of a registered class of networks, or None."""
+    return next((name for name, network in _NETWORKS.items() if network is kind), None)

@@ -112,9 +112,10 @@ class Classify(_InvariantHead):
         size: float = 1.0,
     ) -> None:
         super().__init__(in_channels, pool, entries, size)
+        self.num_classes, self.hidden = num_classes, tuple(_widths(hidden))
         pooled = in_channels * (power_degree(pool) or 1)
         layers: list[nn.Module] = []
-        for i, o in pairwise([pooled, *_widths(hidden), positive("num_classes", num_classes)]):
+        for i, o in pairwise([pooled, *self.hidden, positive("num_classes", num_classes)]):
             layers += [nn.Linear(i, o), nn.ReLU()]
         self.mlp = nn.Sequential(*layers[:-1])
 
@@ -165,8 +166,9 @@ class Select(_InvariantHead):
         size: float = 1.0,
     ) -> None:
         super().__init__(in_channels, pool, entries, size)
+        self.hidden = tuple(_widths(hidden))
         layers: list[nn.Module] = []
-        for i, o in pairwise([in_channels, *_widths(hidden), 1]):
+        for i, o in pairwise([in_channels, *self.hidden, 1]):
             layers += [DSS(nn.Linear(i, o), pool=pool, size=size), nn.ReLU()]
         self.deepsets = Sequential(*layers[:-1])
 

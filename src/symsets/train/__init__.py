@@ -7,14 +7,14 @@ each of them and a network; here, which of eight points is nearest to the mean o
     >>> from symsets import DSS, Sequential, select_loss
     >>> from symsets.data import LabelledSets
     >>> from symsets.nn import Select
-    >>> from symsets.train import ACCURACY, Plan, Task, capture, evaluate, fit
+    >>> from symsets.train import ACCURACY, Plan, Task, capture, evaluate, fit_together
     >>> _ = torch.manual_seed(0)
     >>> x = torch.randn(1200, 8, 2)
     >>> y = (x - x.mean(1, keepdim=True)).square().sum(2).argmin(1)
     >>> train, val, test = (LabelledSets(x[i::3], y[i::3]) for i in range(3))
     >>> net = Sequential(DSS(torch.nn.Linear(2, 32), pool="mean"), torch.nn.ReLU(), Select(32))
     >>> task = Task(select_loss, (ACCURACY,))  # what to make small, what to report
-    >>> [fitted] = fit([net], [0], Plan(epochs=5, learning_rate=1e-2), train, val, task)
+    >>> [fitted] = fit_together([net], [0], Plan(epochs=5, learning_rate=1e-2), train, val, task)
     >>> net.load_state_dict(fitted.best)  # the weights of the epoch that validation liked most
     <All keys matched successfully>
     >>> [found] = evaluate(net.eval(), test, task)
@@ -36,13 +36,15 @@ In a loop of your own, :func:`capture` makes the training step; on a GPU it beco
 from symsets.train.capturing import TrainingStep, capture
 from symsets.train.ensemble import Ensemble
 from symsets.train.evaluation import Evaluation, evaluate
-from symsets.train.fitting import Fitted, fit
+from symsets.train.fit_network import fit
+from symsets.train.fitting import Fitted, fit_together
 from symsets.train.metrics import ACCURACY, Metric, Task, accuracy, mean_absolute_error, psnr, ssim
 from symsets.train.plan import Plan
 
 __all__ = [
     # training
     "fit",
+    "fit_together",
     "Plan",
     "Fitted",
     "Ensemble",

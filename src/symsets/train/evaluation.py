@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from symsets._checks import check_choice, check_kind, positive
 from symsets._modes import evaluating
 from symsets.data.labelled import SetDataset
+from symsets.data.streaming import parts
 from symsets.sets import RaggedSets, Sets
 from symsets.sets.ragged import end_to_end
 from symsets.train.ensemble import Ensemble
@@ -70,14 +71,13 @@ def evaluate(
     members = outputs_of(network)
     kept: list[list[tuple[Any, ...]]] = []
     targets = []
-    for start in range(0, sets.num_sets, batch_size):
-        x, y = sets.part(start, start + batch_size)
+    for x, y in parts(sets, batch_size):
         with autocast(precision, x.device), matmul_precision(precision):
             outputs = members(x)
         kept.append([_measure(_full(output), y, len(x), task) for output in outputs])
         targets += [y] if task.keep_outputs else []
     target = end_to_end(targets) if task.keep_outputs else None
-    return [_joined(parts, task, target) for parts in zip(*kept, strict=True)]
+    return [_joined(own, task, target) for own in zip(*kept, strict=True)]
 
 
 def check_supply(sets: object, name: str) -> None:

@@ -20,6 +20,7 @@ from torch import Tensor, nn
 from symsets._checks import check_kind, checked_device, shown
 from symsets._extras import require
 from symsets.data.labelled import SetDataset
+from symsets.data.streaming import SetStream, batches
 from symsets.train.average import Average
 from symsets.train.checkpoints import Checkpoint
 from symsets.train.ensemble import Ensemble
@@ -35,6 +36,8 @@ if TYPE_CHECKING:
 
 Progress = Callable[[int, list[float]], None]
 """Called after every validation with its epoch and the metric of each seed."""
+Watch = Callable[[int, "list[Fitted]"], None]
+"""Called after every validation with its epoch and what each seed has become."""
 
 STATISTICS_BATCHES = 16
 SEARCH_FROM = 20_000  # steps for which the search for fast convolutions pays
@@ -46,7 +49,8 @@ class Fitted:
 
     Attributes:
         curves: One dictionary per validation.
-        best: State of the network at its best epoch on validation.
+        best: State of the network at its best epoch on validation; at its last one without
+            validation sets.
         best_metric: Its validation metric; None if there was no such epoch.
         epochs: Number of epochs trained.
         failed: Whether the loss became NaN or infinite.
@@ -65,21 +69,28 @@ class Fitted:
     stopped: bool = False
 
 
+@dataclass(frozen=True)
+class Setup:
+    """What a training consists of, beside its networks."""
+
+    seeds: Sequence[int]
+    plan: Plan
+    train: SetDataset
+    val: SetDataset | None
+    task: Task
+
+
 class _Training:
     """Networks in training: all that an epoch changes, and the loop over epochs."""
 
     def __init__(
-        self,
-        fabric: Fabric,
-        ensemble: Ensemble,
-        plan: Plan,
-        seeds: Sequence[int],
-        train: SetDataset,
-        val: SetDataset,
-        task: Task,
+        self, fabric: Fabric, ensemble: Ensemble, setup: Setup, on_step: Callable[[], None]
     ) -> None:
-        self.fabric, self.plan, self.seeds, self.task = fabric, plan, list(seeds), task
-        self.train_sets, self.val_sets = train.to(fabric.device), val.to(fabric.device)
+        plan, val = setup.plan, setup.val
+        self.fabric, self.plan, self.seeds, self.task = fabric, plan, list(setup.seeds), setup.task
+        self.train_sets = setup.train.to(fabric.device)
+        self.val_sets = None if val is None else val.to(fabric.device)
+        self.on_step = on_step
         if fabric.world_size > 1 and fabric.device.type == "cuda":
             ensemble.synchronise_statistics()
         self.ensemble = ensemble.to(fabric.device)
@@ -88,7 +99,7 @@ class _Training:
         self.scale = LossScale(ensemble.size).to(fabric.device) if half else None
         self.optimiser = _adamw(ensemble, plan)
         self.steps = self._make_steps()
-        self.fitted = [Fitted() for _ in seeds]
+        self.fitted = [Fitted() for _ in self.seeds]
         self.next_epoch = 0
 
     @property
@@ -96,7 +107,7 @@ class _Training:
         """What is validated and kept."""
         return self.average.ensemble if self.average else self.ensemble
 
-    def run(self, checkpoint: Checkpoint | None, progress: Progress | None) -> None:
+    def run(self, checkpoint: Checkpoint | None, watch: Watch | None) -> None:
         """Train until the last epoch, or until all seeds have stopped."""
         self._try_task()
         for epoch in range(self.next_epoch, self.plan.epochs):
@@ -106,28 +117,40 @@ class _Training:
             if (epoch + 1) % self.plan.validate_every:
                 continue
             self.validate(epoch)
-            if progress:
-                key = f"val_{self.task.metric.name}"
-                progress(epoch, [fitted.curves[-1][key] for fitted in self.fitted])
+            self._log()
+            if watch:
+                watch(epoch, self.fitted)
             self.next_epoch = epoch + 1
             if checkpoint and self.fabric.is_global_zero:
                 checkpoint.save(self.state_dict)
 
+    def _log(self) -> None:
+        """Give the last rows of all curves to Lightning's loggers, if there are some."""
+        for seed, fitted in zip(self.seeds, self.fitted, strict=True):
+            if self.fabric.loggers:
+                row = dict(fitted.curves[-1])
+                first = f"seed-{seed}/" if len(self.seeds) > 1 else ""
+                step = int(row.pop("epoch"))
+                self.fabric.log_dict({f"{first}{name}": v for name, v in row.items()}, step)
+
     def _try_task(self) -> None:
         """Measure a set or two: a task that does not fit must not cost an epoch to be noticed."""
-        few = self.val_sets.first(min(2, self.val_sets.num_sets))
+        sets = self.train_sets if self.val_sets is None else self.val_sets
+        few = sets.first(min(2, sets.num_sets))
         evaluate(self.candidate, few, self.task, precision=self.plan.precision)
 
     def _can_be_captured(self) -> bool:
         """Whether steps can be a CUDA graph: batches are tensors of one shape, on one GPU."""
         if self.fabric.device.type != "cuda" or self.fabric.world_size > 1:
             return False
+        if isinstance(self.train_sets, SetStream):
+            return False
         first = torch.zeros(1, 1, dtype=torch.int64, device=self.fabric.device)
         return all(isinstance(part, Tensor) for part in self.train_sets.batch(first))
 
     def _make_steps(self) -> EagerSteps:
         alone = self.fabric.world_size == 1
-        num_steps = self.plan.epochs * self.plan.steps_per_epoch(self.train_sets.num_sets)
+        num_steps = self.plan.epochs * self._steps_per_epoch()
         return (CapturedSteps if self._can_be_captured() else EagerSteps)(
             self.ensemble,
             self.optimiser,
@@ -139,11 +162,18 @@ class _Training:
             clip=self.plan.clip,
             scale=self.scale,
             search=num_steps >= SEARCH_FROM,
+            on_step=self.on_step,
         )
+
+    def _steps_per_epoch(self) -> int:
+        own = getattr(self.train_sets, "num_steps", None)  # of a loader with batches of its own
+        return own or self.plan.steps_per_epoch(self.train_sets.num_sets)
 
     def _order(self, epoch: int) -> Tensor:
         """Return which sets each step of an epoch sees, ``(S, K, B)``."""
         size = self.train_sets.num_sets
+        if getattr(self.train_sets, "num_steps", None):
+            return torch.zeros(self._steps_per_epoch(), len(self.seeds), 0, dtype=torch.int64)
         return torch.stack([self.plan.order(size, epoch, seed) for seed in self.seeds], dim=1)
 
     def train(self, epoch: int) -> None:
@@ -154,13 +184,15 @@ class _Training:
         world, rank = self.fabric.world_size, self.fabric.global_rank
         torch.manual_seed(1_000_003 * self.seeds[0] + epoch + 500_009 * rank)
         order = self._order(epoch)
+        if isinstance(self.train_sets, SetStream):
+            self.train_sets.set_epoch(epoch)
         rates = self.plan.rates(epoch, len(order))
         # Every process takes its share of every batch.
         self._total += self.steps.run(order[:, :, rank::world], rates)
 
     def validate(self, epoch: int) -> None:
         """Evaluate all members, and keep those that are better than before."""
-        steps = self.plan.validate_every * self.plan.steps_per_epoch(self.train_sets.num_sets)
+        steps = self.plan.validate_every * self._steps_per_epoch()
         total: Any = self.fabric.all_reduce(self._total, reduce_op="mean")
         losses = (total / steps).tolist()  # the only wait for the device since the last time
         seconds = time.perf_counter() - self._started
@@ -169,13 +201,15 @@ class _Training:
                 torch.distributed.broadcast(buffer, 0)
         if self.average:
             self._refresh(self.average, epoch)
-        evaluations = evaluate(
-            self.candidate,
-            self.val_sets,
-            self.task,
-            precision=self.plan.precision,
-            batch_size=self.plan.evaluation_batch,
-        )
+        evaluations: Sequence[Evaluation | None] = [None] * len(self.fitted)
+        if self.val_sets is not None:
+            evaluations = evaluate(
+                self.candidate,
+                self.val_sets,
+                self.task,
+                precision=self.plan.precision,
+                batch_size=self.plan.evaluation_batch,
+            )
         for k, fitted in enumerate(self.fitted):
             if not fitted.stopped:
                 self._remember(fitted, k, epoch, losses[k], evaluations[k], seconds)
@@ -185,7 +219,7 @@ class _Training:
         torch.empty((), dtype=torch.int64).random_()  # as when the results in results/ were made
         which = self._order(epoch)[:STATISTICS_BATCHES].to(self.fabric.device)
         with autocast(self.plan.precision, self.fabric.device):
-            average.refresh(self.train_sets.batch(batch)[0] for batch in which)
+            average.refresh(x for x, _ in batches(self.train_sets, which))
 
     def _remember(
         self,
@@ -193,17 +227,18 @@ class _Training:
         k: int,
         epoch: int,
         train_loss: float,
-        found: Evaluation,
+        found: Evaluation | None,
         seconds: float,
     ) -> None:
-        """Add a row to the curves of a seed; keep its weights if they are the best so far."""
-        metric = found.mean(self.task.metric.name)
+        """Add a row to the curves of a seed; keep its weights if they are the best so far.
+
+        Without validation sets the last weights are kept.
+        """
         fitted.curves.append(
             {
                 "epoch": epoch + 1,
                 "train_loss": train_loss,
-                "val_loss": found.loss,
-                **{f"val_{name}": found.mean(name) for name in found.values},
+                **(_measured(found) if found else {}),
                 "learning_rate": self.plan.rates(epoch, 1).item(),
                 "seconds": seconds,
             }
@@ -211,9 +246,10 @@ class _Training:
         fitted.epochs = epoch + 1
         fitted.seconds += seconds
         fitted.waited += self.plan.validate_every
+        metric = found.mean(self.task.metric.name) if found else None
         if not math.isfinite(train_loss):
             fitted.failed = fitted.stopped = True
-        elif self.task.metric.is_better(metric, fitted.best_metric):
+        elif metric is None or self.task.metric.is_better(metric, fitted.best_metric):
             fitted.best_metric, fitted.waited = metric, 0
             fitted.best = self.candidate.member_state(k)
         elif fitted.waited >= self.plan.patience:
@@ -260,10 +296,14 @@ class _Training:
             **plan,
             "seeds": self.seeds,
             "training sets": self.train_sets.num_sets,
-            "validation sets": self.val_sets.num_sets,
+            "validation sets": 0 if self.val_sets is None else self.val_sets.num_sets,
             "metric": f"{metric.name} {'↑' if metric.larger_is_better else '↓'}",
             "network": f"{type(network).__name__} {zlib.crc32(str(network).encode()):08x}",
         }
+
+
+def _measured(found: Evaluation) -> dict[str, float]:
+    return {"val_loss": found.loss} | {f"val_{name}": found.mean(name) for name in found.values}
 
 
 def _adamw(ensemble: Ensemble, plan: Plan) -> torch.optim.Optimizer:
@@ -276,7 +316,7 @@ def _adamw(ensemble: Ensemble, plan: Plan) -> torch.optim.Optimizer:
     )
 
 
-def fit(
+def fit_together(
     networks: Sequence[nn.Module],
     seeds: Sequence[int],
     plan: Plan,
@@ -308,6 +348,40 @@ def fit(
             ``torchrun`` or SLURM they are found by themselves.
     """
     _check_arguments(networks, seeds, plan, train, val, task)
+
+    def watch(epoch: int, fitted: list[Fitted]) -> None:
+        if progress:
+            progress(epoch, [one.curves[-1][f"val_{task.metric.name}"] for one in fitted])
+
+    saved = Checkpoint(Path(checkpoint)) if checkpoint else None
+    setup = Setup(seeds, plan, train, val, task)
+    return train_networks(networks, setup, device=device, checkpoint=saved, watch=watch, **options)
+
+
+def train_networks(
+    networks: Sequence[nn.Module],
+    setup: Setup,
+    *,
+    device: str,
+    checkpoint: Checkpoint | None,
+    watch: Watch | None = None,
+    on_step: Callable[[], None] = lambda: None,
+    keep: bool = False,
+    **options: Any,
+) -> list[Fitted]:
+    """Train networks together, as :func:`fit_together` says.
+
+    Args:
+        networks: One per seed, of one architecture.
+        setup: What to train them on, and how.
+        device: Where to train.
+        checkpoint: To continue from and to write.
+        watch: Called after each validation.
+        on_step: Called after each step that runs eagerly.
+        keep: Whether the checkpoint holds the last epoch at the end, so that the same call returns
+            the same at once.
+        options: For Lightning's ``Fabric``.
+    """
     try:
         target = torch.device(device)
     except (RuntimeError, TypeError):
@@ -315,10 +389,9 @@ def fit(
     on_gpu = target.type == "cuda"
     if on_gpu:
         checked_device(str(target))
-    ensemble = Ensemble(networks)
+    ensemble, plan = Ensemble(networks), setup.plan
     if plan.precision == "float64":
         ensemble.double()
-    saved = Checkpoint(Path(checkpoint)) if checkpoint else None
     devices = [target.index or 0] if on_gpu else 1
     options = {"devices": devices, **distributed_options(), **options}
     with _quiet(), matmul_precision(plan.precision):
@@ -327,11 +400,15 @@ def fit(
         # Where processes have GPUs of their own, only the numbers of the CPU are restored.
         with torch.random.fork_rng(devices if on_gpu and fabric.world_size == 1 else []):
             fabric.launch()
-            training = _Training(fabric, ensemble, plan, seeds, train, val, task)
-            if saved:
-                saved.load(fabric.device, training.load_state_dict)
+            training = _Training(fabric, ensemble, setup, on_step)
+            if checkpoint:
+                checkpoint.load(fabric.device, training.load_state_dict)
             fabric.barrier()  # nobody saves before all have loaded
-            training.run(saved, progress)
+            training.run(checkpoint, watch)
+            for logger in fabric.loggers:
+                logger.finalize("success")
+            if keep and checkpoint and fabric.is_global_zero:
+                checkpoint.save(training.state_dict, always=True)
     return training.fitted
 
 

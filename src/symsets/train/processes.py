@@ -3,6 +3,8 @@
 import os
 from typing import Any
 
+import torch
+
 
 def _number(*names: str) -> int | None:
     """Return the first of some environment variables that is set."""
@@ -33,6 +35,8 @@ def is_first() -> bool:
         >>> is_first()
         True
     """
+    if torch.distributed.is_available() and torch.distributed.is_initialized():
+        return torch.distributed.get_rank() == 0
     return (_number("RANK", "SLURM_PROCID") or 0) == 0
 
 

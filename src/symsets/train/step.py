@@ -9,6 +9,7 @@ from torch import Tensor, nn
 
 from symsets._modes import allow_tf32
 from symsets.data.labelled import SetDataset
+from symsets.data.streaming import batches
 from symsets.train.average import Average
 from symsets.train.ensemble import Ensemble
 from symsets.train.graphs import CapturedFunction
@@ -110,6 +111,7 @@ class EagerSteps(Step):
         average: Of the weights, to be updated after every step, if wanted.
         search: Whether captured steps look for the fastest convolutions first. That takes up to
             half a minute, and is for long runs.
+        on_step: Called after every step that runs eagerly.
     """
 
     def __init__(
@@ -125,6 +127,7 @@ class EagerSteps(Step):
         clip: float = 0.0,
         scale: LossScale | None = None,
         search: bool = False,
+        on_step: Callable[[], None] = lambda: None,
     ) -> None:
         super().__init__(
             lambda x, y: (forward or ensemble)(x, y, then=loss),
@@ -139,10 +142,14 @@ class EagerSteps(Step):
         self.data = data
         self.average = average
         self.search = search
+        self.on_step = on_step
 
     def step(self, which: Tensor) -> Tensor:
         """Take one step on the sets ``which (K, B)``; return the losses ``(K,)`` before it."""
-        losses = self(*self.data.batch(which))
+        return self._step_on(*self.data.batch(which))
+
+    def _step_on(self, x: Any, y: Any) -> Tensor:
+        losses = self(x, y)
         if self.average is not None:
             self.average.update()
         return losses
@@ -150,10 +157,11 @@ class EagerSteps(Step):
     def run(self, order: Tensor, rates: Tensor) -> Tensor:
         """Take the steps ``order (S, K, B)`` at learning rates ``(S,)``; return summed losses."""
         total = torch.zeros(order.shape[1], device=self.data.device)
-        for which, rate in zip(order, rates.tolist(), strict=True):
+        for batch, rate in zip(batches(self.data, order), rates.tolist(), strict=True):
             for group in self.optimiser.param_groups:
                 group["lr"] = rate
-            total += self.step(which)
+            total += self._step_on(*batch)
+            self.on_step()
         return total
 
 

@@ -20,8 +20,8 @@ from symsets.experiments.study.search import search_learning_rate
 from symsets.experiments.study.sharing import shared
 from symsets.experiments.study.validations import validate_after
 from symsets.nn.circular import SymmetryWarning
-from symsets.saving import save
-from symsets.train.fitting import Fitted, fit
+from symsets.saving import save_registered
+from symsets.train.fitting import Fitted, fit_together
 from symsets.train.plan import Plan
 from symsets.train.processes import is_first
 
@@ -176,7 +176,7 @@ class Study(Evaluator):
     ) -> tuple[list[nn.Module], list[Fitted]]:
         """Return freshly trained networks, one for each seed, and how that went."""
         networks = [self.network(group.setting, group.model, seed) for seed in group.seeds]
-        fitted = fit(
+        fitted = fit_together(
             networks,
             group.seeds,
             plan,
@@ -198,7 +198,7 @@ class Study(Evaluator):
             network.to(self.device, dtype).load_state_dict(fitted.best)  # no digit is lost
             found = self.measure(run, group.setting, network, plan.precision, plan.evaluation_batch)
             if name := self.experiment.network:
-                save(run.path, name, network.arguments, network.state_dict())  # type: ignore[arg-type]
+                save_registered(run.path, name, network.arguments, network.state_dict())  # type: ignore[arg-type]
         record = self.record(
             group.setting,
             group.model,

@@ -1,0 +1,299 @@
+"""Sets that are read while a network trains: any dataset or loader, in batches."""
+
+from __future__ import annotations
+
+import copy
+import random
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.utils.data import DataLoader, Dataset, Subset
+
+from symsets._checks import shown
+from symsets.data.labelled import LabelledSets, SetDataset
+from symsets.sets import RaggedSets, collate
+
+
+def batches(sets: SetDataset, order: Tensor) -> Iterator[tuple[Any, Any]]:
+    """Give the batches of all steps ``order (S, K, B)``; a stream reads some of them ahead."""
+    if isinstance(sets, SetStream):
+        return sets.batches(order)
+    return (sets.batch(which) for which in order)
+
+
+def parts(sets: SetDataset, batch_size: int) -> Iterator[tuple[Any, Any]]:
+    """Give all sets in turn, the same in every call, for evaluation."""
+    if isinstance(sets, SetStream):
+        return sets.parts(batch_size)
+    starts = range(0, sets.num_sets, batch_size)
+    return (sets.part(start, start + batch_size) for start in starts)
+
+
+class SetStream(SetDataset):
+    """Base class of sets that are read when they are needed.
+
+    Attributes:
+        num_steps: Steps of an epoch, if the stream decides that.
+    """
+
+    num_steps: int | None = None
+    _device = torch.device("cpu")
+    _dtype = torch.float32
+    _epoch = 0
+
+    @property
+    def device(self) -> torch.device:
+        """Where batches go."""
+        return self._device
+
+    def set_epoch(self, epoch: int) -> None:
+        """Say which epoch comes next, which decides what is random about its sets."""
+        self._epoch = epoch
+
+    def to(self, device: torch.device | str, dtype: torch.dtype | None = None) -> Any:
+        """Return the same sets; their batches go to ``device``."""
+        moved = copy.copy(self)
+        moved._device, moved._dtype = torch.device(device), dtype or self._dtype
+        return moved
+
+    def batches(self, order: Tensor) -> Iterator[tuple[Any, Any]]:
+        """Give the batches of all steps ``order (S, K, B)``, for training."""
+        raise NotImplementedError
+
+    def parts(self, batch_size: int) -> Iterator[tuple[Any, Any]]:
+        """Give all sets in turn, for evaluation."""
+        raise NotImplementedError
+
+    def _moved(self, value: Any) -> Any:
+        """Move a batch to the device, and cast what is floating-point."""
+        if isinstance(value, list | tuple):
+            return [self._moved(item) for item in value]
+        if isinstance(value, Tensor | RaggedSets) and value.dtype.is_floating_point:
+            return value.to(self._device, self._dtype, non_blocking=True)
+        return value.to(self._device, non_blocking=True)
+
+
+class StreamedSets(SetStream):
+    """The pairs ``(set, target)`` of any dataset with a length, read by workers.
+
+    What is random about a set is decided by the seed, the epoch and its number, however many
+    workers there are; in evaluation it is the same in every epoch.
+
+    Args:
+        dataset: Of pairs of a set, ``(N, C, *E)`` or ragged, and its target.
+        workers: Processes that read sets ahead; 0 reads them in this one.
+        seed: Of what is random about sets.
+
+    Example:
+        >>> sets = StreamedSets([(torch.zeros(k, 3), k) for k in (2, 3, 4)])
+        >>> sets.part(1, 3)
+        (RaggedSets(2 sets of 3–4 elements (3,)), tensor([3, 4]))
+    """
+
+    def __init__(self, dataset: Dataset[Any] | Sequence[Any], *, workers: int = 0, seed: int = 0):
+        self.dataset = dataset
+        self.workers = workers
+        self.seed = seed
+        self._loader: DataLoader[Any] | None = None
+
+    @property
+    def num_sets(self) -> int:
+        """How many sets there are."""
+        return len(self.dataset)  # type: ignore[arg-type]
+
+    def to(self, device: torch.device | str, dtype: torch.dtype | None = None) -> Any:
+        """Return the same sets, with workers of their own; their batches go to ``device``."""
+        moved = super().to(device, dtype)
+        moved._loader = None
+        return moved
+
+    def first(self, num: int) -> Any:
+        """Return the first ``num`` sets, read without workers."""
+        few: Any = Subset(self.dataset, range(num))  # type: ignore[arg-type]
+        return StreamedSets(few, seed=self.seed).to(self._device, self._dtype)
+
+    def batch(self, which: Tensor) -> tuple[Any, Any]:
+        """Return the sets ``which``, read in this process."""
+        [batch] = self._read([which], workers=0, training=True)
+        return batch
+
+    def part(self, start: int, stop: int) -> tuple[Any, Any]:
+        """Return the sets from ``start`` to ``stop``, read in this process."""
+        which = torch.arange(start, min(stop, self.num_sets))
+        [batch] = self._read([which], workers=0, training=False)
+        return batch
+
+    def batches(self, order: Tensor) -> Iterator[tuple[Any, Any]]:
+        """Give the batches of all steps ``order (S, K, B)``, some of them read ahead."""
+        return self._read(order.cpu(), workers=self.workers, training=True)
+
+    def parts(self, batch_size: int) -> Iterator[tuple[Any, Any]]:
+        """Give all sets in turn, some of them read ahead."""
+        which = torch.arange(self.num_sets).split(batch_size)
+        return self._read(which, workers=self.workers, training=False)
+
+    def _read(
+        self, order: Sequence[Tensor] | Tensor, *, workers: int, training: bool
+    ) -> Iterator[tuple[Any, Any]]:
+        seed = (1_000_003 * self.seed + self._epoch + 1) * training
+        if workers == 0 or self._loader is None:
+            loader = self._make_loader(workers)
+            self._loader = loader if workers else None
+        else:
+            loader = self._loader
+        steps: Any = loader.batch_sampler
+        steps.order = [(seed, which) for which in order]
+        with torch.random.fork_rng([]):  # a loader draws a seed, which is none of the network's
+            iterator = iter(loader)
+        for x, y in iterator:
+            yield self._moved(x), self._moved(y)
+
+    def _make_loader(self, workers: int) -> DataLoader[Any]:
+        return DataLoader(
+            _SeededItems(self.dataset),
+            batch_sampler=_Steps(),
+            num_workers=workers,
+            collate_fn=_collate_rows,
+            pin_memory=self._device.type == "cuda",
+            persistent_workers=workers > 0,
+        )
+
+
+class LoadedSets(SetStream):
+    """The batches ``(sets, targets)`` of somebody's own ``DataLoader``, as they come.
+
+    Its own batch size, order and workers decide; all members of an ensemble get the same batches.
+    """
+
+    def __init__(self, loader: DataLoader[Any], *, seed: int = 0) -> None:
+        self.loader = loader
+        self.seed = seed
+        self.num_steps = len(loader)
+        self._num_sets = len(loader.dataset)  # type: ignore[arg-type]
+
+    @property
+    def num_sets(self) -> int:
+        """How many sets there are."""
+        return self._num_sets
+
+    def set_epoch(self, epoch: int) -> None:
+        """Say which epoch comes next, also to samplers that want to know."""
+        super().set_epoch(epoch)
+        samplers: list[Any] = [self.loader.sampler, self.loader.batch_sampler]
+        for sampler in samplers:
+            if hasattr(sampler, "set_epoch"):
+                sampler.set_epoch(epoch)
+
+    def first(self, num: int) -> LabelledSets:
+        """Return the first ``num`` sets of the first batch."""
+        x, y = next(self._read(0))
+        return LabelledSets(x[:num], y[:num])
+
+    def batch(self, which: Tensor) -> tuple[Any, Any]:
+        """Return the first batch, whichever sets are asked for."""
+        return next(self.batches(which[None]))
+
+    def part(self, start: int, stop: int) -> tuple[Any, Any]:
+        """Refuse: a loader has an order of its own."""
+        raise NotImplementedError("a DataLoader gives its batches in turn: use parts(batch_size)")
+
+    def batches(self, order: Tensor) -> Iterator[tuple[Any, Any]]:
+        """Give as many batches as ``order (S, K, B)`` has steps, each to all members."""
+        size = order.shape[1]
+        seed = 1_000_003 * self.seed + self._epoch + 1
+        for _, (x, y) in zip(range(len(order)), self._read(seed), strict=False):
+            yield _for_all(x, size), _for_all(y, size)
+
+    def parts(self, batch_size: int) -> Iterator[tuple[Any, Any]]:
+        """Give the batches of the loader, of its own size."""
+        return self._read(0)
+
+    def _read(self, seed: int) -> Iterator[tuple[Any, Any]]:
+        with torch.random.fork_rng([]):
+            torch.default_generator.manual_seed(seed)
+            iterator = iter(self.loader)
+            batch = next(iterator, None)  # samplers draw their order here
+        while batch is not None:
+            x, y = _as_pair(batch, "batch of the loader")
+            yield self._moved(x), self._moved(y)
+            batch = next(iterator, None)
+
+
+def _for_all(batch: Any, size: int) -> Any:
+    """Give each of ``size`` members the same batch."""
+    return batch.expand(size, *batch.shape) if isinstance(batch, Tensor) else [batch] * size
+
+
+def _as_pair(item: Any, what: str) -> tuple[Any, Any]:
+    """Return a set and its target, or a batch of both; raise TypeError if it is something else."""
+    if not isinstance(item, list | tuple) or len(item) != 2:
+        raise TypeError(f"each {what} must be a pair (set, target), got {shown(item)}")
+    return item[0], item[1]
+
+
+class _Steps:
+    """Which sets each step reads, and the seed of what is random about them."""
+
+    def __init__(self) -> None:
+        self.order: list[tuple[int, Tensor]] = []
+
+    def __len__(self) -> int:
+        return len(self.order)
+
+    def __iter__(self) -> Iterator[list[Any]]:
+        for seed, which in self.order:
+            yield [(which.shape, seed, number) for number in which.flatten().tolist()]
+
+
+class _SeededItems(Dataset[Any]):
+    """Items with what is random about them decided by a seed and their number."""
+
+    def __init__(self, dataset: Any) -> None:
+        self.dataset = dataset
+
+    def __getitem__(self, key: tuple[torch.Size, int, int]) -> tuple[torch.Size, Any]:
+        shape, seed, number = key
+        with _seeded(seed * 7_919 + number):
+            return shape, _as_pair(self.dataset[number], "item of the dataset")
+
+
+@contextmanager
+def _seeded(seed: int) -> Iterator[None]:
+    """Seed torch, numpy and Python on the CPU, and restore what they were."""
+    states = random.getstate(), np.random.get_state()  # noqa: NPY002  what datasets use
+    with torch.random.fork_rng([]):
+        torch.default_generator.manual_seed(seed)
+        random.seed(seed)
+        np.random.seed(seed % 2**32)  # noqa: NPY002
+        try:
+            yield
+        finally:
+            random.setstate(states[0])
+            np.random.set_state(states[1])  # noqa: NPY002
+
+
+def _collate_rows(samples: list[tuple[torch.Size, Any]]) -> tuple[Any, Any]:
+    """Collate a batch, or a batch for each row of what was asked for."""
+    shape = samples[0][0]
+    items = [item for _, item in samples]
+    if len(shape) == 1:
+        return _collate_pairs(items)
+    size = shape[-1]
+    rows = [_collate_pairs(items[k : k + size]) for k in range(0, len(items), size)]
+    return _stacked([x for x, _ in rows]), _stacked([y for _, y in rows])
+
+
+def _collate_pairs(items: list[Any]) -> tuple[Any, Any]:
+    x, y = collate(items)
+    return x, y
+
+
+def _stacked(rows: list[Any]) -> Any:
+    """Stack dense batches of one shape; others stay a list."""
+    if all(isinstance(row, Tensor) for row in rows) and len({row.shape for row in rows}) == 1:
+        return torch.stack(rows) if len(rows) > 1 else rows[0][None]
+    return rows

@@ -1,0 +1,385 @@
+"""Fit a network to sets: the front door of training."""
+
+from __future__ import annotations
+
+import csv
+import math
+import os
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import nn
+
+from symsets._checks import as_path, check_choice, check_kind, positive
+from symsets._files import atomic_write
+from symsets.data.labelled import SetDataset
+from symsets.data.streaming import LoadedSets
+from symsets.describing import describe
+from symsets.models.card import TASKS, Card
+from symsets.nn._maps import twin
+from symsets.saving import save, write_weights
+from symsets.sets import RaggedSets
+from symsets.train.checkpoints import Checkpoint
+from symsets.train.defaults import Constant, Scale, task_loss, task_metrics
+from symsets.train.fitting import Fitted, Setup, train_networks
+from symsets.train.inputs import all_targets, as_sets, check_workers, first_batch, listed_targets
+from symsets.train.metrics import Loss, Metric, Task
+from symsets.train.plan import Plan
+from symsets.train.processes import is_first
+from symsets.train.progress import TrainingProgress
+from symsets.train.tasks import (
+    card_of,
+    check_labels,
+    check_outputs,
+    class_weights_of,
+    find_task,
+    output_of,
+    scale_of,
+)
+
+CHECKPOINT, HISTORY = "last.ckpt", "history.csv"
+DEFAULTS = {"epochs": 30, "batch_size": 32, "learning_rate": 1e-3, "precision": "float32"}
+
+
+def fit(
+    net: nn.Module,
+    train: Any,
+    val: Any = None,
+    *,
+    task: str | Task | None = None,
+    loss: Loss | None = None,
+    metrics: Metric | Sequence[Metric] | None = None,
+    epochs: int = 30,
+    batch_size: int = 32,
+    learning_rate: float = 1e-3,
+    plan: Plan | None = None,
+    out: str | os.PathLike[str] | None = None,
+    seeds: int = 1,
+    seed: int = 0,
+    device: str = "auto",
+    devices: int | str | Sequence[int] = 1,
+    num_nodes: int = 1,
+    strategy: str = "auto",
+    precision: str = "float32",
+    loggers: Any = (),
+    patience: int | None = None,
+    class_weights: str | Sequence[float] | None = None,
+    workers: int | None = None,
+    progress: bool = True,
+) -> Any:
+    """Train a network on sets with targets, and return it.
+
+    The network itself is trained. At the end it has the weights of the epoch that validation liked
+    best, is in evaluation mode, and has two more attributes: ``history``, a dictionary for each
+    epoch, and ``card``, the :class:`~symsets.models.Card` that :func:`~symsets.train.predict` and
+    :func:`symsets.save` read. Without validation sets it trains on all sets and keeps the weights
+    of the last epoch.
+
+    Sets in memory on one GPU take steps that are captured as a CUDA graph. Datasets are read by
+    workers while the network trains; a ``DataLoader`` is read as it is.
+
+    Args:
+        net: Any network that maps sets to what the task needs.
+        train: A ``SetFolder``, a ``Dataset`` or ``DataLoader`` of pairs (set, target),
+            :class:`~symsets.data.LabelledSets`, or a pair of tensors ``(x, y)``, where ``x`` may be
+            :class:`~symsets.RaggedSets`.
+        val: The same for validation.
+        task: ``"classify"``, ``"labels"``, ``"regress"``, ``"select"``, ``"score"`` or ``"merge"``;
+            or a :class:`Task` with loss and metrics. Found from targets and outputs if left out.
+        loss: A function of outputs and targets, a mean over sets. If left out: cross entropy to
+            classify and select, binary cross entropy for labels, squares of standardised targets
+            for numbers (the network then speaks in standard units, and ``predict`` undoes that),
+            and absolute differences to merge.
+        metrics: What to report; the first chooses the epoch to keep. If left out: accuracy, mean
+            absolute error, or psnr for pictures.
+        epochs: Passes over the training sets.
+        batch_size: Sets in a step; a ``DataLoader`` has its own.
+        learning_rate: The largest one; it rises shortly, then follows a cosine down to zero.
+        plan: All settings at once, in place of ``epochs``, ``batch_size``, ``learning_rate``,
+            ``precision`` and ``patience``.
+        out: A folder for checkpoints, ``history.csv`` and the network. The same call continues
+            there after a kill, and ends with the same numbers.
+        seeds: How many networks to train together: ``net``, and freshly initialised copies of it.
+            With more than one, a list is returned.
+        seed: Decides the order of the sets; that of copy k is ``seed + k``.
+        device: ``"auto"``, ``"cpu"``, ``"cuda"``, ``"cuda:1"``, …
+        devices: How many, for several processes; as Lightning's ``Fabric`` takes them.
+        num_nodes: Machines.
+        strategy: Of several processes, such as ``"ddp"``.
+        precision: ``"float32"``, ``"tf32"``, ``"bfloat16"``, ``"float16"`` or ``"float64"``.
+        loggers: Of Lightning: ``TensorBoardLogger``, ``CSVLogger``, ``WandbLogger``, …
+        patience: Stop after so many epochs without a better metric; never if left out.
+        class_weights: ``"balanced"`` weighs rare classes up; or one number per class.
+        workers: Processes that read a dataset. As many as there are cores, up to 4, if left out;
+            none where processes cannot be forked.
+        progress: Whether to show a bar, or a few lines where there is no terminal.
+
+    Example:
+        >>> from symsets import DSS, Sequential
+        >>> from symsets.nn import Classify
+        >>> x = torch.randn(200, 5, 3)
+        >>> y = (x[..., 0].amax(1) > 1).long()
+        >>> net = Sequential(DSS(nn.Linear(3, 16), pool="max"), nn.ReLU(), Classify(16, 2))
+        >>> net = fit(net, (x, y), epochs=3, progress=False)
+        >>> len(net.history), net.card.task, net.training
+        (3, 'classify', False)
+    """
+    check_kind("net", net, nn.Module, "network")
+    positive("seeds", seeds)
+    given = {"epochs": epochs, "batch_size": batch_size, "learning_rate": learning_rate}
+    plan = _plan(plan, {**given, "precision": precision}, patience)
+    check_workers(workers)
+    device = _device(device)
+    dtype = torch.float64 if plan.precision == "float64" else torch.float32
+    read = partial(as_sets, workers=workers, seed=seed, dtype=dtype)
+    train_sets, val_sets = read("train", train), None if val is None else read("val", val)
+    if devices != 1 or num_nodes != 1:
+        _refuse_loaders(train_sets, val_sets)
+    wanted = _Wanted(task, loss, metrics, class_weights)
+    learnt, card = _learnt(net, (train, train_sets), (val, val_sets), wanted)
+    folder = None if out is None else _folder(out, net)
+    copies = _copies(net, seeds, seed)
+    bar = TrainingProgress(
+        plan.epochs,
+        getattr(train_sets, "num_steps", None) or plan.steps_per_epoch(train_sets.num_sets),
+        None if val_sets is None else learnt.metric.name,
+        shown=progress,
+    )
+
+    def watch(epoch: int, fitted: list[Fitted]) -> None:
+        bar.epoch(epoch, fitted)
+        if folder and is_first():
+            _write_history(folder / HISTORY, [one.curves for one in fitted], seed)
+
+    with bar:
+        found = train_networks(
+            copies,
+            Setup(range(seed, seed + seeds), plan, train_sets, val_sets, learnt),
+            device=device,
+            checkpoint=Checkpoint(folder / CHECKPOINT) if folder else None,
+            watch=watch,
+            on_step=bar.step,
+            keep=True,
+            **_fabric_options(devices, num_nodes, strategy, loggers),
+        )
+    for k, (own, fitted) in enumerate(zip(copies, found, strict=True)):
+        _finish(
+            own.double() if plan.precision == "float64" else own, fitted, card, learnt.metric.name
+        )
+        if folder and is_first():
+            _save(own, folder / f"seed-{seed + k}" if seeds > 1 else folder)
+    return copies if seeds > 1 else net
+
+
+@dataclass(frozen=True)
+class _Wanted:
+    """What a caller says about the task."""
+
+    task: str | Task | None
+    loss: Loss | None
+    metrics: Any
+    class_weights: Any
+
+    def __post_init__(self) -> None:
+        for name in ("loss", "metrics", "class_weights"):
+            if getattr(self, name) is not None and isinstance(self.task, Task):
+                raise ValueError(f"{name} must be left out where task is a Task, got both")
+        if self.loss is not None and self.class_weights is not None:
+            raise ValueError("class_weights must be left out with a loss of your own, got both")
+
+
+def _save(net: nn.Module, folder: Path) -> None:
+    try:
+        save(net, folder)
+    except (ValueError, TypeError):  # of which a warning told
+        folder.mkdir(exist_ok=True)
+        write_weights(folder, net.state_dict())
+
+
+def _plan(plan: Plan | None, given: dict[str, Any], patience: int | None) -> Plan:
+    if plan is None:
+        own: dict[str, Any] = {} if patience is None else {"patience": patience}
+        return Plan(**given, **own, evaluation_batch=given["batch_size"])
+    check_kind("plan", plan, Plan)
+    twice = [name for name, value in given.items() if value != DEFAULTS[name]]
+    twice += [] if patience is None else ["patience"]
+    if twice:
+        raise ValueError(f"{twice[0]} must be left out where plan says it, got both")
+    return plan
+
+
+def _device(device: str) -> str:
+    if device == "auto":
+        return "cuda" if torch.cuda.is_available() else "cpu"
+    return device
+
+
+def _refuse_loaders(*sets: SetDataset | None) -> None:
+    if any(isinstance(own, LoadedSets) for own in sets):
+        raise ValueError(
+            "train and val must not be DataLoaders where several processes share the work: pass "
+            "loader.dataset, and fit gives each process its share"
+        )
+
+
+def _fabric_options(devices: Any, num_nodes: int, strategy: str, loggers: Any) -> dict[str, Any]:
+    """Return what differs from one process without loggers."""
+    given = {"devices": devices, "num_nodes": num_nodes, "strategy": strategy}
+    usual = {"devices": 1, "num_nodes": 1, "strategy": "auto"}
+    options = {name: value for name, value in given.items() if value != usual[name]}
+    own = list(loggers) if isinstance(loggers, Sequence) else [loggers]
+    return {**options, "loggers": own} if own else options
+
+
+def _learnt(
+    net: nn.Module, train: tuple[Any, SetDataset], val: tuple[Any, Any], wanted: _Wanted
+) -> tuple[Task, Card | None]:
+    """Return what is learnt, and the card that says so, after a look at the first sets."""
+    x, y = first_batch("train", train[1])
+    own = getattr(train[0], "card", None)
+    if isinstance(wanted.task, Task):
+        return wanted.task, _card_if_clear(net, x, y, own)
+    name = wanted.task or getattr(own, "task", None) or find_task(net, x, y)
+    check_choice("task", name, TASKS)
+    card, output = card_of(name, x, own), output_of(net, x)
+    _check_data(name, net, (output, y), train, val, wanted, card)
+    scale: Scale | None = None
+    if name in ("regress", "score") and wanted.loss is None:
+        scale = scale_of(name, all_targets(*train))
+        card = replace(card, target=scale.to_dict())
+    weights: Constant | None = None
+    if wanted.class_weights is not None:
+        num = output.shape[-1]
+        weights = class_weights_of(name, wanted.class_weights, all_targets(*train), num)
+    loss = wanted.loss or task_loss(name, weights=weights, scale=scale)
+    metrics = _own_metrics(wanted.metrics, scale) or task_metrics(name, card.kind, scale)
+    return Task(loss, metrics, keep_outputs=False), card
+
+
+def _card_if_clear(net: nn.Module, x: Any, y: Any, own: Any) -> Card | None:
+    """Return the card for a task of one's own, if targets tell what it is."""
+    try:
+        return card_of(getattr(own, "task", None) or find_task(net, x, y), x, own)
+    except (ValueError, TypeError):
+        return None
+
+
+def _check_data(
+    name: str,
+    net: nn.Module,
+    first: tuple[Any, Any],
+    train: tuple[Any, SetDataset],
+    val: tuple[Any, Any],
+    wanted: _Wanted,
+    card: Card,
+) -> None:
+    """Raise ValueError before training starts if network, sets and task do not fit."""
+    if wanted.loss is not None:
+        return  # which knows best what it takes
+    output, y = first
+    check_outputs(name, output, y, card.classes)
+    if val[1] is not None:
+        x, target = first_batch("val", val[1])
+        check_outputs(name, output_of(net, x), target, card.classes)
+    for which, (value, sets) in (("train", train), ("val", val)):
+        known = None if sets is None else listed_targets(value, sets)
+        if name == "classify" and known is not None:
+            check_labels(which, known, output.shape[1])
+
+
+def _own_metrics(metrics: Any, scale: Scale | None) -> tuple[Metric, ...]:
+    """Return metrics of one's own, which see outputs in the units of the targets."""
+    if metrics is None:
+        return ()
+    given = (metrics,) if isinstance(metrics, Metric) else metrics
+    if scale is None or not isinstance(given, Sequence):
+        return tuple(given) if isinstance(given, list) else given
+    return tuple(_in_units(metric, scale) for metric in given)
+
+
+def _in_units(metric: Metric, scale: Scale) -> Metric:
+    def values(output: Any, y: Any) -> Any:
+        undo = scale.undo
+        return metric.function(
+            output.map(undo) if isinstance(output, RaggedSets) else undo(output), y
+        )
+
+    return replace(metric, function=values)
+
+
+def _folder(out: str | os.PathLike[str], net: nn.Module) -> Path:
+    """Return the folder of a training; warn if the network can be kept by its weights only."""
+    folder = as_path("out", out)
+    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        describe(net)
+    except (ValueError, TypeError) as error:
+        warnings.warn(f"only weights will be saved in {folder}: {error}", stacklevel=3)
+    return folder
+
+
+def _copies(net: nn.Module, seeds: int, seed: int) -> list[nn.Module]:
+    """Return a network and freshly initialised copies of it."""
+    copies = [net]
+    for k in range(1, seeds):
+        with torch.random.fork_rng([]):
+            torch.manual_seed(seed + k)
+            try:
+                copies.append(twin(net))
+            except ValueError as error:
+                cause = str(error).partition(", ")[2].partition(": ")[0]
+                raise ValueError(
+                    f"net must be made of parts whose reset_parameters draws new weights for "
+                    f"{seeds} seeds, {cause}: make the networks yourself, for fit_together"
+                ) from error
+        for parameter, like in zip(copies[-1].parameters(), net.parameters(), strict=True):
+            parameter.requires_grad = like.requires_grad
+    return copies
+
+
+def _finish(net: nn.Module, fitted: Fitted, card: Card | None, metric: str) -> None:
+    """Give a network its best weights, its history and its card."""
+    if not fitted.best:
+        raise RuntimeError(
+            f"training failed: the loss was no finite number in epoch {fitted.epochs}; "
+            "look for such numbers in the sets, or try a smaller learning_rate"
+        )
+    if fitted.failed:
+        warnings.warn(
+            f"the loss was no finite number in epoch {fitted.epochs}: the best weights before that "
+            "are kept",
+            stacklevel=3,
+        )
+    net.load_state_dict(fitted.best)
+    net.eval()
+    history: Any = fitted.curves
+    net.history = history
+    made: Any = card and replace(card, metrics=_best_metrics(fitted, metric))
+    net.card = made
+
+
+def _best_metrics(fitted: Fitted, metric: str) -> dict[str, float]:
+    """Return what validation found in the epoch that was kept."""
+    first = "val_"
+    rows = [row for row in fitted.curves if row.get(f"{first}{metric}") == fitted.best_metric]
+    kept = rows[0] if rows and fitted.best_metric is not None else {}
+    found = {name[len(first) :]: v for name, v in kept.items() if name.startswith(first)}
+    return {name: value for name, value in found.items() if math.isfinite(value)}
+
+
+def _write_history(path: Path, curves: Sequence[Sequence[dict[str, float]]], seed: int) -> None:
+    """Write a row for each epoch and seed."""
+    rows = [
+        {"seed": seed + k, **row} if len(curves) > 1 else row
+        for k, own in enumerate(curves)
+        for row in own
+    ]
+    with atomic_write(path) as part, part.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.DictWriter(file, list(rows[0]))
+        writer.writeheader()
+        writer.writerows(rows)

@@ -1,0 +1,157 @@
+"""What people train on: tensors, datasets and loaders become sets that the loop can read."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.utils.data import DataLoader, IterableDataset, Subset, TensorDataset
+
+from symsets._checks import is_ours, shown
+from symsets.data.labelled import LabelledSets, SetDataset
+from symsets.data.streaming import LoadedSets, StreamedSets, parts
+from symsets.sets import RaggedSets, Sets
+from symsets.sets.ragged import end_to_end
+
+MOST_WORKERS = 4
+SAMPLED = 2000  # sets whose targets are read where a dataset does not list them
+KINDS_OF_DATA = (
+    "a SetFolder, a Dataset or DataLoader of pairs (set, target), LabelledSets, or a pair of "
+    "tensors (x, y)"
+)
+
+
+def as_sets(
+    name: str, value: Any, *, workers: int | None, seed: int, dtype: torch.dtype
+) -> SetDataset:
+    """Return what the loop reads; raise TypeError or ValueError naming the argument.
+
+    Args:
+        name: Of the argument.
+        value: What was given.
+        workers: Processes that read a dataset; as many as pay if None.
+        seed: Of what is random about the sets of a dataset.
+        dtype: Of floating-point entries.
+    """
+    if isinstance(value, LabelledSets) or (pair := _tensors(value)) is None:
+        sets = _with_length(name, value, workers, seed)
+    else:
+        sets = LabelledSets(*pair)
+    if not sets.num_sets:
+        raise ValueError(f"{name} must hold at least one set, got none")
+    if isinstance(value, DataLoader | LabelledSets) or not isinstance(sets, StreamedSets):
+        floats = not isinstance(sets, LabelledSets) or sets.x.dtype.is_floating_point
+        return sets.to(sets.device, dtype) if floats else sets
+    _check_item(name, sets.dataset)
+    return sets.to("cpu", dtype)
+
+
+def _tensors(value: Any) -> tuple[Sets, Sets] | None:
+    """Return a pair of tensors, if that is what was given."""
+    if isinstance(value, TensorDataset):
+        value = value.tensors
+    if not isinstance(value, tuple | list) or len(value) != 2:
+        return None
+    if not all(isinstance(part, Tensor | RaggedSets | np.ndarray) for part in value):
+        return None
+    x, y = (torch.as_tensor(v) if isinstance(v, np.ndarray) else v for v in value)
+    return x, y
+
+
+def _with_length(name: str, value: Any, workers: int | None, seed: int) -> SetDataset:
+    if isinstance(value, DataLoader):
+        if isinstance(value.dataset, IterableDataset):
+            raise TypeError(f"{name} must have a length, got a DataLoader of an IterableDataset")
+        return LoadedSets(value, seed=seed)
+    if all(hasattr(value, method) for method in ("num_sets", "batch", "part", "first", "to")):
+        return value
+    if not (hasattr(value, "__len__") and hasattr(value, "__getitem__")) or isinstance(
+        value, str | bytes | dict | Tensor | RaggedSets
+    ):
+        hint = (
+            f"; x alone has no targets: ({name}_x, {name}_y)" if isinstance(value, Tensor) else ""
+        )
+        raise TypeError(f"{name} must be {KINDS_OF_DATA}, got {type(value).__name__}{hint}")
+    return StreamedSets(value, workers=_num_workers(value, workers), seed=seed)
+
+
+def check_workers(workers: Any) -> None:
+    """Raise ValueError unless a number of workers, or None, was given."""
+    if workers is not None and (not isinstance(workers, int) or workers < 0):
+        raise ValueError(f"workers must be 0 or positive, got {shown(workers)}")
+
+
+def _num_workers(value: Any, workers: int | None) -> int:
+    if workers is not None:
+        return workers
+    # Elsewhere a script would need a guard, and a dataset that can be pickled.
+    if isinstance(value, list | tuple) or multiprocessing.get_start_method() != "fork":
+        return 0
+    return min(MOST_WORKERS, len(os.sched_getaffinity(0)))
+
+
+def _check_item(name: str, dataset: Any) -> None:
+    """Raise TypeError or ValueError unless the first item is a set with a target."""
+    item = dataset[0]
+    if not isinstance(item, tuple | list) or len(item) != 2:
+        raise TypeError(f"{name} must have items (set, target), got {shown(item)}")
+    if item[1] is None:
+        raise ValueError(f"{name} must have targets to learn from, got sets without any")
+    axes = getattr(item[0], "ndim", None)
+    if isinstance(axes, int) and axes < 2:
+        raise ValueError(
+            f"{name} must have sets (N, C, …), got an item of shape {tuple(item[0].shape)}"
+        )
+
+
+def first_batch(name: str, sets: SetDataset, num: int = 2) -> tuple[Any, Any]:
+    """Return the first sets and their targets; raise naming the argument if they cannot be read."""
+    try:
+        few = sets.first(min(num, sets.num_sets))
+        return next(parts(few, num))
+    except (TypeError, ValueError) as error:
+        if not is_ours(error):
+            raise
+        raise type(error)(f"{name} cannot be read: {error}") from error
+
+
+def listed_targets(value: Any, sets: SetDataset) -> Sets | None:
+    """Return the targets of all sets, if they are known without reading the sets."""
+    listed = _listed(value)
+    return sets.y if listed is None and isinstance(sets, LabelledSets) else listed
+
+
+def all_targets(value: Any, sets: SetDataset) -> Sets:
+    """Return the targets of all sets, or of the first thousands where nobody lists them."""
+    listed = listed_targets(value, sets)
+    if listed is not None:
+        return listed
+    found: list[Any] = []
+    for _, y in parts(sets, 64):
+        found.append(y)
+        if sum(map(len, found)) >= SAMPLED:
+            break
+    if any(isinstance(y, RaggedSets) for y in found):
+        found = [y if isinstance(y, RaggedSets) else RaggedSets.from_list(list(y)) for y in found]
+    return end_to_end(found)
+
+
+def _listed(value: Any) -> Tensor | None:
+    """Return the targets that a dataset lists, if it does."""
+    if isinstance(value, DataLoader):
+        return _listed(value.dataset)
+    if isinstance(value, Subset):
+        inside = _listed(value.dataset)
+        return None if inside is None else inside[torch.as_tensor(list(value.indices))]
+    found = getattr(value, "targets", None)
+    if isinstance(found, Sequence | np.ndarray) and len(found):
+        try:
+            found = torch.as_tensor(found)
+        except (TypeError, ValueError, RuntimeError):
+            return None
+    return found if isinstance(found, Tensor) and len(found) == len(value) else None

@@ -1,0 +1,91 @@
+"""What people see while a network trains: a bar with the metric and the time left."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any, Self
+
+from symsets.train.processes import is_first
+
+if TYPE_CHECKING:
+    from rich.progress import Progress
+
+    from symsets.train.fitting import Fitted
+
+LINES = 10  # of a training that nobody watches in a terminal
+
+
+class TrainingProgress:
+    """A bar in a terminal or a notebook, else about ten lines in all.
+
+    Args:
+        epochs: Of the training.
+        steps: Of an epoch.
+        metric: Name of the metric that decides; None shows the loss in training.
+        shown: Whether to show anything.
+    """
+
+    def __init__(self, epochs: int, steps: int, metric: str | None, *, shown: bool) -> None:
+        self.epochs, self.steps, self.metric = epochs, steps, metric
+        self._shown = shown and is_first()
+        self._bar: Progress | None = None
+        self._task: Any = None
+        self._started = 0.0  # with the first step
+        self._before: int | None = None  # epochs of an earlier call
+
+    def __enter__(self) -> Self:
+        if not self._shown:
+            return self
+        from rich.console import Console
+        from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+        console = Console()
+        if not (console.is_terminal or console.is_jupyter):
+            return self
+        words = (TextColumn("{task.description}"), BarColumn(), TimeRemainingColumn())
+        self._bar = Progress(*words, TextColumn("{task.fields[found]}"), console=console)
+        self._task = self._bar.add_task(
+            f"epoch 1/{self.epochs}", total=self.epochs * self.steps, found=""
+        )
+        self._bar.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._bar is not None:
+            self._bar.stop()
+
+    def step(self) -> None:
+        """Move on by one step."""
+        self._started = self._started or time.monotonic()
+        if self._bar is not None:
+            self._bar.advance(self._task)
+
+    def epoch(self, epoch: int, fitted: list[Fitted]) -> None:
+        """Show how the validation after an epoch, counted from 0, went."""
+        done = epoch + 1
+        self._before = epoch if self._before is None else self._before
+        if self._bar is not None:
+            after = min(done + 1, self.epochs)
+            self._bar.update(
+                self._task,
+                completed=done * self.steps,
+                description=f"epoch {after}/{self.epochs}",
+                found=self._words(fitted),
+            )
+        elif self._shown and (done % max(1, self.epochs // LINES) == 0 or done == self.epochs):
+            print(f"epoch {done:{len(str(self.epochs))}}/{self.epochs}", *self._line(fitted, done))
+
+    def _line(self, fitted: list[Fitted], done: int) -> list[str]:
+        spent = time.monotonic() - self._started if self._started else 0.0
+        left = spent / (done - (self._before or 0)) * (self.epochs - done)
+        return [f"  {self._words(fitted)}", f"  {left:.0f} s left" if left else ""]
+
+    def _words(self, fitted: list[Fitted]) -> str:
+        def mean(name: str) -> str:
+            values = [one.curves[-1][name] for one in fitted]
+            return f"{sum(values) / len(values):.4g}"
+
+        words = f"train loss {mean('train_loss')}"
+        return (
+            words if self.metric is None else f"{words}  {self.metric} {mean(f'val_{self.metric}')}"
+        )

@@ -10,8 +10,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import torch
+from torch import Tensor
 
 from symsets.data.set_folder.arrays import Array
+from symsets.data.set_folder.stores import Store
 
 SHARE = 0.8  # of the free space, at most
 
@@ -76,3 +79,28 @@ class Cache:
 def _remove(path: str, process: int) -> None:
     if os.getpid() == process:  # a worker that ends must not
         Path(path).unlink(missing_ok=True)
+
+
+def cache_for(store: Store | None) -> Cache | None:
+    """Make room for the elements of a store, if these have one shape."""
+    if store is None or store.shape is None:
+        return None
+    return Cache(store.counts, store.shape, store.dtype)
+
+
+def read_set(store: Store, cache: Cache | None, k: int) -> tuple[Any, list[int]]:
+    """Return the elements of a set, and which of them could not be read just now."""
+    if cache is not None and (stored := cache.get(k)) is not None:
+        return stored, []
+    values, failed = store.read(k)
+    if cache is not None:
+        cache.put(k, values)
+    return values, failed
+
+
+def to_unit(values: Any) -> Tensor:
+    """Return float32; integers are divided by the largest of their type."""
+    if values.dtype.kind == "f":
+        return torch.from_numpy(np.array(values, dtype=np.float32))
+    largest = np.float32(np.iinfo(values.dtype).max)
+    return torch.from_numpy(np.divide(values, largest, dtype=np.float32))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import os
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -13,18 +12,15 @@ import torch
 from torch import Tensor
 from torch.utils.data import Dataset
 
-from symsets._checks import as_path, check_choice, check_kind, positive, shown
-from symsets.data.decoding import Skipped
-from symsets.data.set_folder.cache import Cache
-from symsets.data.set_folder.elements import Preparation
+from symsets._checks import as_path, check_choice, check_kind, shown
+from symsets.data.set_folder.cache import cache_for, read_set, to_unit
+from symsets.data.set_folder.describing import describe
 from symsets.data.set_folder.opening import open_sets
-from symsets.data.set_folder.stores import Store
-from symsets.data.set_folder.strata import divide
+from symsets.data.set_folder.preparation import Preparation
+from symsets.data.set_folder.strata import divide, strata_of
 from symsets.models.card import TASKS, Card
 from symsets.sets import RaggedSets
 
-KINDS = ("pictures", "vectors", "signals", "clouds")
-RESIZE = ("crop", "scale")
 LATE = "not readable when it was needed"
 
 
@@ -98,19 +94,15 @@ class SetFolder(Dataset[tuple[Any, Any]]):
                 raise ValueError(
                     "like must be alone: it says task, kind, size, resize and channels"
                 )
-            task, how = like.task, _preparation(like)
+            task, how = like.task, Preparation.of_card(like)
         else:
-            for name, value, choices in (("task", task, TASKS), ("kind", kind, KINDS)):
-                if value is not None:
-                    check_choice(name, value, choices)
-            check_choice("resize", resize, RESIZE)
-            if channels is not None and kind in (None, "pictures"):
-                check_choice("channels", channels, (1, 3))
-            how = Preparation(kind, _shape(size), resize, channels)
+            if task is not None:
+                check_choice("task", task, TASKS)
+            how = Preparation.checked(kind, size, resize, channels)
         found = open_sets(self.root, task, how, None if like is None else like.classes)
         self.task, self.classes = found.targets.task, found.targets.classes
         self.kind = str(found.how.kind)
-        self._how, self._note, self._like = found.how, found.targets.note, like
+        self._how, self.note, self._like = found.how, found.targets.note, like
         self._store, self._pictures, self._values = (
             found.store,
             found.pictures,
@@ -122,7 +114,7 @@ class SetFolder(Dataset[tuple[Any, Any]]):
         # Workers share these, so that everybody knows what one of them could not read.
         self._broken = torch.zeros(self._starts[-1], dtype=torch.uint8).share_memory_()
         self._cache, self._target_cache = (
-            (_cache(self._store), _cache(self._pictures)) if cache else (None, None)
+            (cache_for(self._store), cache_for(self._pictures)) if cache else (None, None)
         )
 
     def __len__(self) -> int:
@@ -130,7 +122,7 @@ class SetFolder(Dataset[tuple[Any, Any]]):
 
     def __getitem__(self, index: int) -> tuple[Any, Any]:
         k = self._which[index]
-        values, failed = _read(self._store, self._cache, k)
+        values, failed = read_set(self._store, self._cache, k)
         if failed:
             self._broken[[self._starts[k] + j for j in failed]] = 1
         keep = self._usable(k)
@@ -138,10 +130,10 @@ class SetFolder(Dataset[tuple[Any, Any]]):
         if isinstance(values, list):
             return RaggedSets.from_list([torch.from_numpy(values[j]) for j in keep]), target
         whole = len(keep) == len(values)
-        x = _to_unit(values if whole else values[keep])
+        x = to_unit(values if whole else values[keep])
         if self._pictures is not None:
-            picture, lost = _read(self._pictures, self._target_cache, k)
-            target = x.mean(0) if lost else _to_unit(picture)[0]
+            picture, lost = read_set(self._pictures, self._target_cache, k)
+            target = x.mean(0) if lost else to_unit(picture)[0]
         return x, target
 
     def _usable(self, k: int) -> list[int]:
@@ -167,6 +159,21 @@ class SetFolder(Dataset[tuple[Any, Any]]):
     def names(self) -> list[str]:
         """The names of the sets: their paths below the folder."""
         return [self._names[k] for k in self._which]
+
+    @property
+    def splits(self) -> list[str | None]:
+        """What folders or a column say a set is for; None where nothing does."""
+        return [self._splits[k] for k in self._which]
+
+    @property
+    def element_shape(self) -> tuple[int, ...] | None:
+        """The shape of an element; None for clouds, which differ."""
+        return self._store.shape
+
+    @property
+    def has_targets(self) -> bool:
+        """Whether sets come with their targets."""
+        return self._values is not None or self._pictures is not None
 
     @property
     def sizes(self) -> list[int]:
@@ -235,92 +242,10 @@ class SetFolder(Dataset[tuple[Any, Any]]):
             fractions: The share of each part.
             seed: Chooses another division.
         """
-        strata = [self._stratum(k) for k in range(len(self))]
-        splits = [self._splits[k] for k in self._which]
-        parts = divide(self.names, strata, splits, fractions, seed)
+        strata = strata_of(self.task, self.targets, len(self))
+        parts = divide(self.names, strata, self.splits, fractions, seed)
         train, val, test = (self.subset(part) for part in parts)
         return train, val, test
 
-    def _stratum(self, index: int) -> object:
-        values = self._values
-        if not isinstance(values, Tensor) or self.task == "select":
-            return None
-        own = values[self._which[index]]
-        if self.task == "regress":
-            first = values[self._which, 0]
-            return int(4.999 * (first < own[0]).float().mean())
-        return tuple(own.flatten().tolist())
-
     def __repr__(self) -> str:
-        sizes = sorted({min(self.sizes, default=0), max(self.sizes, default=0)})
-        kind = self.kind[:-1] if sizes == [1] else self.kind
-        shape = "" if self._store.shape is None else f" {self._store.shape}"
-        lines = [f"{len(self)} sets of {'–'.join(map(str, sizes))} {kind}{shape}", self._asked()]
-        given = Counter(split for k in self._which if (split := self._splits[k]))
-        if given:
-            lines.append("splits: " + ", ".join(f"{num} {split}" for split, num in given.items()))
-        if self.skipped:
-            lines.append(str(Skipped(why for _, why in self.skipped)))
-        inside = "".join(f"\n  {line}" for line in lines)
-        return f"SetFolder({str(self.root)!r}:{inside})"
-
-    def _asked(self) -> str:
-        if self.task is None:
-            return "no labels, so no task"
-        note = f" ({self._note})" if self._note else ""
-        if self.task == "classify" and self.targets is not None:
-            times = Counter(self.targets.tolist())
-            named = ", ".join(f"{name} {times[k]}" for k, name in enumerate(self.classes[:12]))
-            more = ", …" if len(self.classes) > 12 else ""
-            return f"classify: {len(self.classes)} classes: {named}{more}{note}"
-        what = f": {', '.join(self.classes[:12])}" if self.classes else ""
-        labels = "" if self._values is not None or self._pictures is not None else "; no labels"
-        return f"{self.task}{what}{note}{labels}"
-
-
-def _shape(size: int | Sequence[int] | None) -> tuple[int, int] | None:
-    if size is None:
-        return None
-    sides = list(size) if isinstance(size, Sequence) else [size, size]
-    if len(sides) != 2:
-        raise ValueError(f"size must be one number, or height and width, got {shown(size)}")
-    return positive("size", sides[0]), positive("size", sides[1])
-
-
-def _preparation(card: Card) -> Preparation:
-    """Return how a card says that elements are prepared."""
-    check_choice("like.kind", card.kind, KINDS)
-    size = card.element.get("size")
-    try:
-        return Preparation(
-            card.kind,
-            _shape(size),
-            card.element.get("resize", "crop"),
-            card.element["channels"],
-            card.element.get("length"),
-        )
-    except KeyError as error:
-        raise ValueError(f"like must say {error} in element, got {card.element}") from error
-
-
-def _cache(store: Store | None) -> Cache | None:
-    if store is None or store.shape is None:
-        return None
-    return Cache(store.counts, store.shape, store.dtype)
-
-
-def _read(store: Store, cache: Cache | None, k: int) -> tuple[Any, list[int]]:
-    if cache is not None and (stored := cache.get(k)) is not None:
-        return stored, []
-    values, failed = store.read(k)
-    if cache is not None:
-        cache.put(k, values)
-    return values, failed
-
-
-def _to_unit(values: Any) -> Tensor:
-    """Return float32; integers are divided by the largest of their type."""
-    if values.dtype.kind == "f":
-        return torch.from_numpy(np.array(values, dtype=np.float32))
-    largest = np.float32(np.iinfo(values.dtype).max)
-    return torch.from_numpy(np.divide(values, largest, dtype=np.float32))
+        return describe(self)

@@ -5,46 +5,19 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 from symsets.data.decoding import UnusableError
 from symsets.data.images import IMAGE_SUFFIXES
 from symsets.data.set_folder.arrays import array_shape, check_finite, read_array
 from symsets.data.set_folder.layouts import FoundSet, suffix_of
 from symsets.data.set_folder.pictures import Decoder, Header, default_shape, read_header, try_all
+from symsets.data.set_folder.preparation import Preparation
 from symsets.data.set_folder.stores import ArrayStore, CloudStore, PictureStore, Store
 
 CHECKED = 2**28  # bytes of arrays that are read whole at the start, to find NaNs before training
 AXES = {"vectors": "(N, C)", "signals": "(N, C, L)"}
 UNKNOWN = "of an unknown kind"
 Skips = list[tuple[str, str]]
-
-
-@dataclass(frozen=True)
-class Preparation:
-    """How elements are prepared, as far as that was said.
-
-    Attributes:
-        kind: Pictures, vectors, signals or clouds.
-        size: Height and width of pictures.
-        resize: How pictures get that size.
-        channels: Of an element.
-        length: Of signals.
-    """
-
-    kind: str | None = None
-    size: tuple[int, int] | None = None
-    resize: str = "crop"
-    channels: int | None = None
-    length: int | None = None
-
-    def to_element(self) -> dict[str, Any]:
-        """Return what a card says about it."""
-        if self.kind == "pictures":
-            assert self.size is not None
-            return {"size": [*self.size], "channels": self.channels, "resize": self.resize}
-        length = {"length": self.length} if self.kind == "signals" else {}
-        return {"channels": self.channels, **length}
 
 
 @dataclass

@@ -42,7 +42,7 @@ class FoundSet:
 
 
 @dataclass(frozen=True)
-class _Listing:
+class Listing:
     """What lies directly in a folder, hidden entries left out."""
 
     path: Path
@@ -52,6 +52,7 @@ class _Listing:
 
     @property
     def suffixes(self) -> set[str]:
+        """The suffixes of the files."""
         return {suffix_of(name) for name in self.files}
 
 
@@ -60,7 +61,8 @@ def suffix_of(name: str) -> str:
     return os.path.splitext(name)[1].lower()
 
 
-def _list(path: Path) -> _Listing:
+def list_folder(path: Path) -> Listing:
+    """List a folder; raise ValueError if it cannot be read."""
     try:
         with os.scandir(path) as entries:
             found = sorted(
@@ -71,7 +73,7 @@ def _list(path: Path) -> _Listing:
     files = [name for name, is_folder in found if not is_folder and name != LABELS]
     known = [name for name in files if suffix_of(name) in MEDIA]
     folders = [name for name, is_folder in found if is_folder]
-    return _Listing(path, folders, known, [name for name in files if name not in set(known)])
+    return Listing(path, folders, known, [name for name in files if name not in set(known)])
 
 
 def find_sets(
@@ -92,7 +94,9 @@ def find_sets(
     if not has_split_folders(checked_folder(root)):
         sets = _sets_of(root, "", kind, merge, named)
     else:
-        if extra := [n for n in _list(root).folders if n not in SPLITS and _has_media(root / n)]:
+        if extra := [
+            n for n in list_folder(root).folders if n not in SPLITS and _has_media(root / n)
+        ]:
             raise ValueError(
                 f"{root / extra[0]} must lie in one of the folders train, val and test, or these "
                 "must not be there: found both"
@@ -131,9 +135,11 @@ def _sets_of(
     root: Path, prefix: str, kind: str | None, merge: bool, named: Collection[str]
 ) -> list[FoundSet]:
     """Return the sets of a folder without folders for splits."""
-    top = _list(root)
+    top = list_folder(root)
     below = [
-        listing for name in top.folders if (listing := _list(root / name)) and not _study(listing)
+        listing
+        for name in top.folders
+        if (listing := list_folder(root / name)) and not _study(listing)
     ]
     if top.files and any(listing.files or listing.folders for listing in below):
         folder = next(listing for listing in below if listing.files or listing.folders)
@@ -152,7 +158,7 @@ def _sets_of(
     if deep:
         return [
             _one(
-                _list(listing.path / name),
+                list_folder(listing.path / name),
                 f"{prefix}{listing.path.name}/{name}",
                 merge,
                 listing.path.name,
@@ -169,12 +175,12 @@ def _sets_of(
     return [_one(listing, f"{prefix}{listing.path.name}", merge) for listing in leaves]
 
 
-def _study(listing: _Listing) -> bool:
+def _study(listing: Listing) -> bool:
     return STUDY in listing.others
 
 
 def _are_classes(
-    leaves: Iterable[_Listing], prefix: str, kind: str | None, named: Collection[str]
+    leaves: Iterable[Listing], prefix: str, kind: str | None, named: Collection[str]
 ) -> bool:
     """Whether folders are classes of sets that are one file each, and not sets of clouds."""
     suffixes = set().union(*(listing.suffixes for listing in leaves))
@@ -186,7 +192,7 @@ def _are_classes(
     return suffixes - set(CLOUDS) != set() or not (suffixes - {".npy"} or names & set(named))
 
 
-def _whole(listing: _Listing, prefix: str, label: str | None = None) -> list[FoundSet]:
+def _whole(listing: Listing, prefix: str, label: str | None = None) -> list[FoundSet]:
     """Return sets that are one file each."""
     for name in listing.files:
         if suffix_of(name) not in ARRAYS:
@@ -205,7 +211,7 @@ def _whole(listing: _Listing, prefix: str, label: str | None = None) -> list[Fou
     ]
 
 
-def _one(listing: _Listing, name: str, merge: bool, label: str | None = None) -> FoundSet:
+def _one(listing: Listing, name: str, merge: bool, label: str | None = None) -> FoundSet:
     """Return a set that is a folder."""
     path, files = listing.path, listing.files
     if listing.folders:
@@ -234,44 +240,3 @@ def _one(listing: _Listing, name: str, merge: bool, label: str | None = None) ->
         label=label,
         ignored=tuple(str(path / file) for file in listing.others),
     )
-
-
-def looks_like_sets(root: str | os.PathLike[str]) -> bool:
-    """Tell whether the subfolders of a folder look like sets of pictures.
-
-    They do if a table ``labels.csv`` lies beside them, if they lie in folders of their own
-    (``class/set/*.jpg``), or if each holds a ``target`` beside its pictures. Folders of single
-    pictures by class or by album do not. A few folders are looked at, and no file is opened.
-
-    Example:
-        >>> import tempfile
-        >>> root = Path(tempfile.mkdtemp())
-        >>> for name in ("a", "b"):
-        ...     (root / "cats" / name).mkdir(parents=True)
-        ...     _ = (root / "cats" / name / "1.jpg").write_bytes(b"")
-        >>> looks_like_sets(root), looks_like_sets(root / "cats")
-        (True, False)
-    """
-    root = Path(root)
-    try:
-        starts = [root / split for split in SPLITS[:1]] if has_split_folders(root) else [root]
-        return any(_like_sets(start, root) for start in starts)
-    except (OSError, ValueError):
-        return False
-
-
-def _like_sets(start: Path, root: Path) -> bool:
-    top = _list(start)
-    below = [_list(start / name) for name in top.folders[:8]]
-    filled = [listing for listing in below if _pictures(listing)]
-    if (start / LABELS).is_file() or (root / LABELS).is_file():
-        return bool(filled)
-    if filled:
-        stems = [{os.path.splitext(n)[0].lower() for n in listing.files} for listing in filled]
-        return all(TARGET in names for names in stems)
-    leaves = [_list(listing.path / name) for listing in below for name in listing.folders[:8]]
-    return len([leaf for leaf in leaves if _pictures(leaf) and not leaf.folders]) > 1
-
-
-def _pictures(listing: _Listing) -> bool:
-    return bool(listing.suffixes & IMAGE_SUFFIXES)

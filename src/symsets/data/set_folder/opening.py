@@ -7,10 +7,11 @@ from pathlib import Path
 
 from symsets.data.folders import checked_folder
 from symsets.data.set_folder.asking import find_targets, find_task
-from symsets.data.set_folder.elements import Examined, Preparation, Skips, check_elements, examine
+from symsets.data.set_folder.elements import Examined, Skips, check_elements, examine
 from symsets.data.set_folder.labels import Labels, Row, read_labels
 from symsets.data.set_folder.layouts import LABELS, FoundSet, find_sets
 from symsets.data.set_folder.matching import match
+from symsets.data.set_folder.preparation import Preparation
 from symsets.data.set_folder.stores import Store
 from symsets.data.set_folder.tables import find_table, read_table
 from symsets.data.set_folder.targets import Targets, check_classes

@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from torch import Tensor
+
 from symsets._checks import check_number, shown
 from symsets.data.splits import SPLITS, split_stratified
 
@@ -53,3 +55,13 @@ def divide(
         test = given["test"] or given["val"]
         return [[train[k] for k in part] for part in parts] + [test]
     return [given[split] for split in SPLITS]
+
+
+def strata_of(task: str | None, targets: Tensor | None, num: int) -> list[object]:
+    """Return what is to be spread evenly: classes, combinations of labels, fifths of a number."""
+    if targets is None or task not in ("classify", "labels", "regress"):
+        return [None] * num
+    if task == "regress":
+        rank = targets[:, 0].argsort(stable=True).argsort()
+        return (rank * 5 // max(1, num)).tolist()
+    return [tuple(own) for own in targets.reshape(num, -1).tolist()]

@@ -11,6 +11,7 @@ from symsets.data.labelled import LabelledSets, SetDataset
 from symsets.data.on_the_fly import OnTheFlySets
 from symsets.data.packing import pack_folder
 from symsets.data.packs import ImagePack, VideoPack
+from symsets.data.set_folder import SetFolder, looks_like_sets
 from symsets.data.videos import VideoFolder
 
 __all__ = [
@@ -19,6 +20,9 @@ __all__ = [
     "SetDataset",
     "OnTheFlySets",
     "Augment",
+    # sets on disk
+    "SetFolder",
+    "looks_like_sets",
     # images
     "ImageSource",
     "ImageFolder",

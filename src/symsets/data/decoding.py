@@ -9,6 +9,7 @@ import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
@@ -59,29 +60,14 @@ def check_large_enough(shape: tuple[int, int], size: int) -> None:
         raise UnusableError(f"smaller than {(size + 1) // 2} pixels")
 
 
-def decode_image(encoded: bytes | Path, size: int) -> np.ndarray:
-    """Decode a picture of any kind to its middle square, ``(size, size, 3)`` bytes.
-
-    The camera's orientation is applied, palettes and CMYK are converted, grey is copied to three
-    channels, 16 bits become 8, and what is transparent is laid over white.
-
-    Raises:
-        UnusableError: The picture is broken, of an unknown kind, larger than is decoded (JPEG
-            files may be larger), or its shorter side is less than half of ``size``.
-    """
-    Image, ImageOps = require("PIL.Image", "images"), require("PIL.ImageOps", "images")
+@contextmanager
+def opened_image(encoded: bytes | Path) -> Iterator[Image.Image]:
+    """Open a picture; whatever goes wrong while it is used becomes an UnusableError."""
+    Image = require("PIL.Image", "images")
     try:
         file = io.BytesIO(encoded) if isinstance(encoded, bytes) else regular_file(encoded)
         with Image.open(file, formats=FORMATS) as image:
-            check_large_enough(image.size, size)
-            # JPEG decodes straight to a half, a quarter or an eighth where that is enough
-            image.draft(None, (2 * size, 2 * size))
-            if image.width * image.height > MOST_PIXELS:
-                raise UnusableError(TOO_LARGE)
-            square = _eight_bits(_middle(ImageOps.exif_transpose(image)))
-            if square.size != (size, size):
-                square = square.resize((size, size), Image.Resampling.LANCZOS, reducing_gap=3.0)
-            return np.asarray(_over_white(square))
+            yield image
     except UnusableError:
         raise
     except FileNotFoundError as error:
@@ -92,26 +78,80 @@ def decode_image(encoded: bytes | Path, size: int) -> np.ndarray:
         raise UnusableError("not readable") from error
 
 
-def _middle(image: Image.Image) -> Image.Image:
+def decode_image(encoded: bytes | Path, size: int) -> np.ndarray:
+    """Decode a picture of any kind to its middle square, ``(size, size, 3)`` bytes.
+
+    The camera's orientation is applied, palettes and CMYK are converted, grey is copied to three
+    channels, 16 bits become 8, and what is transparent is laid over white.
+
+    Raises:
+        UnusableError: The picture is broken, of an unknown kind, larger than is decoded (JPEG
+            files may be larger), or its shorter side is less than half of ``size``.
+    """
+    with opened_image(encoded) as image:
+        check_large_enough(image.size, size)
+        upright = turned(image, 2 * size)
+        return np.asarray(over_white(resized(eight_bits(middle(upright)), (size, size))))
+
+
+def turned(image: Image.Image, side: int) -> Image.Image:
+    """Decode a picture, no smaller than ``side`` if it is as large, and apply its orientation."""
+    shrink(image, side)
+    return require("PIL.ImageOps", "images").exif_transpose(image)
+
+
+def shrink(image: Image.Image, side: int) -> None:
+    """Let JPEG decode to a half, a quarter or an eighth where that leaves sides of ``side``.
+
+    Raises:
+        UnusableError: The picture would still be larger than is decoded.
+    """
+    image.draft(None, (side, side))
+    if image.width * image.height > MOST_PIXELS:
+        raise UnusableError(TOO_LARGE)
+
+
+def middle(image: Image.Image, shape: tuple[int, int] = (1, 1)) -> Image.Image:
+    """Cut out the largest middle part with the proportions of ``shape (H, W)``."""
     width, height = image.size
-    side = min(width, height)
-    left, top = (width - side) // 2, (height - side) // 2
-    return image.crop((left, top, left + side, top + side))
+    w = min(width, max(1, height * shape[1] // shape[0]))
+    h = min(height, max(1, width * shape[0] // shape[1]))
+    left, top = (width - w) // 2, (height - h) // 2
+    return image.crop((left, top, left + w, top + h))
 
 
-def _eight_bits(image: Image.Image) -> Image.Image:
+def resized(image: Image.Image, shape: tuple[int, int]) -> Image.Image:
+    """Scale a picture to ``shape (H, W)``."""
+    if image.size == shape[::-1]:
+        return image
+    lanczos = require("PIL.Image", "images").Resampling.LANCZOS
+    return image.resize(shape[::-1], lanczos, reducing_gap=3.0)
+
+
+def is_deep(image: Image.Image) -> bool:
+    """Whether a picture is grey with 16 bits."""
+    return image.mode == "I" or image.mode.startswith("I;16")
+
+
+def sixteen_bits(image: Image.Image) -> np.ndarray:
+    """Return the values of a grey picture with 16 bits, ``(H, W)``."""
+    return np.asarray(image).astype(np.int64).clip(0, 2**16 - 1)
+
+
+def eight_bits(image: Image.Image) -> Image.Image:
     """Convert to RGB, or to RGBA with colours that can be averaged, whatever the kind."""
     if image.mode == "F":
         raise UnusableError("of real numbers, not of bytes")
-    if image.mode == "I" or image.mode.startswith("I;16"):
-        # 16-bit grey: Pillow itself would cut values off at 255
-        grey = np.asarray(image).astype(np.int64).clip(0, 2**16 - 1) >> 8
-        image = require("PIL.Image", "images").fromarray(grey.astype(np.uint8))
+    if is_deep(image):
+        # Pillow itself would cut values off at 255
+        grey = (sixteen_bits(image) >> 8).astype(np.uint8)
+        image = require("PIL.Image", "images").fromarray(grey)
     transparent = image.has_transparency_data
     return image.convert("RGBA" if transparent else "RGB")
 
 
-def _over_white(image: Image.Image) -> Image.Image:
+def over_white(image: Image.Image) -> Image.Image:
+    """Lay what is transparent over white."""
     if image.mode == "RGB":
         return image
     page = require("PIL.Image", "images").new("RGBA", image.size, "white")

@@ -99,3 +99,51 @@ def _cut(groups: list[str], place: list[float], val: float, test: float) -> dict
         split = "test" if where >= 1 - test else "val" if where >= 1 - test - val else "train"
         splits[split].append(key)
     return splits
+
+
+def split_stratified(
+    names: Sequence[str], strata: Sequence[object], fractions: Sequence[float], seed: int
+) -> list[list[int]]:
+    """Divide what has names into parts, each with about its share of every stratum.
+
+    The first of each stratum goes to the first part. No part with a share stays empty if there are
+    enough names. The result depends on nothing but the arguments.
+
+    Args:
+        names: What to divide.
+        strata: The stratum of each name, such as its class.
+        fractions: The share of each part; they sum to 1.
+        seed: Chooses another division.
+
+    Returns:
+        The places in ``names`` of what each part has.
+
+    Example:
+        >>> names = [f"{k}" for k in range(100)]
+        >>> parts = split_stratified(names, [k % 10 == 0 for k in range(100)], (0.8, 0.1, 0.1), 0)
+        >>> [len(part) for part in parts], [sum(k % 10 == 0 for k in part) for part in parts]
+        ([80, 10, 10], [8, 1, 1])
+    """
+    order = sorted(range(len(names)), key=lambda k: (fraction(f"{seed}/{names[k]}"), names[k]))
+    groups: dict[object, list[int]] = {}
+    for k in order:
+        groups.setdefault(strata[k], []).append(k)
+    parts: list[list[int]] = [[] for _ in fractions]
+    done = 0
+    for group in groups.values():
+        own = [0 for _ in fractions]
+        for rank, k in enumerate(group):
+            # what each part lacks, of this stratum and of all
+            lack = [
+                share * (rank + done + 2) - have - len(part)
+                for share, have, part in zip(fractions, own, parts, strict=True)
+            ]
+            chosen = max(range(len(lack)), key=lack.__getitem__) if rank else 0
+            own[chosen] += 1
+            parts[chosen].append(k)
+            done += 1
+    for part, share in zip(parts, fractions, strict=True):
+        largest = max(parts, key=len)
+        if share and not part and len(largest) > 1:
+            part.append(largest.pop())
+    return [sorted(part) for part in parts]

@@ -73,5 +73,6 @@ _COLLATE: dict[Any, Any] = {
     **default_collate_fn_map,
     Tensor: _collate_tensors,
     RaggedSets: _collate_tensors,
+    type(None): lambda batch, *, collate_fn_map: None,  # sets without labels
     list: _collate_lists,
 }

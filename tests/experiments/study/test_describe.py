@@ -9,9 +9,10 @@ import pytest
 from symsets.cli.options import RunOptions
 from symsets.experiments.bursts import experiment as bursts
 from symsets.experiments.colors import experiment as colors
+from symsets.experiments.quality import experiment as quality
 from symsets.experiments.shapes import experiment as shapes
 from symsets.experiments.signals import experiment as signals
-from symsets.experiments.study.describe import data_slug, make_study
+from symsets.experiments.study.describe import announcement, data_slug, make_study
 from symsets.experiments.study.records import write_records
 from symsets.experiments.study.runs import RunDirectory, claim_directory
 from symsets.experiments.views import experiment as views
@@ -162,3 +163,15 @@ def test_networks_of_graphs_after_aittala_train_on_eight_sets_as_published(tmp_p
         assert study.plan("graphs", "aittala", 1, 1e-3).batch_size == expected
         assert study.plan("graphs", "dss-sum", 1, 1e-3).batch_size == 12
         assert study.plan("points", "aittala", 1, 1e-3).batch_size == 16
+
+
+def test_a_folder_of_sets_is_told_the_command_for_it(tmp_path):
+    Image = pytest.importorskip("PIL.Image", reason="needs Pillow")
+    for k in range(40):
+        path = tmp_path / "photos" / f"album {k % 2}" / f"day {k % 4}" / f"{k}.png"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        Image.new("RGB", (80, 80), (k, 0, 0)).save(path)
+    for data, told in ((tmp_path / "photos", True), (tmp_path / "photos" / "album 0", False)):
+        options = RunOptions(preset="smoke", data=str(data), out=tmp_path / "out")
+        said = announcement(make_study(quality.EXPERIMENT, options))
+        assert (f"To learn from yours: symsets train {data}" in said) == told

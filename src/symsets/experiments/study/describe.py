@@ -14,6 +14,8 @@ from symsets._files import safe_name
 from symsets.cli import parse
 from symsets.cli.options import RunOptions
 from symsets.data.folders import files_below
+from symsets.data.images import ImageFolder
+from symsets.data.set_folder import looks_like_sets
 from symsets.data.splits import fraction
 from symsets.experiments.study.catalogue import DATA_SUFFIXES
 from symsets.experiments.study.experiment import RECIPES, Experiment, Preset, Source, StudyConfig
@@ -129,6 +131,15 @@ def announcement(study: Study) -> str:
         lines.insert(1, f"  setting {', '.join(preset.settings)}")
     if study.experiment.default_data:
         lines.insert(1, f"  data    {study.source.name}")
+    if isinstance(study.source, ImageFolder) and looks_like_sets(study.source.root):
+        lines.append(f"\n{_own_sets(study.source.root)}")
     if runs and preset.duration:
         lines.append(f"          the whole preset takes {preset.duration}")
     return study.experiment.story + "\n\n" + "\n".join(lines) + "\n"
+
+
+def _own_sets(root: Path) -> str:
+    return (
+        f"The folders in {root} look like sets of your own. This experiment takes their\n"
+        f"pictures one by one and makes sets of its own. To learn from yours: symsets train {root}"
+    )

@@ -1,0 +1,146 @@
+"""Arrays of numbers in files: ``.npy .npz .csv .parquet .h5``, and clouds ``.xyz .ply .off``."""
+
+from __future__ import annotations
+
+import zipfile
+from collections.abc import Collection
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from symsets._extras import require
+from symsets._files import check_regular, named_errors
+from symsets.data._arrays import read_arrays
+from symsets.data.set_folder.labels import read_csv
+from symsets.data.set_folder.layouts import suffix_of
+
+NAMES = ("x", "features", "feats", "data")  # of the array to take where a file has several
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+
+def array_shape(path: str) -> tuple[int, ...]:
+    """Return the shape of the array in a file; only of a table of text are the contents read."""
+    file = Path(path)
+    with named_errors(file):
+        check_regular(file)
+        suffix = suffix_of(path)
+        if suffix == ".npy":
+            return _open_npy(file).shape
+        if suffix == ".npz":
+            return _npz_shape(file)
+        if suffix in (".h5", ".hdf5"):
+            with require("h5py", "tables").File(file) as content:
+                return tuple(content[_the_array(content)].shape)
+        if suffix == ".parquet":
+            found = require("pyarrow.parquet", "tables").ParquetFile(file)
+            return found.metadata.num_rows, found.metadata.num_columns
+        return read_array(path).shape
+
+
+def read_array(path: str) -> Array:
+    """Read the array in a file as float32.
+
+    Raises:
+        ValueError: It cannot be read, or does not hold numbers.
+        MissingExtraError: A library for this kind of file is not installed.
+    """
+    file = Path(path)
+    with named_errors(file):
+        check_regular(file)
+        return _numbers(_read(file, suffix_of(path)))
+
+
+def _numbers(array: Array) -> Array:
+    if array.dtype.kind not in "fiub":
+        raise ValueError(f"it must hold numbers, got {array.dtype}")
+    return np.array(array, dtype=np.float32, order="C")  # a copy: files are mapped read-only
+
+
+def _read(file: Path, suffix: str) -> Array:
+    if suffix == ".npy":
+        return _open_npy(file)
+    if suffix == ".npz":
+        with np.load(file, allow_pickle=False) as archive:
+            name = _choose(archive.files)
+        return read_arrays(file, {}, [name])[name]
+    if suffix in (".h5", ".hdf5"):
+        with require("h5py", "tables").File(file) as content:
+            return np.asarray(content[_the_array(content)])
+    if suffix == ".parquet":
+        table = require("pyarrow.parquet", "tables").read_table(file)
+        return np.stack([column.to_numpy() for column in table.columns], axis=1)
+    if suffix in (".ply", ".off"):
+        found = require("trimesh", "meshes").load(file, process=False)
+        return np.asarray(found.vertices)
+    return _read_text(file, suffix)
+
+
+def _open_npy(file: Path) -> Array:
+    """Map an array into memory; a file that is shorter than its header says is refused."""
+    array = np.lib.format.open_memmap(file, mode="r")
+    return array if array.dtype.kind in "fiub" else _numbers(array)
+
+
+def _npz_shape(file: Path) -> tuple[int, ...]:
+    with zipfile.ZipFile(file) as archive:
+        name = _choose([entry.removesuffix(".npy") for entry in archive.namelist()])
+        with archive.open(f"{name}.npy") as content:
+            version = np.lib.format.read_magic(content)
+            read = (
+                np.lib.format.read_array_header_1_0
+                if version == (1, 0)
+                else np.lib.format.read_array_header_2_0
+            )
+            return tuple(read(content)[0])
+
+
+def _the_array(content: Any) -> str:
+    return _choose([name for name in content if hasattr(content[name], "shape")])
+
+
+def _choose(names: Collection[str]) -> str:
+    found = list(names) if len(names) == 1 else [name for name in NAMES if name in names]
+    if not found:
+        raise ValueError(
+            f"it must hold one array, or one called {' or '.join(NAMES)}, got {sorted(names)}"
+        )
+    return found[0]
+
+
+def _read_text(file: Path, suffix: str) -> Array:
+    """Read numbers, in columns of a CSV with or without a header, or between spaces."""
+    if suffix == ".xyz":
+        return np.loadtxt(file, ndmin=2)
+    lines = list(read_csv(file))
+    if lines and not any(_is_float(cell) for cell in lines[0][1]):
+        lines = lines[1:]
+    width = len(lines[0][1]) if lines else 0
+    rows = []
+    for line, cells in lines:
+        if len(cells) != width:
+            raise ValueError(f"{file}, line {line}: must have {width} numbers, got {len(cells)}")
+        try:
+            rows.append([float(cell) for cell in cells])
+        except ValueError as error:
+            raise ValueError(f"{file}, line {line}: must hold numbers only: {error}") from None
+    return np.array(rows).reshape(len(rows), width)
+
+
+def _is_float(cell: str) -> bool:
+    with suppress(ValueError):
+        float(cell)
+        return True
+    return False
+
+
+def check_finite(path: str, array: Array) -> None:
+    """Raise ValueError naming the file and the row of a number that is not finite."""
+    finite = np.isfinite(array).reshape(len(array), -1).all(1)
+    if not finite.all():
+        raise ValueError(
+            f"{path} must hold finite numbers, found NaN or infinity in row "
+            f"{int(finite.argmin())} (from 0)"
+        )

@@ -1,0 +1,251 @@
+"""Sets on disk as a dataset of pairs of a set and its target."""
+
+from __future__ import annotations
+
+import copy
+import os
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.utils.data import Dataset
+
+from symsets._checks import as_path, check_choice, check_kind, shown
+from symsets.data.set_folder.cache import cache_for, read_set, to_unit
+from symsets.data.set_folder.describing import describe
+from symsets.data.set_folder.opening import open_sets
+from symsets.data.set_folder.preparation import Preparation
+from symsets.data.set_folder.strata import divide, strata_of
+from symsets.models.card import TASKS, Card
+from symsets.sets import RaggedSets
+
+LATE = "not readable when it was needed"
+
+
+class SetFolder(Dataset[tuple[Any, Any]]):
+    """Sets in a folder or table, with what is asked of them; printing it says what was found.
+
+    Layouts:
+        - ``class/set/*.jpg``: the class of each set (``"classify"``).
+        - ``set/*.jpg`` and ``labels.csv`` with columns ``set,label``: words are classes, numbers a
+          regression, several columns of 0 and 1 several labels, of other numbers a regression of
+          several numbers. A single column called ``label`` or ``class`` that holds nothing but the
+          whole numbers from 0 or 1 up to K ≤ 20, each at least twice, is taken for classes;
+          ``task="regress"`` takes it for numbers.
+        - ``labels.csv`` with ``set,file``: the best element of each set (``"select"``); with
+          ``set,file,score``: a number for each element (``"score"``).
+        - ``set/*.jpg`` with a picture called ``target`` in each set: merging (``"merge"``).
+        - ``set.npy``, ``.npz``, ``.csv``, ``.parquet`` or ``.h5``, ``(N, C)`` for vectors or
+          ``(N, C, L)`` for signals, and ``labels.csv`` or a folder for each class. Where a file
+          holds several arrays, that called ``x``, ``features``, ``feats`` or ``data`` is taken.
+        - A table (``.csv`` or ``.parquet``) with a column ``set`` and columns of numbers; perhaps
+          ``element``, ``split``, and ``label``, ``label_…``, ``score`` or ``best``.
+        - ``set/*.npy`` (also ``.xyz .ply .off``): sets of clouds ``(P, C)``; with
+          ``kind="clouds"`` where ``labels.csv`` does not name the folders.
+
+    Folders ``train``, ``val`` and ``test`` around any of these, or a column ``split`` in
+    ``labels.csv``, say which sets are for what.
+
+    Pictures come upright, as float32 in [0, 1], all of one size, grey with one channel if all are
+    grey. Colours with 16 bits are reduced to 8; grey keeps them. Headers are read at once; what
+    cannot be read is left out and listed in :attr:`skipped`, and so is what turns out to be
+    unreadable later. (If it was the best, the only or the wanted element of its set, zeros or the
+    mean of the others take its place, so that no epoch ends early.) Arrays of up to 256 MB in all
+    are searched for NaNs at once; later ones lose the rows with NaNs, which are listed, too.
+
+    Args:
+        root: The folder, or the table.
+        task: What is asked, one of those of :class:`symsets.models.Card`; found from the layout.
+        kind: What elements are: ``"pictures"``, ``"vectors"``, ``"signals"`` or ``"clouds"``.
+        size: Height and width of pictures, or one number for both. By default those of the
+            pictures if all are alike, up to 128, else a square.
+        resize: How pictures get their size: ``"crop"`` the middle in the right proportions, or
+            ``"scale"`` without cropping, which distorts.
+        channels: 1 for grey pictures, 3 for colours.
+        like: The card of a trained network, for sets that it is to see: all of the above is taken
+            from it. Labels may be missing, and targets are then None.
+        cache: Keep what was decoded in a file for temporary files, 1 byte for each entry of a
+            picture and 4 for other elements. Workers share it; it takes no memory that the system
+            could not have back, is checked against the free space, and goes with the process.
+            Clouds are not kept.
+
+    Raises:
+        ValueError: The folder is not as described; the message names the file.
+    """
+
+    def __init__(
+        self,
+        root: str | os.PathLike[str],
+        *,
+        task: str | None = None,
+        kind: str | None = None,
+        size: int | Sequence[int] | None = None,
+        resize: str = "crop",
+        channels: int | None = None,
+        like: Card | None = None,
+        cache: bool = False,
+    ) -> None:
+        self.root = as_path("root", root)
+        if like is not None:
+            check_kind("like", like, Card)
+            if (task, kind, size, resize, channels) != (None, None, None, "crop", None):
+                raise ValueError(
+                    "like must be alone: it says task, kind, size, resize and channels"
+                )
+            task, how = like.task, Preparation.of_card(like)
+        else:
+            if task is not None:
+                check_choice("task", task, TASKS)
+            how = Preparation.checked(kind, size, resize, channels)
+        found = open_sets(self.root, task, how, None if like is None else like.classes)
+        self.task, self.classes = found.targets.task, found.targets.classes
+        self.kind = str(found.how.kind)
+        self._how, self.note, self._like = found.how, found.targets.note, like
+        self._store, self._pictures, self._values = (
+            found.store,
+            found.pictures,
+            found.targets.values,
+        )
+        self._names, self._splits, self._left_out = found.names, found.splits, found.skipped
+        self._which = found.kept
+        self._starts = np.concatenate([[0], np.cumsum(self._store.counts)]).tolist()
+        # Workers share these, so that everybody knows what one of them could not read.
+        self._broken = torch.zeros(self._starts[-1], dtype=torch.uint8).share_memory_()
+        self._cache, self._target_cache = (
+            (cache_for(self._store), cache_for(self._pictures)) if cache else (None, None)
+        )
+
+    def __len__(self) -> int:
+        return len(self._which)
+
+    def __getitem__(self, index: int) -> tuple[Any, Any]:
+        k = self._which[index]
+        values, failed = read_set(self._store, self._cache, k)
+        if failed:
+            self._broken[[self._starts[k] + j for j in failed]] = 1
+        keep = self._usable(k)
+        target = self._target(k, keep)
+        if isinstance(values, list):
+            return RaggedSets.from_list([torch.from_numpy(values[j]) for j in keep]), target
+        whole = len(keep) == len(values)
+        x = to_unit(values if whole else values[keep])
+        if self._pictures is not None:
+            picture, lost = read_set(self._pictures, self._target_cache, k)
+            target = x.mean(0) if lost else to_unit(picture)[0]
+        return x, target
+
+    def _usable(self, k: int) -> list[int]:
+        """Return the elements of a set that could be read, or whose place must be kept."""
+        broken = self._broken[self._starts[k] : self._starts[k + 1]]
+        num = len(broken)
+        if not broken.any():
+            return list(range(num))
+        values = self._values
+        wanted = int(values[k]) if self.task == "select" and values is not None else None
+        keep = [j for j in range(num) if not broken[j] or j == wanted]
+        return keep or [0]
+
+    def _target(self, k: int, keep: list[int]) -> Tensor | None:
+        if self._values is None:
+            return None
+        target = self._values[k]
+        if self.task == "select":
+            return torch.tensor(keep.index(int(target)))
+        return target[keep] if self.task == "score" else target
+
+    @property
+    def names(self) -> list[str]:
+        """The names of the sets: their paths below the folder."""
+        return [self._names[k] for k in self._which]
+
+    @property
+    def splits(self) -> list[str | None]:
+        """What folders or a column say a set is for; None where nothing does."""
+        return [self._splits[k] for k in self._which]
+
+    @property
+    def element_shape(self) -> tuple[int, ...] | None:
+        """The shape of an element; None for clouds, which differ."""
+        return self._store.shape
+
+    @property
+    def has_targets(self) -> bool:
+        """Whether sets come with their targets."""
+        return self._values is not None or self._pictures is not None
+
+    @property
+    def sizes(self) -> list[int]:
+        """How many elements each set has; nothing is decoded for it."""
+        if not self._broken.any():
+            return [self._store.counts[k] for k in self._which]
+        return [len(self._usable(k)) for k in self._which]
+
+    def elements(self, index: int) -> list[str]:
+        """Return the names of the elements of a set, in the order in which they are read."""
+        k = self._which[index]
+        names = self._store.names(k)
+        return [names[j] for j in self._usable(k)]
+
+    @property
+    def skipped(self) -> list[tuple[str, str]]:
+        """What was left out so far of the whole folder, and why."""
+        late = []
+        for t in self._broken.nonzero().flatten().tolist():
+            k = int(np.searchsorted(self._starts, t, side="right")) - 1
+            late.append((self._store.place(k, t - self._starts[k]), LATE))
+        return [*self._left_out, *late]
+
+    @property
+    def targets(self) -> Tensor | None:
+        """The targets of all sets end to end; None if they are pictures, or there are none.
+
+        ``(M,)`` for classes and best elements, ``(M, K)`` for labels and numbers, and for scores
+        one number for each element of all sets.
+        """
+        if isinstance(self._values, list):
+            return torch.cat([self._values[k][self._usable(k)] for k in self._which])
+        return None if self._values is None else self._values[self._which]
+
+    @property
+    def card(self) -> Card | None:
+        """What a network for these sets is for; None if there is no task."""
+        if self._like is not None:
+            return self._like
+        if self.task is None:
+            return None
+        return Card(self.task, self.kind, self.classes, self._how.to_element())
+
+    def subset(self, indices: Iterable[int]) -> SetFolder:
+        """Return some of the sets, which share the cache and the list of what was skipped."""
+        chosen = copy.copy(self)
+        try:
+            chosen._which = [self._which[int(index)] for index in indices]
+        except (IndexError, TypeError, ValueError) as error:
+            raise IndexError(
+                f"indices must number sets from 0 to {len(self) - 1}, got {shown(indices)}"
+            ) from error
+        return chosen
+
+    def split(
+        self, fractions: Sequence[float] = (0.7, 0.15, 0.15), seed: int = 0
+    ) -> tuple[SetFolder, SetFolder, SetFolder]:
+        """Divide the sets into those for training, for validation and for the test.
+
+        Folders or a column that name the splits decide. If only one of ``val`` and ``test`` is
+        there, it is the test, and sets of ``train`` are taken for validation. Without any, sets
+        are divided at random, with about the same share of every class (of every combination of
+        labels, of every fifth of the first number) in each part.
+
+        Args:
+            fractions: The share of each part.
+            seed: Chooses another division.
+        """
+        strata = strata_of(self.task, self.targets, len(self))
+        parts = divide(self.names, strata, self.splits, fractions, seed)
+        train, val, test = (self.subset(part) for part in parts)
+        return train, val, test
+
+    def __repr__(self) -> str:
+        return describe(self)

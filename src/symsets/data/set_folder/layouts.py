@@ -1,0 +1,242 @@
+"""Which sets a folder holds, and in which layout; nothing is decoded here."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from symsets.data.folders import STUDY, checked_folder, has_split_folders
+from symsets.data.images import IMAGE_SUFFIXES
+from symsets.data.splits import SPLITS
+
+LABELS = "labels.csv"
+TARGET = "target"  # the name, without suffix, of the picture that a set is to be merged into
+ARRAYS = (".npy", ".npz", ".csv", ".parquet", ".h5", ".hdf5")  # one file for a set
+CLOUDS = (".npy", ".xyz", ".ply", ".off")  # one file for an element
+MEDIA = frozenset({*IMAGE_SUFFIXES, *ARRAYS, *CLOUDS})
+
+
+@dataclass(frozen=True)
+class FoundSet:
+    """One set on disk.
+
+    Attributes:
+        name: Its path below the root, without the suffix if it is a file.
+        files: One file for each element, or the one file that holds the set.
+        whole: Whether one file holds the set.
+        target: The picture that the elements are to be merged into.
+        label: The name of the folder of its class.
+        split: The name of the folder of its split.
+        ignored: Files beside the elements that are of an unknown kind.
+    """
+
+    name: str
+    files: tuple[str, ...]
+    whole: bool = False
+    target: str | None = None
+    label: str | None = None
+    split: str | None = None
+    ignored: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Listing:
+    """What lies directly in a folder, hidden entries left out."""
+
+    path: Path
+    folders: list[str]
+    files: list[str]  # with a suffix that is known
+    others: list[str]
+
+    @property
+    def suffixes(self) -> set[str]:
+        """The suffixes of the files."""
+        return {suffix_of(name) for name in self.files}
+
+
+def suffix_of(name: str) -> str:
+    """Return the suffix of a path in small letters."""
+    return os.path.splitext(name)[1].lower()
+
+
+def list_folder(path: Path) -> Listing:
+    """List a folder; raise ValueError if it cannot be read."""
+    try:
+        with os.scandir(path) as entries:
+            found = sorted(
+                (entry.name, entry.is_dir()) for entry in entries if not entry.name.startswith(".")
+            )
+    except OSError as error:
+        raise ValueError(f"{path} must be a folder that can be read: {error.strerror}") from error
+    files = [name for name, is_folder in found if not is_folder and name != LABELS]
+    known = [name for name in files if suffix_of(name) in MEDIA]
+    folders = [name for name, is_folder in found if is_folder]
+    return Listing(path, folders, known, [name for name in files if name not in set(known)])
+
+
+def find_sets(
+    root: Path, *, kind: str | None, merge: bool, named: Collection[str] = ()
+) -> list[FoundSet]:
+    """Return the sets below a folder, sorted by name.
+
+    Args:
+        root: The folder.
+        kind: What elements are, if that was said.
+        merge: Whether a picture called ``target`` may be what a set is merged into.
+        named: Sets that a table of labels names. It tells a set of clouds, ``set/1.npy``, from a
+            class of sets that are one file each, ``class/1.npy``.
+
+    Raises:
+        ValueError: The folder has no layout that is known, or more than one.
+    """
+    if not has_split_folders(checked_folder(root)):
+        sets = _sets_of(root, "", kind, merge, named)
+    else:
+        if extra := [
+            n for n in list_folder(root).folders if n not in SPLITS and _has_media(root / n)
+        ]:
+            raise ValueError(
+                f"{root / extra[0]} must lie in one of the folders train, val and test, or these "
+                "must not be there: found both"
+            )
+        parts = [split for split in SPLITS if (root / split).is_dir()]
+        sets = [
+            replace(one, split=split)
+            for split in parts
+            for one in _sets_of(root / split, f"{split}/", kind, merge, named)
+        ]
+    if not sets:
+        raise ValueError(
+            f"{root} must hold a folder or a file for each set, found none: expected "
+            "set/*.jpg, class/set/*.jpg, or set.npy (.npz .csv .parquet .h5)"
+        )
+    levels = {(one.whole, one.label is not None): one for one in sets}
+    if len(levels) > 1:
+        first, other = list(levels.values())[:2]
+        raise _mixed(root, _where(first), _where(other))
+    return sets
+
+
+def _where(one: FoundSet) -> str:
+    return one.files[0] if one.whole else one.name + "/"
+
+
+def _mixed(folder: Path, one: str, other: str) -> ValueError:
+    return ValueError(f"{folder} must have one layout, found several: {one} and {other}")
+
+
+def _has_media(folder: Path) -> bool:
+    return any(suffix_of(name) in MEDIA for _, _, names in os.walk(folder) for name in names)
+
+
+def _sets_of(
+    root: Path, prefix: str, kind: str | None, merge: bool, named: Collection[str]
+) -> list[FoundSet]:
+    """Return the sets of a folder without folders for splits."""
+    top = list_folder(root)
+    below = [
+        listing
+        for name in top.folders
+        if (listing := list_folder(root / name)) and not _study(listing)
+    ]
+    if top.files and any(listing.files or listing.folders for listing in below):
+        folder = next(listing for listing in below if listing.files or listing.folders)
+        raise _mixed(root, top.files[0], f"{folder.path.name}/")
+    if top.files:
+        return _whole(top, prefix)
+    leaves = [listing for listing in below if not listing.folders]
+    deep = [listing for listing in below if listing.folders]
+    if loose := next((listing for listing in deep if listing.files), None):
+        raise _mixed(loose.path, loose.files[0], f"{loose.folders[0]}/")
+    full = next((listing for listing in leaves if listing.files), None)
+    if deep and full:
+        raise _mixed(
+            root, f"{full.path.name}/{full.files[0]}", f"{deep[0].path.name}/{deep[0].folders[0]}/"
+        )
+    if deep:
+        return [
+            _one(
+                list_folder(listing.path / name),
+                f"{prefix}{listing.path.name}/{name}",
+                merge,
+                listing.path.name,
+            )
+            for listing in below
+            for name in listing.folders
+        ]
+    if _are_classes(leaves, prefix, kind, named):
+        return [
+            one
+            for listing in leaves
+            for one in _whole(listing, f"{prefix}{listing.path.name}/", listing.path.name)
+        ]
+    return [_one(listing, f"{prefix}{listing.path.name}", merge) for listing in leaves]
+
+
+def _study(listing: Listing) -> bool:
+    return STUDY in listing.others
+
+
+def _are_classes(
+    leaves: Iterable[Listing], prefix: str, kind: str | None, named: Collection[str]
+) -> bool:
+    """Whether folders are classes of sets that are one file each, and not sets of clouds."""
+    suffixes = set().union(*(listing.suffixes for listing in leaves))
+    if not suffixes & set(ARRAYS) or suffixes & IMAGE_SUFFIXES or kind == "clouds":
+        return False
+    names = {prefix + listing.path.name for listing in leaves} | {
+        listing.path.name for listing in leaves
+    }
+    return suffixes - set(CLOUDS) != set() or not (suffixes - {".npy"} or names & set(named))
+
+
+def _whole(listing: Listing, prefix: str, label: str | None = None) -> list[FoundSet]:
+    """Return sets that are one file each."""
+    for name in listing.files:
+        if suffix_of(name) not in ARRAYS:
+            raise ValueError(
+                f"{listing.path / name} must lie in a folder that is a set, as in "
+                f"set/{name}: one file for each set may be {' '.join(ARRAYS)}"
+            )
+    return [
+        FoundSet(
+            prefix + os.path.splitext(name)[0],
+            (str(listing.path / name),),
+            whole=True,
+            label=label,
+        )
+        for name in listing.files
+    ]
+
+
+def _one(listing: Listing, name: str, merge: bool, label: str | None = None) -> FoundSet:
+    """Return a set that is a folder."""
+    path, files = listing.path, listing.files
+    if listing.folders:
+        raise ValueError(
+            f"{path} must be a set and hold files only, found the folder {listing.folders[0]}/ in "
+            "it: layouts are set/*.jpg and class/set/*.jpg"
+        )
+    pictures = [file for file in files if suffix_of(file) in IMAGE_SUFFIXES]
+    others = [file for file in files if suffix_of(file) not in IMAGE_SUFFIXES]
+    if pictures and others:
+        raise _mixed(path, pictures[0], others[0])
+    if wrong := [file for file in others if suffix_of(file) not in CLOUDS]:
+        raise ValueError(
+            f"{path / wrong[0]} must be one element of the set {name}: a picture, or a cloud in "
+            f"{' '.join(CLOUDS)}"
+        )
+    targets = [file for file in pictures if os.path.splitext(file)[0].lower() == TARGET]
+    if not merge:
+        targets = []
+    if len(targets) > 1:
+        raise ValueError(f"{path} must hold one target, found {targets[0]} and {targets[1]}")
+    return FoundSet(
+        name,
+        tuple(str(path / file) for file in files if file not in targets),
+        target=str(path / targets[0]) if targets else None,
+        label=label,
+        ignored=tuple(str(path / file) for file in listing.others),
+    )

@@ -1,0 +1,175 @@
+"""Pictures of sets: what their headers say, and decoding them to one size."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
+
+from symsets._extras import require
+from symsets.data.decoding import (
+    UnusableError,
+    eight_bits,
+    is_deep,
+    middle,
+    opened_image,
+    over_white,
+    resized,
+    shrink,
+    sixteen_bits,
+    turned,
+)
+
+if TYPE_CHECKING:
+    from PIL import Image
+
+LARGEST = 128  # pixels of the longer side, unless another size is asked for
+GREY = ("1", "L", "LA")
+ORIENTATION, SIDEWAYS = 0x0112, (5, 6, 7, 8)  # the EXIF tag, and what turns a picture by 90°
+ENDS = {"JPEG": b"\xff\xd9", "PNG": b"IEND"}  # of a file that is complete
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Header:
+    """What the header of a picture says.
+
+    Attributes:
+        shape: Height and width, after the camera's orientation is applied.
+        grey: Whether it has one channel.
+        deep: Whether that has 16 bits.
+    """
+
+    shape: tuple[int, int]
+    grey: bool
+    deep: bool
+
+
+def read_header(path: str) -> Header:
+    """Read the header of a picture; decode it only if its file seems to be cut off.
+
+    Raises:
+        UnusableError: It cannot be decoded.
+    """
+    with opened_image(Path(path)) as image:
+        width, height = image.size
+        header = Header((height, width), image.mode in GREY or is_deep(image), is_deep(image))
+        # asking a PNG for EXIF would decode it, unless the entry comes first
+        asks = image.format != "PNG" or "exif" in image.info
+        if asks and image.getexif().get(ORIENTATION) in SIDEWAYS:
+            header = Header((width, height), header.grey, header.deep)
+        if image.mode == "F":
+            raise UnusableError("of real numbers, not of bytes")
+        shrink(image, LARGEST)
+        if not _is_complete(path, image.format):
+            image.load()
+        return header
+
+
+def _is_complete(path: str, kind: str | None) -> bool:
+    if kind not in ENDS:
+        return True
+    with open(path, "rb") as file:
+        file.seek(max(0, file.seek(0, os.SEEK_END) - 64))
+        return ENDS[kind] in file.read()
+
+
+def try_all(read: Callable[[str], T], paths: Sequence[str]) -> list[T | UnusableError]:
+    """Read files in several threads; give an error in place of what cannot be read."""
+
+    def read_one(path: str) -> T | UnusableError:
+        try:
+            return read(path)
+        except UnusableError as error:
+            return error
+
+    with quiet(), ThreadPoolExecutor(min(16, 2 * (os.cpu_count() or 1))) as threads:
+        return list(threads.map(read_one, paths, chunksize=1))
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    """Keep Pillow from warning of large pictures, before one can ask it to reduce them."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Image size .* exceeds limit")
+        yield
+
+
+def default_shape(shapes: Sequence[tuple[int, int]]) -> tuple[int, int]:
+    """Return the height and width that pictures of some shapes are brought to.
+
+    Pictures of one shape keep it, or its proportions if a side has more than 128 pixels. Others
+    become squares with the median of their shorter sides, up to 128 and a multiple of 8.
+
+    Example:
+        >>> default_shape([(28, 20)] * 3), default_shape([(480, 640)] * 3)
+        ((28, 20), (96, 128))
+        >>> default_shape([(480, 640), (100, 70), (90, 90)])
+        (88, 88)
+    """
+    common = Counter(shapes)
+    if len(common) > 1:
+        side = min(LARGEST, _eights(median(min(shape) for shape in shapes)))
+        return side, side
+    ((height, width),) = common
+    scale = LARGEST / max(height, width)
+    return (height, width) if scale >= 1 else (_eights(scale * height), _eights(scale * width))
+
+
+def _eights(length: float) -> int:
+    return max(8, int(length) // 8 * 8)
+
+
+@dataclass(frozen=True)
+class Decoder:
+    """Decode pictures to bytes ``(C, H, W)``, or to 16 bits.
+
+    Attributes:
+        shape: Height and width.
+        resize: ``"crop"`` the middle to these proportions, or ``"scale"`` each side on its own.
+        channels: 1 for grey, 3 for colours.
+        deep: Keep 16 bits of grey pictures.
+    """
+
+    shape: tuple[int, int]
+    resize: str
+    channels: int
+    deep: bool
+
+    @property
+    def dtype(self) -> type:
+        """The type of the values."""
+        return np.uint16 if self.deep else np.uint8
+
+    def __call__(self, path: str) -> np.ndarray[Any, Any]:
+        """Decode a file.
+
+        Raises:
+            UnusableError: It cannot be decoded.
+        """
+        with opened_image(Path(path)) as image:
+            upright = turned(image, max(self.shape))
+            if self.resize == "crop":
+                upright = middle(upright, self.shape)
+            if self.deep and is_deep(upright):
+                return self._sixteen_bits(upright)[None]
+            plain = upright if upright.mode in ("L", "RGB") else over_white(eight_bits(upright))
+            values = np.asarray(
+                resized(plain, self.shape).convert("L" if self.channels == 1 else "RGB")
+            )
+        values = values[None] if self.channels == 1 else values.transpose(2, 0, 1)
+        return values.astype(np.uint16) * 257 if self.deep else values
+
+    def _sixteen_bits(self, image: Image.Image) -> np.ndarray[Any, Any]:
+        grey = require("PIL.Image", "images").fromarray(sixteen_bits(image).astype(np.float32))
+        values = np.asarray(resized(grey, self.shape))
+        return np.rint(values).clip(0, 2**16 - 1).astype(np.uint16)

@@ -1,0 +1,90 @@
+import numpy as np
+import pytest
+
+from symsets.data import SetFolder
+
+
+def table(path, text):
+    path.write_text(text.replace(" ", "\n"))
+    return path
+
+
+def test_one_table_holds_all_sets(tmp_path):
+    path = table(tmp_path / "bags.csv", "set,u,label,v b,1,x,2 a,3,y,4 b,5,x,6 c,0,x,0 d,0,y,0")
+    for root in (path, tmp_path):
+        sets = SetFolder(root)
+        assert (sets.task, sets.kind, sets.classes) == ("classify", "vectors", ("x", "y"))
+        assert (sets.names, sets.sizes) == (["b", "a", "c", "d"], [2, 1, 1, 1])
+        assert np.array_equal(sets[0][0], [[1, 2], [5, 6]])
+        assert sets.elements(0) == ["0", "1"]
+        assert sets.targets.tolist() == [0, 1, 0, 1]
+        sets[0][0].zero_()  # what a user does to a set stays with the user
+        assert np.array_equal(sets[0][0], [[1, 2], [5, 6]])
+
+
+def test_a_table_may_say_splits_best_elements_scores_and_several_labels(tmp_path):
+    text = "set,element,u,best,split a,p,1,0,train a,q,2,1,train b,r,3,1,test b,s,4,0,test"
+    sets = SetFolder(table(tmp_path / "t.csv", text))
+    assert (sets.task, sets.targets.tolist()) == ("select", [1, 0])
+    assert (sets.splits, sets.elements(1)) == (["train", "test"], ["r", "s"])
+    sets = SetFolder(table(tmp_path / "t.csv", "set,u,score a,1,0.5 a,2,1 b,3,2"))
+    assert (sets.task, sets.targets.tolist()) == ("score", [0.5, 1, 2])
+    sets = SetFolder(table(tmp_path / "t.csv", "set,u,label_p,label_q a,1,0,1 a,2,0,1 b,3,1,1"))
+    assert (sets.task, sets.classes) == ("labels", ("label_p", "label_q"))
+    assert sets.targets.tolist() == [[0, 1], [1, 1]]
+
+
+def test_labels_may_lie_beside_the_table(tmp_path):
+    table(tmp_path / "t.csv", "set,u a,1 a,2 b,3")
+    table(tmp_path / "labels.csv", "set,age a,1.5 b,2")
+    assert SetFolder(tmp_path).targets.tolist() == [[1.5], [2]]
+    table(tmp_path / "t.csv", "set,u,label a,1,x a,2,x b,3,y")
+    with pytest.raises(
+        ValueError, match=r"must say its labels once, found .*t.csv and .*labels.csv"
+    ):
+        SetFolder(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("text", "match"),
+    [
+        ("bag,u a,1", "t.csv must have a column 'set' that names the set of each row, got"),
+        ("set,u", "t.csv must have rows below its header, found none"),
+        ("set,label a,x", "t.csv must have columns of numbers, got only"),
+        ("set,u a,1 b,x", "column 'u' of .*t.csv must hold numbers: .*'x'"),
+        ("set,u a,1 b,nan", "column 'u' of .*t.csv must hold finite numbers, .* in row 1"),
+        ("set,u a,1,2", "t.csv, line 2: must have 2 values, got 3"),
+        ("set,u,label a,1,x a,2,y", "column 'label' of .* the same in all rows of set 'a', got"),
+        ("set,u,label,score a,1,x,1", r"columns for one kind of target, got \['label', 'score'\]"),
+        ("set,u,label,split a,1,x,now b,1,x,now", "line 2: split must be train, val or test, got"),
+        ("set,u,best a,1,0 a,2,0 b,1,1 b,2,0", "t.csv must have a line for set 'a', found none"),
+    ],
+)
+def test_tables_that_are_wrong_are_refused(tmp_path, text, match):
+    with pytest.raises(ValueError, match=match):
+        SetFolder(table(tmp_path / "t.csv", text))
+
+
+def test_a_table_in_columns_is_read_as_well(tmp_path):
+    arrow = pytest.importorskip("pyarrow", reason="needs pyarrow")
+    parquet = pytest.importorskip("pyarrow.parquet", reason="needs pyarrow")
+    content = {
+        "set": ["a", "a", "b", "c", "c"],
+        "u": [1.0, 2, 3, 4, 5],
+        "label": [1.5, 1.5, 2, 3, 3],
+    }
+    parquet.write_table(arrow.table(content), tmp_path / "t.parquet")
+    for root in (tmp_path, tmp_path / "t.parquet"):
+        sets = SetFolder(root)
+        assert (sets.task, sets.sizes) == ("regress", [2, 1, 2])
+        assert sets.targets.tolist() == [[1.5], [2], [3]]
+
+
+def test_a_file_that_is_no_table_is_refused(tmp_path):
+    path = tmp_path / "set.txt"
+    path.write_text("?")
+    with pytest.raises(ValueError, match=r"it must be a folder, or a table in .csv or .parquet"):
+        SetFolder(path)
+    sets = table(tmp_path / "t.csv", "set,u a,1 b,2")
+    with pytest.raises(ValueError, match=r"kind must be 'vectors' for the table .*t.csv, got 'sig"):
+        SetFolder(sets, kind="signals")

@@ -10,7 +10,8 @@ from torch.utils.checkpoint import checkpoint
 from symsets import RaggedSets, lift
 from symsets.nn import CircularConv1d
 
-SCHEMES = ["dss-sum", "dss-mean", "dss-max", "dss-median", "dss-power2", "attention", "wreath"]
+SCHEMES = [*(f"dss-{p}" for p in ("sum", "mean", "max", "median", "power2")), "attention", "isab"]
+SCHEMES += ["wreath"]
 
 
 def circular(i, o):

@@ -11,7 +11,16 @@ from torch import nn
 from torch.export import Dim, export
 
 from symsets import RaggedSets, Sequential, lift, schemes, set_layer
-from symsets.nn import Classify, Merge, Packed, Select, SetModule
+from symsets.nn import (
+    AttentionPool,
+    Classify,
+    Merge,
+    Packed,
+    Residual,
+    Select,
+    SetModule,
+    SetNorm,
+)
 from symsets.sets import map_elements
 
 SIZES = [(2, 4), (3, 5), (1, 1), (4, 1), (1, 6), (5, 9)]
@@ -40,6 +49,29 @@ class AllHeads(SetModule):
         z = self.vectors(map_elements(y, lambda rows: rows.mean((2, 3))))
         outputs = [y, *(h(y) for h in self.image_heads), z, *(h(z) for h in self.vector_heads)]
         return [out.elements if isinstance(out, RaggedSets) else out for out in outputs]
+
+
+class ModernParts(SetModule):
+    """Residual blocks, normalisation of sets, pooling by attention, heads that keep the place."""
+
+    def __init__(self, scheme):
+        super().__init__()
+        torch.manual_seed(0)
+        self.vectors = Sequential(
+            nn.Conv2d(3, 4, 3, padding=1),
+            Residual(
+                SetNorm(4), nn.ReLU(), set_layer(scheme, lambda i, o: nn.Conv2d(i, o, 1), 4, 4)
+            ),
+            nn.AdaptiveAvgPool2d(2),
+        )
+        self.heads = nn.ModuleList(
+            Classify(16, 2, entries="flatten", pool=AttentionPool(16, heads=2, gated=gated))
+            for gated in (False, True)
+        )
+
+    def forward(self, x):
+        y = self.vectors(x)
+        return [head(y) for head in self.heads]
 
 
 def lifted(scheme):
@@ -80,7 +112,8 @@ def assert_equal(net, programs, *example):
 networks = pytest.mark.parametrize(
     ("make", "scheme"),
     [(AllHeads, s) for s in schemes()]
-    + [(lifted, s) for s in ("dss-median", "attention", "wreath")],
+    + [(lifted, s) for s in ("dss-median", "attention", "isab", "wreath")]
+    + [(ModernParts, "isab")],
 )
 quiet = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning")
 

@@ -129,7 +129,7 @@ SCORES = torch.zeros(2, 3)
     ("call", "message"),
     [
         (lambda: Classify(2, 3, pool="men"), "pool must be one of"),
-        (lambda: Select(2, entries="med"), r"entries must be one of \['max', 'mean', 'sum'\]"),
+        (lambda: Select(2, entries="med"), r"entries must be one of \['flatten', 'max', 'mean', "),
         (lambda: Merge(nn.Linear(2, 2), pool="men"), "pool must be one of"),
         (lambda: Merge(nn.Linear(2, 2), size=0), "size must be positive, got 0"),
         (lambda: Classify(2, 3, size=0), "size must be positive, got 0"),
@@ -200,3 +200,24 @@ def test_a_target_outside_its_set_is_never_looked_up_in_another_one(monkeypatch)
     monkeypatch.setattr("symsets.nn.loss._check_target", lambda *_: None)  # as on a GPU
     losses = select_loss(scores, torch.tensor([2, 1]), reduction="none")
     assert losses.isnan().tolist() == [True, False]
+
+
+def test_flattened_entries_keep_their_place():
+    x = torch.randn(2, 5, 3, 4, 2)
+    classify, select = (Classify(24, 3, entries="flatten"), Select(24, entries="flatten"))
+    torch.testing.assert_close(classify(x), Classify.forward(classify, x.flatten(2)))
+    assert classify(x).shape == (2, 3)
+    assert not torch.allclose(classify(x.flip(-1)), classify(x), atol=1e-3)
+    ragged = RaggedSets(x.flatten(0, 1), [7, 0, 3])
+    for head in (classify, select):
+        rows = head(ragged)
+        dense = head(ragged[0][None])
+        torch.testing.assert_close(rows[0], dense[0])
+
+
+def test_flattened_entries_need_one_shape():
+    clouds = RaggedSets.from_list([[torch.randn(4, 3), torch.randn(2, 3)]])
+    with pytest.raises(ValueError, match="entries must be 'sum', 'mean' or 'max' for elements of"):
+        Classify(3, 2, entries="flatten")(clouds)
+    with pytest.raises(ValueError, match=r"x must have 8 channels .* got 12"):
+        Classify(8, 2, entries="flatten")(torch.zeros(2, 5, 3, 4))

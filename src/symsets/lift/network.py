@@ -27,6 +27,7 @@ from symsets.nn.attention import SetAttention
 from symsets.nn.base import AdditiveSetLayer, SetModule
 from symsets.nn.circular import CircularConv1d, CircularConv2d
 from symsets.nn.dss import DSS
+from symsets.nn.induced import InducedAttention
 from symsets.nn.registry import Scheme, dss_pool, schemes
 from symsets.nn.wreath import Wreath
 from symsets.sets import RaggedSets, Sets, fold
@@ -35,7 +36,7 @@ from symsets.sets.pooling import check_size
 LIFTABLE: tuple[type[nn.Module], ...] = (*MAPS, CircularConv1d, CircularConv2d)
 CLOSED = (nn.MultiheadAttention, SetModule)  # layers inside do not get one row per element
 TRANSFORMER_LAYERS = (nn.TransformerEncoderLayer, nn.TransformerDecoderLayer)
-LIFTING_SCHEMES = ("attention", "wreath", "siamese")  # and all dss
+LIFTING_SCHEMES = ("attention", "isab", "wreath", "siamese")  # and all dss
 Where = Callable[[str, nn.Module], bool] | Collection[str] | None
 
 
@@ -54,7 +55,7 @@ def lift(
     Args:
         model: Any network that treats the rows of its batch one by one. It is not changed.
         scheme: ``"dss-sum"``, ``"dss-mean"``, ``"dss-max"``, ``"dss-median"``, ``"attention"``,
-            ``"wreath"`` or ``"siamese"``. The others cannot start as the original.
+            ``"isab"``, ``"wreath"`` or ``"siamese"``. The others cannot start as the original.
         where: Which layers to lift: the names of some modules, or a function of a name and a
             module that picks among the convolutions and linear maps. All of these if left out.
             A named module may also be another map or a whole block.
@@ -195,11 +196,13 @@ def _shortened(names: list[str]) -> str:
 def _message(module: nn.Module, scheme: str, size: float) -> AdditiveSetLayer:
     """Make the message of a layer, starting at zero."""
     layer: AdditiveSetLayer
+    axis = -1 if isinstance(module, nn.Linear) else 1
     if scheme == "wreath":
-        axis = -1 if isinstance(module, nn.Linear) else 1
         layer, last = Wreath(module, size=size, channel_axis=axis), None
     elif pool := dss_pool(scheme):
         layer, last = DSS(module, pool=pool, size=size), "context"
+    elif scheme == "isab":
+        layer, last = InducedAttention(module, channel_axis=axis), "value"
     else:
         layer, last = SetAttention(module), "value"
     layer.element = nn.Identity()  # the lifted layer itself is the element map

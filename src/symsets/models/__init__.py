@@ -1,8 +1,17 @@
-"""Networks for sets of images, assembled from the set layers; networks by name."""
+"""Networks for sets, assembled from the set layers; networks by name."""
 
 from symsets.models.card import Card
+from symsets.models.network import SetNetwork, network_for
 from symsets.models.registry import build, register_network
 from symsets.models.selection import SelectionNetwork
 from symsets.models.unet import UNet
 
-__all__ = ["Card", "SelectionNetwork", "UNet", "build", "register_network"]
+__all__ = [
+    "network_for",
+    "SetNetwork",
+    "Card",
+    "SelectionNetwork",
+    "UNet",
+    "build",
+    "register_network",
+]

@@ -29,7 +29,8 @@ def check_model(model: Any, known: Collection[str] = MODELS) -> None:
 
 def default_widths(table: dict[str, dict[str, Widths]], model: str, recipe: str) -> Widths:
     """Look up the widths of a model; what was never published has ours, or those of DSS."""
-    family = "siamese" if model in ("siamese-ds", "sridhar") else model
+    alike = {"siamese-ds": "siamese", "sridhar": "siamese", "isab": "attention"}  # in maps
+    family = alike.get(model, model)
     family = family if family in table["ours"] else "dss"
     return table[recipe].get(family) or table["ours"][family]
 

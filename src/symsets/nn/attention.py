@@ -1,17 +1,15 @@
 """Attention between the elements of a set that keeps the symmetry of the elements."""
 
-import math
 from typing import Any, Literal
 
-import torch
 from torch import Tensor, nn
 
 from symsets._checks import check_choice, positive
+from symsets.nn._attend import attend, each_weights
+from symsets.nn._entries import mean_of_entries
 from symsets.nn._maps import as_element, check_keeps_input, twin
 from symsets.nn.base import AdditiveSetLayer
-from symsets.sets import RaggedSets, Sets, map_elements
-from symsets.sets.partition import OpenPartition
-from symsets.sets.ragged import common_rows
+from symsets.sets import Sets, map_elements
 
 
 class SetAttention(AdditiveSetLayer):
@@ -87,12 +85,7 @@ class SetAttention(AdditiveSetLayer):
 
     def message(self, x: Sets, *args: Any) -> Tensor:
         """Return the weighted sum of values for every element."""
-        query, key, value = (
-            map_elements(x, part, *args) for part in (self.query, self.key, self.value)
-        )
-        if isinstance(x, RaggedSets):
-            return self._attend_ragged(query, key, value)
-        return self._attend(query, key, value)
+        return attend(*self._compared(x, *args), heads=self.heads)
 
     def weights(self, x: Sets, *args: Any) -> Any:
         """Return how much each element takes from which: ``(B, heads, N, N)``, rows sum to 1.
@@ -101,62 +94,26 @@ class SetAttention(AdditiveSetLayer):
 
         Example:
             >>> import torch
+            >>> from symsets import RaggedSets
             >>> layer = SetAttention(nn.Linear(3, 8), heads=2)
             >>> layer.weights(torch.randn(4, 5, 3)).shape
             torch.Size([4, 2, 5, 5])
             >>> [w.shape for w in layer.weights(RaggedSets(torch.randn(3, 3), [1, 2]))]
             [torch.Size([2, 1, 1]), torch.Size([2, 2, 2])]
         """
-        query, key = (map_elements(x, part, *args) for part in (self.query, self.key))
-        if isinstance(x, RaggedSets):
-            common_rows(query)
-            pairs = zip(query, key, strict=True)
-            return [self._weights(q[None], k[None])[0] for q, k in pairs]
-        return self._weights(query, key)
+        query, key, _ = self._compared(x, *args)
+        return each_weights(query, key, heads=self.heads)
 
-    def _split(self, x: Tensor, name: str) -> Tensor:
-        """Split the channels into heads: ``(B, N, C, *E)`` to ``(B, h, N, C / h, *E)``."""
-        if x.ndim < 3:
-            raise ValueError(f"{name} must return elements with channels, (C, …), got numbers")
-        if x.shape[2] % self.heads:
-            raise ValueError(
-                f"heads must divide the channels of {name}, {x.shape[2]}, got {self.heads}"
-            )
-        return x.unflatten(2, (self.heads, -1)).transpose(1, 2)
-
-    def _weights(self, query: Tensor, key: Tensor, apart: Tensor | None = None) -> Tensor:
-        q, k = self._split(query, "query"), self._split(key, "key")
+    def _compared(self, x: Sets, *args: Any) -> tuple[Any, Any, Any]:
+        """Return queries and keys, or their means over all axes but the channels; and values."""
+        query, key, value = self._parts(x, *args)
         if self.compare == "summary":
-            q, k = (part.flatten(4).mean(4) if part.ndim > 4 else part for part in (q, k))
-        q, k = q.flatten(3), k.flatten(3)  # (B, h, N, D)
-        if q.shape[-1] != k.shape[-1]:
-            raise ValueError(
-                "query and key must give outputs of one shape, "
-                f"got {tuple(query.shape[2:])} and {tuple(key.shape[2:])}"
-            )
-        # Divided first: the inner product of large elements does not fit into float16.
-        scores = q / math.sqrt(max(q.shape[-1], 1)) @ k.transpose(-1, -2)  # (B, h, N, N)
-        return (scores if apart is None else scores.masked_fill(apart, -torch.inf)).softmax(-1)
+            return mean_of_entries(query), mean_of_entries(key), value
+        return query, key, value
 
-    def _attend(
-        self, query: Tensor, key: Tensor, value: Tensor, *, apart: Tensor | None = None
-    ) -> Tensor:
-        weights = self._weights(query, key, apart)
-        v = self._split(value, "value")  # (B, h, N, C / h, *F)
-        mixed = weights.to(v.dtype) @ v.flatten(3)
-        return mixed.unflatten(3, v.shape[3:]).transpose(1, 2).flatten(2, 3)
-
-    def _attend_ragged(self, *parts: RaggedSets) -> Tensor:
-        """Attend inside the sets of each size as one dense batch, then put rows back in order."""
-        partition = parts[0].partition
-        rows = [common_rows(part) for part in parts]
-        if partition.common_size is not None:
-            shape = (len(partition), partition.common_size)
-            return self._attend(*(r.unflatten(0, shape) for r in rows)).flatten(0, 1)
-        if partition.total == 0:
-            return rows[2]
-        if isinstance(partition, OpenPartition):  # all rows at once, blind to other sets
-            apart = partition.index[:, None] != partition.index
-            return self._attend(*(r.unsqueeze(0) for r in rows), apart=apart).squeeze(0)
-        dense = zip(*(partition.by_size(r) for r in rows), strict=True)
-        return partition.from_sizes([self._attend(*sets) for sets in dense])
+    def _parts(self, x: Sets, *args: Any) -> tuple[Any, Any, Any]:
+        """Return the queries of elements, and the keys and values of what they look at."""
+        query, key, value = (
+            map_elements(x, part, *args) for part in (self.query, self.key, self.value)
+        )
+        return query, key, value

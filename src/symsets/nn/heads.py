@@ -11,13 +11,14 @@ from torch import Tensor, nn
 from symsets._checks import check_choice, positive, shown
 from symsets.nn._explain import check_channels, check_elements, check_type, explained
 from symsets.nn._maps import as_element, context_args, min_axes
+from symsets.nn.attention_pool import AttentionPool
 from symsets.nn.base import SetModule
 from symsets.nn.dss import DSS
 from symsets.nn.sequential import Sequential
 from symsets.sets import Pool, RaggedSets, Sets, fold, pool
 from symsets.sets.pooling import check_pool, check_size, pool_symbol, power_degree
 
-Entries = Literal["sum", "mean", "max"]
+Entries = Literal["sum", "mean", "max", "flatten"]
 REDUCTIONS: dict[str, Callable[..., Tensor]] = {
     "sum": torch.sum,
     "mean": torch.mean,
@@ -26,33 +27,43 @@ REDUCTIONS: dict[str, Callable[..., Tensor]] = {
 
 
 class _InvariantHead(SetModule):
-    """Reduce every element to its channels, then work on sets of such feature vectors."""
+    """Reduce every element to a vector, then work on sets of such vectors."""
 
     min_axes = 3
 
     def __init__(
-        self, in_channels: int, pool: Pool | str, entries: Entries | str, size: float
+        self,
+        in_channels: int,
+        pool: Pool | str | AttentionPool,
+        entries: Entries | str,
+        size: float,
     ) -> None:
         super().__init__()
-        check_pool(pool)
         check_size(size)
-        check_choice("entries", entries, sorted(REDUCTIONS))
+        check_choice("entries", entries, ["flatten", *sorted(REDUCTIONS)])
         self.in_channels = positive("in_channels", in_channels)
         self.pool = pool
         self.entries = entries
         self.size = size
 
     def _features(self, x: Sets) -> Sets:
-        """Reduce every element ``(C, *E)`` to its channels ``(C,)``."""
+        """Reduce every element ``(C, *E)`` to a vector ``(C,)``."""
         if isinstance(x, RaggedSets):
             return x.map(partial(self._reduce, first=2))
         return self._reduce(x, first=3)
 
     def _reduce(self, x: Tensor | RaggedSets, first: int) -> Tensor:
         if isinstance(x, RaggedSets):  # clouds (P, C) with different numbers of points
+            if self.entries == "flatten":
+                raise ValueError(
+                    "entries must be 'sum', 'mean' or 'max' for elements of different sizes, "
+                    "got 'flatten'"
+                )
             return pool(x, self.entries)
         if x.ndim == first:
             return x
+        if self.entries == "flatten":
+            return x.flatten(first - 1)
         # As with empty sets, no entries are summarised by zeros.
         reduction = torch.sum if 0 in x.shape[first:] else REDUCTIONS[self.entries]
         return reduction(x, tuple(range(first, x.ndim)))
@@ -78,8 +89,13 @@ class Classify(_InvariantHead):
         in_channels: Channels of an element.
         num_classes: Length of the output vector.
         hidden: Widths of the hidden layers of :math:`m`.
-        pool: How the set is summarised (see :func:`symsets.pool`).
-        entries: How the entries of an element are: ``"sum"``, ``"mean"`` or ``"max"``.
+        pool: How the set is summarised (see :func:`symsets.pool`), or an :class:`AttentionPool` of
+            ``in_channels`` channels.
+        entries: How the entries of an element are: ``"sum"``, ``"mean"`` or ``"max"``, which forget
+            where they lie; or ``"flatten"``, which keeps them all, each in its place. Then
+            ``in_channels`` counts the entries of an element, :math:`C \cdot H \cdot W`, and
+            elements have one shape. Between the two: put ``nn.AdaptiveAvgPool2d(2)`` before the
+            head, and flatten what is left.
         size: A constant that ``pool="sum"`` divides by.
 
     Shape:
@@ -87,7 +103,8 @@ class Classify(_InvariantHead):
         - output: ``(B, num_classes)``.
 
     Symmetry:
-        Invariant to :math:`S_N` and to every permutation of the entries of an element.
+        Invariant to :math:`S_N` and, but for ``"flatten"``, to every permutation of the entries of
+        an element.
 
     Example:
         >>> Classify(8, 3, hidden=(16,))(torch.randn(2, 5, 8, 32)).shape
@@ -107,25 +124,26 @@ class Classify(_InvariantHead):
         num_classes: int,
         *,
         hidden: Sequence[int] = (),
-        pool: Pool | str = "sum",
+        pool: Pool | str | AttentionPool = "sum",
         entries: Entries | str = "mean",
         size: float = 1.0,
     ) -> None:
         super().__init__(in_channels, pool, entries, size)
         self.num_classes, self.hidden = num_classes, tuple(_widths(hidden))
-        pooled = in_channels * (power_degree(pool) or 1)
+        pooled = in_channels * _num_summaries(pool, in_channels)
         layers: list[nn.Module] = []
         for i, o in pairwise([pooled, *self.hidden, positive("num_classes", num_classes)]):
             layers += [nn.Linear(i, o), nn.ReLU()]
         self.mlp = nn.Sequential(*layers[:-1])
 
     def extra_repr(self) -> str:
-        return f"mlp({pool_symbol(self.pool, self.size, of=f'{self.entries}_k x_jk')})"
+        of = "x_j" if self.entries == "flatten" else f"{self.entries}_k x_jk"
+        return f"mlp({_symbol(self.pool, self.size, of)})"
 
     @explained
     def forward(self, x: Sets) -> Tensor:
         """Return one vector per set."""
-        return self.mlp(pool(self._features(x), self.pool, size=self.size))
+        return self.mlp(_pooled(self._features(x), self.pool, self.size))
 
 
 class Select(_InvariantHead):
@@ -141,7 +159,11 @@ class Select(_InvariantHead):
         in_channels: Channels of an element.
         hidden: Widths of the hidden DeepSets layers.
         pool: How the set is summarised (see :func:`symsets.pool`).
-        entries: How the entries of an element are: ``"sum"``, ``"mean"`` or ``"max"``.
+        entries: How the entries of an element are: ``"sum"``, ``"mean"`` or ``"max"``, which forget
+            where they lie; or ``"flatten"``, which keeps them all, each in its place. Then
+            ``in_channels`` counts the entries of an element, :math:`C \cdot H \cdot W`, and
+            elements have one shape. Between the two: put ``nn.AdaptiveAvgPool2d(2)`` before the
+            head, and flatten what is left.
         size: A constant that ``pool="sum"`` divides by.
 
     Shape:
@@ -149,7 +171,8 @@ class Select(_InvariantHead):
         - output: scores ``(B, N)``, or ragged with elements ``(T,)``.
 
     Symmetry:
-        Equivariant to :math:`S_N`, invariant to every permutation of the entries of an element.
+        Equivariant to :math:`S_N` and, but for ``"flatten"``, invariant to every permutation of
+        the entries of an element.
 
     Example:
         >>> Select(8, hidden=(256, 128), pool="max")(torch.randn(2, 5, 8, 32)).shape
@@ -166,6 +189,7 @@ class Select(_InvariantHead):
         size: float = 1.0,
     ) -> None:
         super().__init__(in_channels, pool, entries, size)
+        check_pool(pool)
         self.hidden = tuple(_widths(hidden))
         layers: list[nn.Module] = []
         for i, o in pairwise([in_channels, *self.hidden, 1]):
@@ -173,7 +197,7 @@ class Select(_InvariantHead):
         self.deepsets = Sequential(*layers[:-1])
 
     def extra_repr(self) -> str:
-        return f"deepsets({self.entries}_k x_ik)"
+        return "deepsets(x_i)" if self.entries == "flatten" else f"deepsets({self.entries}_k x_ik)"
 
     @explained
     def forward(self, x: Sets) -> Sets:
@@ -192,7 +216,7 @@ class Merge(SetModule):
 
     Args:
         element: :math:`L`, applied once per set.
-        pool: How the set is summarised (see :func:`symsets.pool`).
+        pool: How the set is summarised (see :func:`symsets.pool`), or an :class:`AttentionPool`.
         size: A constant that ``pool="sum"`` divides by.
 
     Shape:
@@ -214,9 +238,15 @@ class Merge(SetModule):
         def __call__(self, x: Sets, *args: Any) -> Tensor:  # type: ignore[override]
             """Return one row per set."""
 
-    def __init__(self, element: nn.Module, *, pool: Pool | str = "sum", size: float = 1.0) -> None:
+    def __init__(
+        self,
+        element: nn.Module,
+        *,
+        pool: Pool | str | AttentionPool = "sum",
+        size: float = 1.0,
+    ) -> None:
         super().__init__()
-        check_pool(pool)
+        _num_summaries(pool)
         check_size(size)
         self.element = as_element(element)
         self.min_axes = min_axes(self.element)
@@ -224,18 +254,41 @@ class Merge(SetModule):
         self.size = size
 
     def check_input(self, x: Sets) -> None:
-        if power_degree(self.pool) is None:  # power sums have more channels than x
+        if _num_summaries(self.pool) == 1:  # several summaries have more channels than x
             check_elements(x, self.element, self)
 
     def extra_repr(self) -> str:
-        return f"element({pool_symbol(self.pool, self.size)})"
+        return f"element({_symbol(self.pool, self.size)})"
 
     @explained
     def forward(self, x: Sets, *args: Any) -> Tensor:
         """Return one element per set."""
         return self.element(
-            pool(x, self.pool, size=self.size), *(context_args(x, args) if args else ())
+            _pooled(x, self.pool, self.size), *(context_args(x, args) if args else ())
         )
+
+
+def _num_summaries(how: Any, channels: int | None = None) -> int:
+    """Return how many summaries of a set a pooling puts side by side; raise if it is none."""
+    if not isinstance(how, AttentionPool):
+        check_pool(how)
+        return power_degree(how) or 1
+    if channels not in (None, how.channels):
+        raise ValueError(
+            f"pool must be an AttentionPool of in_channels = {channels} channels, "
+            f"got one of {how.channels}"
+        )
+    return how.num_queries
+
+
+def _pooled(x: Sets, how: Any, size: float) -> Tensor:
+    return how(x) if isinstance(how, AttentionPool) else pool(x, how, size=size)
+
+
+def _symbol(how: Any, size: float, of: str = "x_j") -> str:
+    if isinstance(how, AttentionPool):
+        return how.symbol(of)
+    return pool_symbol(how, size, of=of)
 
 
 def _numbers(scores: Tensor) -> Tensor:

@@ -12,6 +12,7 @@ from symsets.nn.aggregate import ConcatPool, RemoveMean
 from symsets.nn.attention import SetAttention
 from symsets.nn.base import SetModule
 from symsets.nn.dss import DSS, Siamese
+from symsets.nn.induced import InducedAttention
 from symsets.nn.sequential import takes_sets
 from symsets.nn.wreath import Wreath
 from symsets.sets.pooling import POOLS, check_size, power_degree
@@ -26,6 +27,7 @@ Scheme = Literal[
     "sridhar",
     "attention",
     "wreath",
+    "isab",
 ]
 """The schemes of the library; ``"dss-power2"``, … and registered names are further ones."""
 
@@ -199,3 +201,10 @@ def _attention(make: Make, in_channels: int, out_channels: int, *, size: float) 
 def _wreath(make: Make, in_channels: int, out_channels: int, *, size: float) -> Wreath:
     element = make(in_channels, out_channels)
     return Wreath(element, in_channels=in_channels, out_channels=out_channels, size=size)
+
+
+@register_scheme("isab")
+def _isab(make: Make, in_channels: int, out_channels: int, *, size: float) -> InducedAttention:
+    element, value, query, key = (make(in_channels, out_channels) for _ in range(4))
+    parts = without_bias(value), query, without_bias(key)
+    return InducedAttention(element, *parts, in_channels=in_channels)

@@ -45,7 +45,7 @@ def for_any_size(network: Network) -> Network:
             continue
         if part.pool == "sum":
             part.pool, part.size = "mean", 1.0
-        elif power_degree(part.pool):
+        elif isinstance(part.pool, str) and power_degree(part.pool):
             raise ValueError(
                 f"network must not divide power sums by a size, got {type(part).__name__} with "
                 f"pool={part.pool!r} and size={part.size:g}"

@@ -7,6 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from symsets._checks import positive
+from symsets.nn._entries import mean_of_entries
 from symsets.nn._explain import check_channels
 from symsets.nn._maps import channels
 from symsets.nn.base import AdditiveSetLayer
@@ -84,11 +85,11 @@ class Wreath(AdditiveSetLayer):
 
     def check_input(self, x: Sets) -> None:
         super().check_input(x)
-        check_channels(pool(self._means_of_entries(x)), self.beta.shape[1])
+        check_channels(pool(mean_of_entries(x, self.channel_axis)), self.beta.shape[1])
 
     def message(self, x: Sets, *args: Any) -> Tensor:
         """Return one number per set and channel, the same for all entries of an element."""
-        summary = pool(self._means_of_entries(x), self.pool, size=self.size)
+        summary = pool(mean_of_entries(x, self.channel_axis), self.pool, size=self.size)
         message = nn.functional.linear(summary, self.beta)  # (B, C')
         if isinstance(x, RaggedSets) and isinstance(x.elements, RaggedSets):
             return spread(message, x)
@@ -96,16 +97,3 @@ class Wreath(AdditiveSetLayer):
         axis = self.channel_axis % ndim
         shape = [message.shape[0], *(len(self.beta) if k == axis else 1 for k in range(1, ndim))]
         return spread(message.reshape(shape), x)
-
-    def _means_of_entries(self, x: Sets) -> Sets:
-        if not isinstance(x, RaggedSets):
-            return self._mean_of_entries(x, x.ndim - 1)
-        if isinstance(x.elements, RaggedSets):
-            return x.map(pool, "mean")
-        return x.map(self._mean_of_entries, x.elements.ndim)
-
-    def _mean_of_entries(self, x: Tensor, ndim: int) -> Tensor:
-        """Average over all axes of an element but that of its channels; rows have ``ndim``."""
-        before = x.ndim - ndim  # the batch axis of sets
-        rest = [before + k for k in range(1, ndim) if k != self.channel_axis % ndim]
-        return x.mean(rest) if rest else x

@@ -6,11 +6,13 @@ pooling, the softmax over a set. Every function takes either kind of batch, and 
 
 from symsets.sets.collating import collate
 from symsets.sets.folding import Sets, add_to_elements, fold, map_elements, spread
+from symsets.sets.graphs import GraphSets
 from symsets.sets.pooling import Pool, pool, power_sums, softmax
 from symsets.sets.ragged import RaggedSets
 
 __all__ = [
     "RaggedSets",
+    "GraphSets",
     "Sets",
     "Pool",
     "pool",

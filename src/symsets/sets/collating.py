@@ -8,6 +8,7 @@ from torch.utils.data._utils.collate import collate as torch_collate
 from torch.utils.data._utils.collate import default_collate_fn_map
 
 from symsets._checks import is_ours, shown
+from symsets.sets.graphs import GraphSets, are_graphs
 from symsets.sets.ragged import RaggedSets
 
 
@@ -16,7 +17,8 @@ def collate(samples: Sequence[Any]) -> Any:
 
     Tensors of one shape are stacked. Tensors that differ in their first axis become
     :class:`RaggedSets`, without padding. A sample that is itself ragged is a set of clouds with
-    different numbers of points. Tuples, dictionaries, numbers and strings are treated as
+    different numbers of points; a list of graphs of PyTorch Geometric is a set of graphs
+    (:class:`~symsets.sets.GraphSets`). Tuples, dictionaries, numbers and strings are treated as
     PyTorch's own collate function treats them.
 
     Example:
@@ -41,6 +43,10 @@ def collate(samples: Sequence[Any]) -> Any:
         ) from error
 
 
+def _collate_graphs(batch: Sequence[GraphSets], *, collate_fn_map: Any = None) -> GraphSets:
+    return GraphSets.join(batch)
+
+
 def _kinds(batch: Sequence[Any]) -> str:
     """Show a few samples that differ."""
     return " and ".join(list(dict.fromkeys(map(shown, batch[:100])))[:4])
@@ -53,8 +59,10 @@ def _collate_tensors(batch: Sequence[Tensor], *, collate_fn_map: Any = None) -> 
     return stacked
 
 
-def _collate_lists(batch: Sequence[list[Any]], *, collate_fn_map: Any = None) -> list[Any]:
+def _collate_lists(batch: Sequence[list[Any]], *, collate_fn_map: Any = None) -> Any:
     """Take the first items of all lists together, then the second ones, …, as PyTorch does."""
+    if any(map(are_graphs, batch)):
+        return GraphSets.from_data(batch)
     if not all(isinstance(items, list) for items in batch):
         raise TypeError(f"samples must all be alike, got {_kinds(batch)}")
     lengths = sorted({len(items) for items in batch})
@@ -72,6 +80,7 @@ def _collate_lists(batch: Sequence[list[Any]], *, collate_fn_map: Any = None) ->
 _COLLATE: dict[Any, Any] = {
     **default_collate_fn_map,
     Tensor: _collate_tensors,
+    GraphSets: _collate_graphs,
     RaggedSets: _collate_tensors,
     type(None): lambda batch, *, collate_fn_map: None,  # sets without labels
     list: _collate_lists,

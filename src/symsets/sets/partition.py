@@ -50,7 +50,7 @@ class Partition:
         return self.num_sets
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Partition) and self.counts == other.counts
+        return self is other or (isinstance(other, Partition) and self.counts == other.counts)
 
     def __hash__(self) -> int:
         return hash(self.counts)

@@ -43,7 +43,7 @@ def default_widths(model: str) -> tuple[int, ...]:
         >>> default_widths("siamese"), default_widths("dss-power2")
         ((220, 220, 110), (160, 160, 80))
     """
-    return MODELS.get(model, DSS_WIDTHS)
+    return MODELS.get("attention" if model == "isab" else model, DSS_WIDTHS)  # as many maps
 
 
 @register_network("signals")

@@ -1,0 +1,171 @@
+"""From sets of elements of any kind to sets of vectors, for :class:`SetNetwork`."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from functools import partial
+from itertools import pairwise
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from symsets.models._convolution import convolution
+from symsets.nn import Classify, Residual, Sequential, SetModule, SetNorm, Siamese, set_layer
+from symsets.nn.registry import Make
+from symsets.sets import GraphSets, RaggedSets, pool
+
+GRID = 4  # entries on each side at which pictures and signals are no longer halved
+WIDEST = 8  # times the width of the first layer
+DEPTH = 2  # residual blocks of networks for vectors, layers of those for clouds and graphs
+
+
+def picture_trunk(channels: int, size: Sequence[int], width: int, scheme: str) -> Sequential:
+    """Halve pictures until at most 4 pixels are left on the shorter side, and keep their places."""
+    return _halving(2, channels, size, width, scheme)
+
+
+def signal_trunk(channels: int, size: Sequence[int], width: int, scheme: str) -> Sequential:
+    """Halve signals until at most 4 entries are left, and keep their places."""
+    return _halving(1, channels, size, width, scheme)
+
+
+def vector_trunk(channels: int, width: int, scheme: str) -> Sequential:
+    """Residual blocks that normalise whole sets."""
+    return Sequential(
+        nn.Linear(channels, width),
+        *(
+            Residual(
+                SetNorm(width),
+                nn.ReLU(),
+                set_layer(scheme, nn.Linear, width, width),
+                nn.ReLU(),
+                nn.Linear(width, width),
+            )
+            for _ in range(DEPTH)
+        ),
+        SetNorm(width),
+        nn.ReLU(),
+    )
+
+
+def cloud_trunk(channels: int, width: int) -> Sequential:
+    """Make a vector of every cloud on its own: points have no common order."""
+    layers: list[nn.Module] = []
+    for i in (channels, *[width] * (DEPTH - 1)):
+        layers += [set_layer("dss-max", nn.Linear, i, width), nn.LayerNorm(width), nn.ReLU()]
+    points = Sequential(*layers, Classify(width, width, pool="max"))
+    return Sequential(Siamese(points), nn.ReLU())
+
+
+def graph_trunk(channels: int, width: int) -> Sequential:
+    """Make a vector of every graph on its own: graphs have no common nodes."""
+    return Sequential(GraphVectors(channels, width), nn.ReLU())
+
+
+def _halving(axes: int, channels: int, size: Sequence[int], width: int, scheme: str) -> Sequential:
+    conv: Callable[..., nn.Module] = convolution if axes == 2 else nn.Conv1d
+    norm: Callable[[int], nn.Module] = nn.BatchNorm2d if axes == 2 else nn.BatchNorm1d
+    average: Callable[..., nn.Module] = nn.AdaptiveAvgPool2d if axes == 2 else nn.AdaptiveAvgPool1d
+    make: Make = partial(conv, kernel_size=3, padding=1, bias=False)
+    times = max(1, math.ceil(math.log2(max(min(size), 1) / GRID)))
+    grid = [math.ceil(n / 2**times) for n in size]
+    wide = [width * min(2**k, WIDEST) for k in range(times + 1)]
+    parts: list[nn.Module] = [make(channels, width), norm(width), nn.ReLU()]
+    for i, o in pairwise(wide):
+        parts += [
+            conv(i, o, kernel_size=3, stride=2, padding=1),
+            Residual(
+                norm(o),
+                nn.ReLU(),
+                set_layer(scheme, make, o, o),
+                norm(o),
+                nn.ReLU(),
+                make(o, o),
+            ),
+        ]
+    last = 4 * width
+    parts += [norm(wide[-1]), nn.ReLU(), average(tuple(grid)), nn.Flatten()]
+    return Sequential(*parts, nn.Linear(wide[-1] * math.prod(grid), last), nn.ReLU())
+
+
+class GraphVectors(SetModule):
+    r"""Make a vector of every graph: nodes hear their neighbours, then all nodes are pooled.
+
+    .. math:: h_v \leftarrow h_v + m\Bigl(h_v + \sum_{u \to v} h_u\Bigr), \qquad
+        y = L\bigl[\operatorname{mean}_v h_v, \max_v h_v\bigr]
+
+    Args:
+        channels: Of a node.
+        width: Of the vectors.
+
+    Shape:
+        - x: :class:`~symsets.sets.GraphSets` with nodes ``(C,)``.
+        - output: ragged, with elements ``(width,)``.
+
+    Symmetry:
+        Equivariant to :math:`S_N`, invariant to renumbering the nodes of each graph.
+
+    Reference:
+        Xu, Hu, Leskovec, Jegelka: How Powerful are Graph Neural Networks? ICLR 2019.
+    """
+
+    def __init__(self, channels: int, width: int) -> None:
+        super().__init__()
+        self.first = nn.Linear(channels, width)
+        self.layers = nn.ModuleList(
+            nn.Sequential(
+                nn.LayerNorm(width), nn.Linear(width, width), nn.ReLU(), nn.Linear(width, width)
+            )
+            for _ in range(DEPTH)
+        )
+        self.last = nn.Linear(2 * width, width)
+
+    def forward(self, x: Any, *args: Any) -> RaggedSets:
+        if not isinstance(x, GraphSets):
+            raise TypeError(
+                f"x must be GraphSets, as symsets.collate makes of lists of graphs, got {x}"
+            )
+        source, target = x.edge_index
+        nodes: Tensor = self.first(x.elements.elements)
+        for layer in self.layers:
+            nodes = nodes + layer(nodes.index_add(0, target, nodes[source]))
+        of_graphs = x.elements.with_elements(nodes)
+        pooled = [pool(of_graphs, how) for how in ("mean", "max")]
+        return x.with_elements(self.last(torch.cat(pooled, dim=1)))
+
+
+class Shift(nn.Module):
+    """Move every picture or signal by up to some entries at random, in training only.
+
+    Args:
+        most: How far, on each axis; what comes in is zero.
+
+    Example:
+        >>> x = torch.randn(2, 1, 8, 8)
+        >>> Shift(1)(x).shape, torch.equal(Shift(1).eval()(x), x)
+        (torch.Size([2, 1, 8, 8]), True)
+    """
+
+    def __init__(self, most: int) -> None:
+        super().__init__()
+        self.most = most
+
+    def extra_repr(self) -> str:
+        """Show how far."""
+        return str(self.most)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Move rows ``(T, C, *E)``."""
+        if not self.training:
+            return x
+        for axis in range(2, x.ndim):
+            size = x.shape[axis]
+            steps = torch.randint(-self.most, self.most + 1, (len(x), 1), device=x.device)
+            places = torch.arange(size, device=x.device) + steps  # (T, size)
+            inside = ((places >= 0) & (places < size)).to(x.dtype)
+            shape = [len(x), *(size if k == axis else 1 for k in range(1, x.ndim))]
+            index = places.clamp(0, size - 1).reshape(shape).expand(x.shape)
+            x = x.gather(axis, index) * inside.reshape(shape)
+        return x

@@ -1,0 +1,139 @@
+"""Batches of sets of graphs, each with nodes and edges of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from symsets._checks import shown
+from symsets.sets.ragged import RaggedSets, end_to_end
+
+
+class GraphSets(RaggedSets):
+    """Sets of graphs: all nodes end to end, and all edges.
+
+    The elements of a set are its graphs, and those of a graph its nodes, as with clouds of
+    different sizes. So everything for such clouds takes graphs as well, and sees their nodes.
+    :func:`symsets.collate` makes it of lists of ``torch_geometric.data.Data``.
+
+    Args:
+        elements: The nodes of all graphs.
+        sizes: How many graphs each set has.
+        edges: The edges of all graphs, as pairs of nodes of the graph, counted from 0.
+
+    Shape:
+        - elements: ragged, with nodes ``(C,)``.
+        - edges: ragged, with pairs ``(2,)``.
+
+    Example:
+        >>> nodes = RaggedSets(torch.randn(5, 3), sizes=[2, 3])                   # of two graphs
+        >>> edges = RaggedSets(torch.tensor([[0, 1], [0, 1], [1, 2]]), sizes=[1, 2])
+        >>> graphs = GraphSets(nodes, [2], edges)
+        >>> graphs
+        GraphSets(1 sets of 2 from [2 sets of 2–3 elements (3,)], 3 edges)
+        >>> graphs.edge_index
+        tensor([[0, 2, 3],
+                [1, 3, 4]])
+    """
+
+    edges: RaggedSets
+
+    def __init__(
+        self, elements: RaggedSets, sizes: Tensor | Sequence[int], edges: RaggedSets
+    ) -> None:
+        for name, ragged in (("elements", elements), ("edges", edges)):
+            if not isinstance(ragged, RaggedSets) or not isinstance(ragged.elements, Tensor):
+                raise TypeError(f"{name} must be RaggedSets of tensors, got {shown(ragged)}")
+        if len(elements) != len(edges):
+            raise ValueError(
+                f"edges must be those of {len(elements)} graphs, got those of {len(edges)}"
+            )
+        super().__init__(elements, sizes)
+        self.edges = edges
+
+    @classmethod
+    def from_data(cls, sets: Sequence[Sequence[Any]]) -> GraphSets:
+        """Join sets of graphs that have node features ``x (V, C)`` and an ``edge_index (2, E)``.
+
+        Anything else that they may have is left out.
+        """
+        graphs = [graph for graphs in sets for graph in graphs]
+        if not graphs:
+            raise ValueError("sets must hold at least one graph, got none")
+        for graph in graphs:
+            x, edges = getattr(graph, "x", None), getattr(graph, "edge_index", None)
+            if not isinstance(x, Tensor) or x.ndim != 2 or not isinstance(edges, Tensor):
+                raise ValueError(
+                    "each graph must have node features x (V, C) and an edge_index (2, E), "
+                    f"got {shown(graph)}"
+                )
+            if edges.numel() and not 0 <= edges.min() <= edges.max() < len(x):
+                raise ValueError(
+                    f"edge_index must number the {len(x)} nodes of its graph from 0, "
+                    f"got {int(edges.min())} to {int(edges.max())}"
+                )
+        nodes, edges = (
+            RaggedSets.from_list(rows)
+            for rows in ([graph.x for graph in graphs], [graph.edge_index.T for graph in graphs])
+        )
+        return cls(nodes, [len(graphs) for graphs in sets], edges)
+
+    @classmethod
+    def join(cls, batches: Sequence[GraphSets]) -> GraphSets:
+        """Make one batch of several."""
+        nodes, edges = (
+            end_to_end([getattr(batch, name) for batch in batches])
+            for name in ("elements", "edges")
+        )
+        return cls(nodes, [n for batch in batches for n in batch.partition.counts], edges)
+
+    @property
+    def edge_index(self) -> Tensor:
+        """All edges as pairs of nodes of the whole batch, ``(2, E)``."""
+        first = self.elements.partition.offsets[self.edges.partition.index]
+        return (self.edges.elements + first.unsqueeze(1)).T
+
+    def to(self, *args: Any, **kwargs: Any) -> GraphSets:
+        """Move or cast the nodes as ``Tensor.to`` does; edges move with them."""
+        nodes = self.elements.to(*args, **kwargs)
+        return GraphSets(nodes, self.partition.counts, self.edges.to(nodes.device))
+
+    def pin_memory(self, device: Any = None) -> GraphSets:
+        """Copy nodes and edges to page-locked memory."""
+        return GraphSets(self.elements.pin_memory(), self.partition.counts, self.edges.pin_memory())
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return GraphSets, (self.elements, list(self.partition.counts), self.edges)
+
+    def __getitem__(self, which: Any) -> GraphSets:
+        """Return some of the sets, in any order; one set is a batch of one."""
+        if not isinstance(which, slice | list | Tensor) or (
+            isinstance(which, Tensor) and which.ndim == 0
+        ):
+            which = [self._place(which)]
+        nodes, edges = (
+            RaggedSets(part, self.partition.counts)[which] for part in (self.elements, self.edges)
+        )
+        return GraphSets(nodes.elements, nodes.partition.counts, edges.elements)
+
+    def __repr__(self) -> str:
+        inner = super().__repr__()[len("RaggedSets(") : -1]
+        return f"GraphSets({inner}, {len(self.edges.elements)} edges)"
+
+
+torch.serialization.add_safe_globals([GraphSets])  # numbers and tensors, no code
+
+
+def are_graphs(sample: Any) -> bool:
+    """Whether a sample is a list of PyTorch Geometric's graphs, told without importing it."""
+    return isinstance(sample, list | tuple) and len(sample) > 0 and all(map(_is_graph, sample))
+
+
+def _is_graph(value: Any) -> bool:
+    return any(
+        kind.__name__ == "BaseData" and kind.__module__.split(".")[0] == "torch_geometric"
+        for kind in type(value).__mro__
+    )

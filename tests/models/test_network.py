@@ -1,0 +1,239 @@
+import sys
+from types import ModuleType, SimpleNamespace
+
+import pytest
+import torch
+from torch import nn
+from torch.nn.modules.batchnorm import _BatchNorm
+
+from symsets import RaggedSets, collate, schemes
+from symsets.models import Card, SetNetwork, build, network_for
+from symsets.nn import Classify
+from symsets.sets import GraphSets
+from symsets.testing import equivariance_error
+
+ELEMENTS = {
+    "pictures": {"size": [12, 9], "channels": 3},
+    "signals": {"length": 20, "channels": 2},
+    "vectors": {"channels": 5},
+    "clouds": {"channels": 3},
+    "graphs": {"channels": 4},
+}
+SHAPES = {"pictures": (3, 12, 9), "signals": (2, 20), "vectors": (5,)}
+TASKS = ("classify", "labels", "regress", "select", "score")
+
+
+def graph(nodes, seed=0):
+    from torch_geometric.data import Data
+
+    generator = torch.Generator().manual_seed(100 * seed + nodes)
+    edges = torch.randint(nodes, (2, 2 * nodes), generator=generator)
+    return Data(x=torch.randn(nodes, 4, generator=generator), edge_index=edges)
+
+
+def sets_of(kind, sizes=(2, 4, 1)):
+    torch.manual_seed(0)
+    if kind == "graphs":
+        return collate([[graph(3 + i, k) for i in range(n)] for k, n in enumerate(sizes)])
+    if kind == "clouds":
+        return RaggedSets.from_list([[torch.randn(4 + i, 3) for i in range(n)] for n in sizes])
+    return RaggedSets(torch.randn(sum(sizes), *SHAPES[kind]), sizes)
+
+
+def network(task, kind, **options):
+    torch.manual_seed(0)
+    return network_for(Card(task, kind, ("a", "b", "c"), ELEMENTS[kind]), width=8, **options)
+
+
+@pytest.mark.parametrize("kind", ELEMENTS)
+@pytest.mark.parametrize("task", TASKS)
+def test_every_task_has_a_network_for_every_kind(task, kind):
+    net, x = network(task, kind), sets_of(kind)
+    out = net(x)
+    if task in ("select", "score"):
+        assert out.elements.shape == (7,)
+        out = out.elements
+    else:
+        assert out.shape == (3, 3)
+    out.square().sum().backward()
+    assert all(p.grad is not None for p in net.parameters())
+    again = build("network", net.arguments)
+    again.load_state_dict(net.state_dict())
+    found, expected = again.eval()(x), net.eval()(x)
+    rows = [y.elements if isinstance(y, RaggedSets) else y for y in (found, expected)]
+    assert torch.equal(*rows)
+
+
+@pytest.mark.parametrize("kind", ["pictures", "vectors"])
+def test_sets_merge_into_one_element(kind):
+    net, x = network("merge", kind), sets_of(kind)
+    assert net(x).shape == (3, *SHAPES[kind])
+
+
+@pytest.mark.parametrize("kind", ELEMENTS)
+@pytest.mark.parametrize("task", ["classify", "score"])
+def test_answers_do_not_depend_on_the_order_of_a_set(task, kind):
+    net, x = network(task, kind).double().eval(), sets_of(kind)
+    order = [1, 0, 3, 5, 2, 4, 6]  # inside the sets of 2, 4 and 1
+    if isinstance(x, GraphSets):
+        alone = GraphSets(x.elements, [1] * 7, x.edges)[order]
+        moved = GraphSets(alone.elements, [2, 4, 1], alone.edges).to(torch.float64)
+    else:
+        moved = x.with_elements(x.elements[order]).to(torch.float64)
+    before, after = net(x.to(torch.float64)), net(moved)
+    if task == "score":
+        before, after = before.elements[order], after.elements
+    torch.testing.assert_close(after, before, rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("scheme", schemes())
+def test_every_scheme_is_one_of_the_network(scheme):
+    net = network("select", "pictures", scheme=scheme)
+    for part in net.modules():
+        if isinstance(part, _BatchNorm):
+            part.momentum = None
+    net(sets_of("pictures"))  # statistics of one batch
+    assert equivariance_error(net, torch.randn(2, 3, *SHAPES["pictures"]), task="select") < 1e-9
+
+
+@pytest.mark.parametrize(("side", "halved"), [(3, 1), (8, 1), (28, 3), (64, 4), (256, 6)])
+def test_pictures_of_any_size_end_on_a_small_grid(side, halved):
+    element = {"size": [side, side], "channels": 1}
+    net = network_for(Card("classify", "pictures", ("a", "b"), element), width=2)
+    convs = [p for p in net.modules() if isinstance(p, nn.Conv2d) and p.stride == (2, 2)]
+    assert len(convs) == halved
+    assert net(torch.randn(2, 2, 1, side, side)).shape == (2, 2)
+
+
+def test_what_lies_where_is_seen():
+    net = network("classify", "pictures").eval()
+    x = torch.zeros(1, 2, 3, 12, 9)
+    x[..., :4, :3] = 1
+    assert not torch.allclose(net(x), net(x.flip(-1)), atol=1e-4)
+
+
+def test_elements_meet_early_where_one_of_them_is_chosen():
+    def meets(net):
+        return not torch.allclose(net.trunk(x)[:, :1], net.trunk(x[:, :1]), atol=1e-6)
+
+    x = torch.randn(1, 3, *SHAPES["pictures"])
+    assert meets(network("select", "pictures").eval())
+    assert not meets(network("classify", "pictures").eval())
+    assert meets(network("classify", "pictures", early=True).eval())
+
+
+def test_pictures_are_moved_in_training_only():
+    net, x = network("classify", "pictures", shift=3), torch.zeros(1, 1, 3, 12, 9)
+    x[0, 0, :, 5, 4] = 1
+    shift = net.trunk[0]
+    torch.manual_seed(1)
+    moved = {tuple(shift(x[0])[0, 0].nonzero()[0].tolist()) for _ in range(2000)}
+    assert moved == {(5 + i, 4 + j) for i in range(-3, 4) for j in range(-3, 4)}
+    assert torch.equal(shift.eval()(x[0]), x[0])
+
+
+def test_weights_tell_which_elements_counted():
+    net, x = network("classify", "vectors", pool="attention"), sets_of("vectors")
+    weights = net.weights(x)
+    assert [w.shape for w in weights] == [(1, 1, 2), (1, 1, 4), (1, 1, 1)]
+    with pytest.raises(ValueError, match="pool must be 'attention' for weights of elements"):
+        network("classify", "vectors").weights(x)
+
+
+class FakeNet(nn.Module):
+    """As a network of timm without its classifier."""
+
+    num_features = 6
+
+    def __init__(self, channels):
+        super().__init__()
+        self.pretrained_cfg = {"mean": (0.1, 0.2, 0.3), "std": (0.5, 0.5, 0.5)}
+        self.conv = nn.Conv2d(channels, 6, 3)
+
+    def forward(self, x):
+        return self.conv(x).mean((2, 3))
+
+
+def fake_timm(monkeypatch, fails=False):
+    def create_model(name, *, pretrained, num_classes, in_chans):
+        assert (name, num_classes) == ("tiny", 0)
+        model = FakeNet(in_chans)
+        if pretrained and fails:
+            raise OSError("no connection")
+        if pretrained:
+            nn.init.constant_(model.conv.weight, 0.25)
+        return model
+
+    timm = ModuleType("timm")
+    timm.create_model = create_model
+    monkeypatch.setitem(sys.modules, "timm", timm)
+
+
+def test_networks_of_timm_are_lifted_with_their_weights(monkeypatch):
+    fake_timm(monkeypatch)
+    net = network("classify", "pictures", backbone="timm:tiny")
+    _, lifted = net.trunk
+    assert lifted.scheme == "dss-mean"
+    assert bool((lifted.model.conv.weight == 0.25).all())
+    assert net.trunk[0].mean.flatten().tolist() == pytest.approx([0.1, 0.2, 0.3])
+    assert net(sets_of("pictures")).shape == (3, 3)
+    again = build("network", net.arguments)
+    again.load_state_dict(net.state_dict())
+    torch.testing.assert_close(again(sets_of("pictures")), net(sets_of("pictures")))
+
+
+def test_without_trained_weights_there_is_a_warning(monkeypatch):
+    fake_timm(monkeypatch, fails=True)
+    with pytest.warns(
+        UserWarning, match=r"no trained weights of tiny could be had \(no connection"
+    ):
+        network("classify", "pictures", backbone="timm:tiny")
+
+
+def test_a_dataset_with_a_card_will_do():
+    card = Card("regress", "vectors", (), {"channels": 5})
+    net = network_for(SimpleNamespace(card=card), width=8)
+    assert isinstance(net, SetNetwork)
+    assert isinstance(net.head, Classify)
+    assert net(sets_of("vectors")).shape == (3, 1)
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "message"),
+    [
+        (lambda: network_for(3), TypeError, "about must be a Card, or have one, .* got 3"),
+        (
+            lambda: network_for(Card("classify", "vectors")),
+            TypeError,
+            "about must be a Card, or have one, that says task, kind, classes and the channels",
+        ),
+        (
+            lambda: network("classify", "vectors", backbone="resnet"),
+            ValueError,
+            "backbone must be 'small', or 'timm:NAME' for pictures, got 'resnet' for vectors",
+        ),
+        (
+            lambda: network("merge", "clouds"),
+            ValueError,
+            "kind must be 'pictures' or 'vectors' for merging, got 'clouds'",
+        ),
+        (
+            lambda: SetNetwork("classify", "pictures", channels=1),
+            ValueError,
+            "size must be 2 numbers for pictures, got None",
+        ),
+        (
+            lambda: network("classify", "vectors", shift=1),
+            ValueError,
+            "shift must be 0 for vectors, got 1",
+        ),
+        (
+            lambda: network("classify", "graphs")(torch.zeros(1, 2, 4)),
+            TypeError,
+            "x must be GraphSets, as symsets.collate makes of lists of graphs",
+        ),
+    ],
+)
+def test_wrong_input_is_named(call, error, message):
+    with pytest.raises(error, match=message):
+        call()

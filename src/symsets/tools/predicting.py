@@ -1,0 +1,206 @@
+"""Apply a trained network to a folder of new sets: a table, a page, and pictures if it merges."""
+
+from __future__ import annotations
+
+import csv
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from torch import Tensor
+
+from symsets._checks import as_path
+from symsets._extras import require
+from symsets._files import atomic_write
+from symsets.data.set_folder import SetFolder
+from symsets.models.card import Card
+from symsets.pages import Cell, Picture, Table, write_page
+from symsets.saving import load
+from symsets.tools.comparing import shown_score
+from symsets.tools.measuring import Score, measure, task_of
+from symsets.tools.report import QUESTIONS, Section
+from symsets.tools.sheet import ShownSet, sheet
+from symsets.train import Prediction, predict
+
+SHOWN = 12  # sets on the page and in the terminal
+
+
+@dataclass(frozen=True)
+class Predicted:
+    """What :func:`predict_folder` leaves.
+
+    Attributes:
+        rows: The CSV file with all answers.
+        page: The page with the first of them.
+        table: The first answers.
+        notes: What else there is to say: how many are right, and what could not be read.
+    """
+
+    rows: Path
+    page: Path
+    table: Table
+    notes: tuple[str, ...]
+
+
+def predict_folder(
+    model: str | os.PathLike[str],
+    folder: str | os.PathLike[str],
+    out: str | os.PathLike[str] = "predictions.csv",
+    *,
+    device: str = "auto",
+    workers: int | None = None,
+) -> Predicted:
+    """Write what a trained network says about the sets of a folder.
+
+    Args:
+        model: What :func:`symsets.load` takes.
+        folder: Sets in the layout of the training sets; labels may be missing.
+        out: The CSV file. A page, and merged pictures, get names like it.
+        device: ``"auto"``, ``"cpu"``, ``"cuda"``, …
+        workers: Processes that read sets.
+    """
+    path = as_path("out", out)
+    if path.suffix != ".csv":
+        raise ValueError(f"out must end in .csv, got {str(path)!r}")
+    network = load(model)
+    card: Card | None = getattr(network, "card", None)
+    if card is None:
+        raise ValueError(
+            f"{model} must hold a network that `symsets train` or fit has trained, got one "
+            "without a card that says what it is for"
+        )
+    sets = SetFolder(folder, like=card)
+    answers = predict(network, sets, device=device, workers=workers)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    pictures = path.with_suffix("") if card.task == "merge" else None
+    write_rows(path, _rows(card, sets, answers, pictures))
+    notes = [*_right(network, card, sets, workers), *_skipped(sets)]
+    table = _table(card, answers)
+    page = path.with_suffix(".html")
+    content = {
+        "command": "predict",
+        "title": sets.root.resolve().name,
+        "asked": QUESTIONS[card.task],
+        "headlines": notes,
+        "facts": {"sets": len(sets)},
+        "sections": [Section("Answers", tables=[table], pictures=_sheets(card, sets, answers))],
+        "skipped": sets.skipped,
+    }
+    write_page(page, Path(__file__).with_name("page.html"), content)
+    return Predicted(path, page, table, tuple(notes))
+
+
+def write_rows(path: Path, rows: Iterator[dict[str, Any]]) -> None:
+    """Write a CSV file whole, with the names of the first row as its header."""
+    with atomic_write(path) as part, part.open("w", newline="", encoding="utf-8") as file:
+        first = next(rows)
+        writer = csv.DictWriter(file, fieldnames=list(first))
+        writer.writeheader()
+        writer.writerow(first)
+        writer.writerows(rows)
+
+
+def _rows(
+    card: Card, sets: SetFolder, answers: Sequence[Prediction], pictures: Path | None
+) -> Iterator[dict[str, Any]]:
+    """Give one row for each set, or for each element where elements have scores."""
+    for k, answer in enumerate(answers):
+        row: dict[str, Any] = {"set": answer.name}
+        if card.task in ("select", "score"):
+            yield from _element_rows(answer)
+        elif card.task == "merge":
+            assert pictures is not None and answer.picture is not None
+            yield row | {"file": str(_save_picture(pictures, sets.names[k], answer.picture))}
+        elif card.task == "classify":
+            yield row | {"label": answer.label} | _probabilities(answer)
+        elif card.task == "labels":
+            there = {name: int(name in (answer.labels or ())) for name in card.classes}
+            yield row | there | _probabilities(answer)
+        else:
+            yield row | {str(name): value for name, value in (answer.values or {}).items()}
+
+
+def _element_rows(answer: Prediction) -> Iterator[dict[str, Any]]:
+    scores = answer.scores or ()
+    names = answer.elements or tuple(map(str, range(len(scores))))
+    for k, (name, score) in enumerate(zip(names, scores, strict=True)):
+        row = {"set": answer.name, "file": name, "score": score}
+        yield row if answer.chosen is None else row | {"chosen": int(k == answer.chosen)}
+
+
+def _probabilities(answer: Prediction) -> dict[str, float]:
+    found = answer.probabilities or {}
+    return {f"probability of {name}": round(share, 6) for name, share in found.items()}
+
+
+def _save_picture(folder: Path, name: str, picture: Tensor) -> Path:
+    image = require("PIL.Image", "images")
+    path = folder / f"{name.replace('/', '-')}.png"
+    folder.mkdir(parents=True, exist_ok=True)
+    levels = (255 * picture.clamp(0, 1)).round().byte().movedim(0, -1).numpy()
+    with atomic_write(path) as part:
+        image.fromarray(np.squeeze(levels)).save(part, format="PNG")
+    return path
+
+
+def _right(network: Any, card: Card, sets: SetFolder, workers: int | None) -> list[str]:
+    """Say how good the answers are, where the folder knows what is right."""
+    if len(sets) == 0 or sets[0][1] is None:
+        return []
+    metric = task_of(card).metric.name
+    device = str(next(network.parameters()).device)
+    found = measure(network, card, sets, device=device, workers=workers)
+    return [f"The folder has labels: {metric} {shown_score(Score.of(found, metric), metric)}."]
+
+
+def _skipped(sets: SetFolder) -> list[str]:
+    num = len(sets.skipped)
+    if not num:
+        return []
+    path, why = sets.skipped[0]
+    return [f"{num} {'file was' if num == 1 else 'files were'} left out, such as {path}: {why}."]
+
+
+def _table(card: Card, answers: Sequence[Prediction]) -> Table:
+    shown = answers[:SHOWN]
+    rows = tuple((Cell(answer.name), Cell(said(answer))) for answer in shown)
+    caption = f"The first {len(shown)} of {len(answers)} sets." if len(answers) > SHOWN else ""
+    return Table("Answers", caption, ("set", "what the network says"), rows)
+
+
+def said(answer: Prediction) -> str:
+    """Return an answer in words.
+
+    Example:
+        >>> said(Prediction("a", label="cat", probabilities={"cat": 0.9, "dog": 0.1}))
+        'cat (90%)'
+    """
+    if answer.label is not None:
+        share = (answer.probabilities or {}).get(answer.label, 0.0)
+        return f"{answer.label} ({share:.0%})"
+    if answer.labels is not None:
+        return ", ".join(map(str, answer.labels)) or "none"
+    if answer.values is not None:
+        return ", ".join(f"{name} {value:.4g}" for name, value in answer.values.items())
+    if answer.chosen is not None:
+        return answer.elements[answer.chosen] if answer.elements else f"number {answer.chosen + 1}"
+    if answer.scores is not None:
+        return ", ".join(f"{score:.3g}" for score in answer.scores)
+    return "a picture"
+
+
+def _sheets(card: Card, sets: SetFolder, answers: Sequence[Prediction]) -> list[Picture]:
+    if card.kind != "pictures" or not answers:
+        return []
+    shown = []
+    for k, answer in enumerate(answers[:SHOWN]):
+        x = sets[k][0]
+        scores = [f"{score:.3g}" for score in answer.scores or ()]
+        marked = [] if answer.chosen is None else [answer.chosen]
+        results = [] if answer.picture is None else [("merged", answer.picture)]
+        lines = [] if answer.picture is not None else [said(answer)]
+        shown.append(ShownSet(answer.name, x, lines, None, scores, marked, results))
+    return [sheet(shown, "answers", "The first sets, one in a row.")]

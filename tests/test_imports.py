@@ -15,6 +15,7 @@ ORDER = (  # what may be imported by all that come later
     ("nn",),
     ("lift", "testing", "models"),
     ("data", "pages"),
+    ("making",),
     ("describing",),
     ("saving",),
     ("train",),

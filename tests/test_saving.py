@@ -4,9 +4,12 @@ from pathlib import Path
 import pytest
 import torch
 from safetensors.torch import load_file
+from torch import nn
 
-from symsets import load
+from symsets import DSS, Sequential, load, save
 from symsets.experiments.signals.network import SignalNetwork
+from symsets.models import Card
+from symsets.nn import Classify
 from symsets.saving import PRETRAINED, find_weights, pretrained, save_registered, shrink
 
 
@@ -137,3 +140,129 @@ def test_a_description_of_more_than_the_weights_is_refused_before_it_takes_memor
         ValueError, match=r"network\.json .* numbers where model\.safetensors holds"
     ):
         load(saved)
+
+
+class Own(nn.Module):
+    """A network of somebody's own."""
+
+    def __init__(self, width):
+        super().__init__()
+        self.width = width
+        self.map = DSS(nn.Linear(3, width))
+
+    def forward(self, x):
+        return self.map(x)
+
+
+def small_network():
+    return Sequential(DSS(nn.Linear(3, 4)), nn.BatchNorm1d(4), nn.ReLU(), Classify(4, 2))
+
+
+CARD = Card("classify", "vectors", classes=("cat", "dog"), metrics={"accuracy": 0.5})
+
+
+def test_any_network_is_saved_with_what_it_is_for(tmp_path):
+    net = small_network()
+    net(torch.randn(8, 5, 3))  # moves the batch statistics
+    net.eval().card = CARD
+    save(net, tmp_path / "some" / "where")
+    loaded = load(tmp_path / "some" / "where")
+    x = torch.randn(2, 5, 3)
+    assert torch.equal(loaded(x), net(x))
+    assert loaded.card == CARD
+    assert loaded.training is False
+    assert {path.name for path in (tmp_path / "some" / "where").iterdir()} == {
+        "network.json",
+        "model.safetensors",
+    }
+
+
+def test_a_registered_network_is_saved_by_its_name(tmp_path):
+    net = SignalNetwork("mlp", widths=(4, 4, 2), num_elements=3, length=5).eval()
+    save(net, tmp_path)
+    described = json.loads((tmp_path / "network.json").read_text())
+    assert described["network"] == "signals"
+    x = torch.randn(2, 3, 1, 5)
+    assert torch.equal(load(tmp_path)(x), net(x))
+
+
+def test_weights_of_two_names_and_of_double_precision_are_saved(tmp_path):
+    layer = nn.Linear(3, 3)
+    net = nn.Sequential(layer, nn.Tanh(), layer).double()
+    save(net, tmp_path)
+    loaded = load(tmp_path)
+    x = torch.randn(2, 3, dtype=torch.float64)
+    assert torch.equal(loaded(x), net(x))
+    assert loaded[0] is loaded[2]
+
+
+def test_a_class_of_somebodys_own_is_loaded_with_consent(tmp_path):
+    net = Own(4)
+    save(net, tmp_path)
+    with pytest.raises(ValueError, match=r"network\.json .*if you trust it, load with allow=\["):
+        load(tmp_path)
+    x = torch.randn(2, 5, 3)
+    assert torch.equal(load(tmp_path, allow=[Own])(x), net(x))
+
+
+def test_what_cannot_be_described_is_not_saved(tmp_path):
+    net = Classify(3, 2)
+    net.mlp = nn.Linear(3, 7)
+    with pytest.raises(ValueError, match="net cannot be described"):
+        save(net, tmp_path / "new")
+    assert not (tmp_path / "new").exists()
+    net = Classify(3, 2)
+    net.card = {"task": "classify"}
+    with pytest.raises(TypeError, match=r"net\.card must be a Card, got dict"):
+        save(net, tmp_path / "new")
+
+
+@pytest.mark.parametrize(
+    ("change", "problem"),
+    [
+        (lambda d: d["card"].update(task="sort"), "task must be one of"),
+        (lambda d: d.update(card=[]), "content must be a Mapping"),
+        (lambda d: d.update(dtype="float8"), r"dtype must be one of \['float64'\]"),
+        (lambda d: d["module"].update({"class": "os.system"}), "if you trust it"),
+        (lambda d: d.update(module={"same": "x"}), "'x' is missing"),
+        (lambda d: d.pop("module"), "'network' is missing"),
+    ],
+)
+def test_a_changed_description_is_refused_by_name(tmp_path, change, problem):
+    net = small_network()
+    net.card = CARD
+    save(net, tmp_path)
+    described = json.loads((tmp_path / "network.json").read_text())
+    change(described)
+    (tmp_path / "network.json").write_text(json.dumps(described))
+    with pytest.raises(ValueError, match=r"network\.json .*it was changed after it was written"):
+        load(tmp_path)
+    del described["sha256"]
+    (tmp_path / "network.json").write_text(json.dumps(described))
+    with pytest.raises(ValueError, match=rf"network\.json .*{problem}"):
+        load(tmp_path)
+
+
+def test_a_vast_description_takes_no_memory(tmp_path):
+    save(Sequential(DSS(nn.Linear(3, 4))), tmp_path)
+    described = json.loads((tmp_path / "network.json").read_text())
+    del described["sha256"]
+    for part in ("element", "context"):
+        inside = described["module"]["children"]["0"]["arguments"][part]["module"]
+        inside["arguments"].update(in_features=2**25, out_features=2**25)
+    (tmp_path / "network.json").write_text(json.dumps(described))
+    with pytest.raises(ValueError, match=r"numbers where model\.safetensors holds 28"):
+        load(tmp_path)
+
+
+def test_a_kill_between_the_files_of_another_network_is_noticed(tmp_path, monkeypatch):
+    save(nn.Linear(3, 4), tmp_path)
+
+    def killed(path, content):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("symsets.saving.write_json", killed)
+    with pytest.raises(KeyboardInterrupt):
+        save(nn.Linear(5, 4), tmp_path)
+    with pytest.raises(ValueError, match=r"model\.safetensors does not hold a readable network"):
+        load(tmp_path)

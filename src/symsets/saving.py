@@ -13,7 +13,8 @@ from torch import Tensor, nn
 
 from symsets._checks import as_path, check_choice, check_kind
 from symsets._files import atomic_write, digest, named_errors, read_bytes, reading, write_json
-from symsets.describing import Allowed, check_repeats, describe, make
+from symsets.describing import describe
+from symsets.making import Allowed, check_repeats, make
 from symsets.models.card import Card
 from symsets.models.registry import build
 

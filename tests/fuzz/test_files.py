@@ -8,8 +8,11 @@ import numpy as np
 import pytest
 import torch
 from damage import DEEPER, damaged
+from torch import nn
 
-from symsets import load
+import symsets
+import symsets.nn as snn
+from symsets import groups, load
 from symsets.data import ImageFolder, ImagePack, VideoPack
 from symsets.data._video import decode_video
 from symsets.data.decoding import UnusableError, decode_image
@@ -20,6 +23,7 @@ from symsets.experiments.shapes.motion_packs import MotionPack
 from symsets.experiments.signals.network import SignalNetwork
 from symsets.experiments.views.meshes import load_mesh
 from symsets.experiments.views.nox import read_png
+from symsets.models import Card
 from symsets.saving import save_registered
 from symsets.train.checkpoints import Checkpoint
 
@@ -149,6 +153,20 @@ def network(path):
     save_registered(path.parent, "signals", made.arguments, made.state_dict())
 
 
+def described_network(path):
+    parts = [
+        symsets.DSS(nn.Conv1d(2, 3, 3), pool="power2", size=4.0),
+        nn.ReLU(),
+        symsets.Wreath(snn.EquivariantLinear(groups.Cyclic(5), 3, 2)),
+        symsets.lift(nn.Sequential(nn.Flatten(), nn.Linear(10, 4)), "dss-mean"),
+        snn.Classify(4, 2, hidden=(3,)),
+    ]
+    made = symsets.Sequential(*parts)
+    card = {"element": {"size": [1, 7]}, "target": {"mean": [0.0], "std": [1.0]}}
+    made.card = Card("regress", "signals", classes=("a", "b"), **card)
+    symsets.save(made, path.parent)
+
+
 def checkpoint(path):
     state = {"fitted": [{"epochs": 3}], "ensemble": {"w": torch.arange(40.0)}, "next_epoch": 3}
     Checkpoint(path).save(lambda: state)
@@ -197,6 +215,8 @@ KINDS = {  # name of the file: what writes a sound one, what reads it
     "one.stl": (with_trimesh, load_mesh),
     "network.json": (network, lambda path: load(path.parent)),
     "model.safetensors": (network, lambda path: load(path.parent)),
+    "described/network.json": (described_network, lambda path: load(path.parent)),
+    "described/model.safetensors": (described_network, lambda path: load(path.parent)),
     "run.ckpt": (checkpoint, read_checkpoint),
     "list.txt": (lines, lambda path: read_list(path, 2)),
 }
@@ -222,6 +242,7 @@ def outcome(read, path):
 def test_damaged_data_are_read_or_refused_by_name(name, tmp_path, large, no_hang):
     write, read = KINDS[name]
     path, rng = tmp_path / name, random.Random(name)
+    path.parent.mkdir(exist_ok=True)
     write(path)
     assert outcome(read, path) == ""
     sound = path.read_bytes()
@@ -250,7 +271,7 @@ def test_no_flipped_bit_gives_other_numbers(name, tmp_path, large):
 
 def test_a_pipe_in_place_of_a_file_does_not_hang(tmp_path, no_hang):
     for name, (_, read) in KINDS.items():
-        if name in ("network.json", "model.safetensors"):
+        if name.endswith(("network.json", "model.safetensors")):
             continue
         path = tmp_path / name
         os.mkfifo(path)

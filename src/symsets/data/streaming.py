@@ -72,6 +72,8 @@ class SetStream(SetDataset):
         """Move a batch to the device, and cast what is floating-point."""
         if isinstance(value, list | tuple):
             return [self._moved(item) for item in value]
+        if not hasattr(value, "to"):
+            return value  # text, for example
         if isinstance(value, Tensor | RaggedSets) and value.dtype.is_floating_point:
             return value.to(self._device, self._dtype, non_blocking=True)
         return value.to(self._device, non_blocking=True)

@@ -40,6 +40,7 @@ from symsets.train.fit_network import fit
 from symsets.train.fitting import Fitted, fit_together
 from symsets.train.metrics import ACCURACY, Metric, Task, accuracy, mean_absolute_error, psnr, ssim
 from symsets.train.plan import Plan
+from symsets.train.predicting import Prediction, predict
 
 __all__ = [
     # training
@@ -59,6 +60,8 @@ __all__ = [
     "psnr",
     "ssim",
     # what came out
+    "predict",
+    "Prediction",
     "evaluate",
     "Evaluation",
 ]

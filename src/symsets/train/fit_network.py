@@ -27,7 +27,14 @@ from symsets.sets import RaggedSets
 from symsets.train.checkpoints import Checkpoint
 from symsets.train.defaults import Constant, Scale, task_loss, task_metrics
 from symsets.train.fitting import Fitted, Setup, train_networks
-from symsets.train.inputs import all_targets, as_sets, check_workers, first_batch, listed_targets
+from symsets.train.inputs import (
+    all_targets,
+    as_sets,
+    check_workers,
+    chosen_device,
+    first_batch,
+    listed_targets,
+)
 from symsets.train.metrics import Loss, Metric, Task
 from symsets.train.plan import Plan
 from symsets.train.processes import is_first
@@ -134,7 +141,7 @@ def fit(
     given = {"epochs": epochs, "batch_size": batch_size, "learning_rate": learning_rate}
     plan = _plan(plan, {**given, "precision": precision}, patience)
     check_workers(workers)
-    device = _device(device)
+    device = chosen_device(device)
     dtype = torch.float64 if plan.precision == "float64" else torch.float32
     read = partial(as_sets, workers=workers, seed=seed, dtype=dtype)
     train_sets, val_sets = read("train", train), None if val is None else read("val", val)
@@ -211,12 +218,6 @@ def _plan(plan: Plan | None, given: dict[str, Any], patience: int | None) -> Pla
     if twice:
         raise ValueError(f"{twice[0]} must be left out where plan says it, got both")
     return plan
-
-
-def _device(device: str) -> str:
-    if device == "auto":
-        return "cuda" if torch.cuda.is_available() else "cpu"
-    return device
 
 
 def _refuse_loaders(*sets: SetDataset | None) -> None:

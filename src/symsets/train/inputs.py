@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 from torch.utils.data import DataLoader, IterableDataset, Subset, TensorDataset
 
-from symsets._checks import is_ours, shown
+from symsets._checks import checked_device, is_ours, shown
 from symsets.data.labelled import LabelledSets, SetDataset
 from symsets.data.streaming import LoadedSets, StreamedSets, parts
 from symsets.sets import RaggedSets, Sets
@@ -77,7 +77,14 @@ def _with_length(name: str, value: Any, workers: int | None, seed: int) -> SetDa
             f"; x alone has no targets: ({name}_x, {name}_y)" if isinstance(value, Tensor) else ""
         )
         raise TypeError(f"{name} must be {KINDS_OF_DATA}, got {type(value).__name__}{hint}")
-    return StreamedSets(value, workers=_num_workers(value, workers), seed=seed)
+    return StreamedSets(value, workers=num_workers(value, workers), seed=seed)
+
+
+def chosen_device(device: str) -> str:
+    """Return the GPU for ``"auto"``, if there is one."""
+    if device != "auto":
+        return str(checked_device(str(device)))
+    return "cuda" if torch.cuda.is_available() else "cpu"
 
 
 def check_workers(workers: Any) -> None:
@@ -86,7 +93,8 @@ def check_workers(workers: Any) -> None:
         raise ValueError(f"workers must be 0 or positive, got {shown(workers)}")
 
 
-def _num_workers(value: Any, workers: int | None) -> int:
+def num_workers(value: Any, workers: int | None) -> int:
+    """Return how many processes read a dataset, if nobody says."""
     if workers is not None:
         return workers
     # Elsewhere a script would need a guard, and a dataset that can be pickled.

@@ -1,0 +1,209 @@
+"""Make networks from descriptions, which may come from anybody.
+
+A description names a class and the arguments of its constructor, which may be networks themselves.
+Classes are looked up by name in torch, torch_geometric and this package; any other class must be
+allowed by whoever makes the network. Nothing else of a description is ever executed.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+import sys
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from importlib import import_module
+from typing import Any
+
+from torch import nn
+
+from symsets._checks import shown
+from symsets.groups import PermutationGroup, parse
+from symsets.lift import lift
+from symsets.models.registry import build
+
+Allowed = Sequence[str | type]
+LIBRARIES = ("torch.nn", "torch_geometric.nn")
+OURS = re.compile(r"symsets\.(nn|models)(\.[A-Za-z_]\w*)*")
+CONTAINERS = tuple(kind.__init__ for kind in (nn.Sequential, nn.ModuleList, nn.ModuleDict))
+ACTIVATIONS = ("relu", "gelu", "silu", "elu", "leaky_relu", "tanh", "sigmoid", "selu", "mish")
+MOST_INTEGER, LONGEST_TEXT = 2**31, 200
+
+
+def make(described: Any, *, allow: Allowed = ()) -> nn.Module:
+    """Make a network from its description, with fresh weights.
+
+    Args:
+        described: What :func:`describe` returned.
+        allow: Classes, or their names with the module in front, that may be imported and called
+            beside those of torch and this package.
+    """
+    return _Maker(allow).module(described, "")
+
+
+def check_repeats(described: Any, most: int) -> None:
+    """Raise ValueError if a description asks for more layers in a row than there are weights."""
+    if isinstance(described, list):
+        for item in described:
+            check_repeats(item, most)
+    elif isinstance(described, dict):
+        for name, value in described.items():
+            if name == "num_layers" and isinstance(value, int) and value > most:
+                raise ValueError(f"it describes {value:,} layers where there are {most} weights")
+            check_repeats(value, most)
+
+
+def below(path: str, name: str) -> str:
+    """Return the path of a part."""
+    return f"{path}.{name}" if path else name
+
+
+def library_name(kind: type) -> str | None:
+    """Return the name by which a class of torch or of ours is found, if it is one."""
+    for library in LIBRARIES:
+        there = library.partition(".")[0] == kind.__module__.partition(".")[0]
+        if there and getattr(sys.modules.get(library), kind.__name__, None) is kind:
+            return f"{library}.{kind.__name__}"
+    if not OURS.fullmatch(kind.__module__) or "." in kind.__qualname__:
+        return None
+    for package in ("symsets.nn", "symsets.models"):
+        if getattr(sys.modules.get(package), kind.__name__, None) is kind:
+            return f"{package}.{kind.__name__}"
+    return f"{kind.__module__}.{kind.__name__}"
+
+
+class _Maker:
+    """Makes networks from descriptions."""
+
+    def __init__(self, allow: Allowed) -> None:
+        if isinstance(allow, str) or not isinstance(allow, Sequence):
+            raise TypeError(f"allow must be a list of classes or their names, got {shown(allow)}")
+        self.allowed: dict[str, type | None] = {}
+        for entry in allow:
+            if isinstance(entry, type):
+                self.allowed[f"{entry.__module__}.{entry.__qualname__}"] = entry
+            else:
+                self.allowed[str(entry)] = None
+        self.made: dict[str, nn.Module] = {}
+
+    def module(self, described: Any, path: str) -> nn.Module:
+        """Make a network, or a part of one."""
+        if not isinstance(described, dict):
+            raise ValueError(f"a module must be described by an object, got {shown(described)}")
+        if "same" in described:
+            return self.made[str(described["same"])]
+        if "lift" in described:
+            made = self.lifted(described["lift"], path)
+        elif "network" in described:
+            made = build(described["network"], described["arguments"])
+        else:
+            made = self.of_class(described, path)
+        self.made[path] = made
+        return made
+
+    def of_class(self, described: dict[str, Any], path: str) -> nn.Module:
+        """Make a module by its class."""
+        kind = self.find(described["class"])
+        if "children" in described:
+            if kind.__init__ not in CONTAINERS or not isinstance(described["children"], dict):
+                raise ValueError(f"{described['class']} must be a container to have children")
+            parts = OrderedDict(
+                (name, self.module(part, below(path, name)))
+                for name, part in described["children"].items()
+            )
+            return kind(parts.values() if issubclass(kind, nn.ModuleList) else parts)
+        arguments = self.arguments(described["arguments"], path)
+        try:
+            inspect.signature(kind).bind(**arguments)
+        except TypeError as error:
+            raise ValueError(f"arguments of {described['class']}: {error}") from None
+        return kind(**arguments)
+
+    def find(self, name: Any) -> Any:
+        """Return a class of torch or of ours by its name, or one that is allowed."""
+        if not isinstance(name, str):
+            raise ValueError(f"class must be a name, got {shown(name)}")
+        package, _, word = name.rpartition(".")
+        if name in self.allowed:
+            kind = self.allowed[name] or _imported(name)
+        elif package in LIBRARIES or OURS.fullmatch(package):
+            try:
+                kind = vars(import_module(package)).get(word)
+            except ImportError as error:
+                raise ValueError(f"class {shown(name)} cannot be found: {error}") from None
+            if isinstance(kind, type) and library_name(kind) != name:
+                kind = None
+        else:
+            raise ValueError(
+                f"the class {shown(name)} is neither of torch nor of symsets: if you trust it, "
+                f"load with allow=[{name[:100]!r}]"
+            )
+        if not isinstance(kind, type) or not issubclass(kind, nn.Module):
+            raise ValueError(f"class must be that of a module, got {shown(name)}")
+        return kind
+
+    def lifted(self, described: dict[str, Any], path: str) -> nn.Module:
+        """Lift a network."""
+        if not all(isinstance(name, str) for name in described["where"]):
+            raise ValueError(f"where must list names, got {shown(described['where'])}")
+        model = self.module(described["model"], below(path, "model"))
+        scheme = self.value(described["scheme"], path)
+        where = None if scheme == "siamese" else described["where"]
+        return lift(model, scheme, where, size=described["size"])
+
+    def arguments(self, described: Any, path: str) -> dict[str, Any]:
+        """Return the arguments of a constructor."""
+        if not isinstance(described, dict):
+            raise ValueError(f"arguments must be an object, got {shown(described)}")
+        return {name: self.value(v, below(path, name)) for name, v in described.items()}
+
+    def value(self, value: Any, path: str) -> Any:
+        """Return an argument; raise ValueError if it is larger than one of a network can be."""
+        if isinstance(value, int) and abs(value) > MOST_INTEGER:
+            raise ValueError(f"{path!r} must not be larger than {MOST_INTEGER}, got {shown(value)}")
+        if isinstance(value, str) and len(value) > LONGEST_TEXT:
+            raise ValueError(f"{path!r} must not be longer than {LONGEST_TEXT}, got {shown(value)}")
+        if isinstance(value, list):
+            return [self.value(item, path) for item in value]
+        if not isinstance(value, dict):
+            return value
+        ways: dict[str, Callable[[Any], Any]] = {
+            "module": lambda given: self.module(given, path),
+            "tuple": lambda given: tuple(self.value(list(given), path)),
+            "dict": lambda given: self.arguments(given, path),
+            "float": _infinite,
+            "group": _group,
+            "function": _function,
+        }
+        if len(value) != 1 or (way := ways.get(next(iter(value)))) is None:
+            raise ValueError(f"{path!r} must be one of {sorted(ways)}, got {shown(value)}")
+        return way(next(iter(value.values())))
+
+
+def _imported(name: str) -> Any:
+    """Return a class that somebody has allowed."""
+    package, _, word = name.rpartition(".")
+    try:
+        return vars(import_module(package)).get(word)
+    except (ImportError, ValueError) as error:
+        raise ValueError(f"class {shown(name)} cannot be imported: {error}") from None
+
+
+def _infinite(text: Any) -> float:
+    if text not in ("inf", "-inf", "nan"):
+        raise ValueError(f"float must be 'inf', '-inf' or 'nan', got {shown(text)}")
+    return float(text)
+
+
+def _group(text: Any) -> PermutationGroup:
+    if not isinstance(text, str) or len(text) > LONGEST_TEXT or re.search(r"\d{4}", text):
+        raise ValueError(
+            f"group must be such as 'S5 x C4', of less than 1000 points, got {shown(text)}"
+        )
+    return parse(text)
+
+
+def _function(name: Any) -> Any:
+    if name not in ACTIVATIONS:
+        raise ValueError(f"function must be one of {list(ACTIVATIONS)}, got {shown(name)}")
+    return getattr(nn.functional, name)

@@ -1,0 +1,209 @@
+"""What a trained network says about new sets."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.utils.data import DataLoader, Dataset, TensorDataset
+
+from symsets._checks import check_kind, positive, shown
+from symsets._modes import evaluating
+from symsets.data.labelled import LabelledSets
+from symsets.data.streaming import StreamedSets, parts
+from symsets.models.card import Card
+from symsets.sets import RaggedSets
+from symsets.train.defaults import Scale
+from symsets.train.inputs import check_workers, chosen_device, num_workers
+from symsets.train.tasks import cast
+
+
+@dataclass(frozen=True, eq=False)
+class Prediction:
+    """What a network says about one set; what its task does not give is None.
+
+    Attributes:
+        name: Of the set, or its number.
+        label: The most probable class (task ``"classify"``), by name if classes have names.
+        labels: All labels that are more probable than not (task ``"labels"``).
+        probabilities: Of every class or label.
+        chosen: The number of the element with the highest score (task ``"select"``).
+        scores: One per element (tasks ``"select"`` and ``"score"``).
+        values: The numbers of a regression, by name if they have names.
+        picture: The new element (task ``"merge"``), on the CPU.
+        elements: Names of the elements, if the sets know them; ``scores`` has the same order.
+    """
+
+    name: str
+    label: str | int | None = None
+    labels: tuple[str | int, ...] | None = None
+    probabilities: dict[str | int, float] | None = None
+    chosen: int | None = None
+    scores: tuple[float, ...] | None = None
+    values: dict[str | int, float] | None = None
+    picture: Tensor | None = None
+    elements: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        found = {k: v for k, v in vars(self).items() if v is not None and k != "elements"}
+        return f"Prediction({', '.join(f'{key}={shown(v)}' for key, v in found.items())})"
+
+
+def predict(
+    net: nn.Module,
+    sets: Any,
+    *,
+    batch_size: int = 32,
+    device: str = "auto",
+    workers: int | None = None,
+) -> list[Prediction]:
+    """Return what a trained network says about each set.
+
+    Args:
+        net: A network with a ``card``, from :func:`~symsets.train.fit` or :func:`symsets.load`.
+        sets: A ``SetFolder``, a ``Dataset`` or ``DataLoader`` of sets with or without targets, a
+            tensor ``(M, N, C, …)``, :class:`~symsets.RaggedSets`, or a list of sets ``(N, C, …)``.
+            A tuple of two tensors is taken as sets and targets, as by ``fit``.
+        batch_size: Sets at a time.
+        device: Where to compute; the network is moved there meanwhile.
+        workers: Processes that read a dataset, as for ``fit``.
+
+    Example:
+        >>> from symsets.models import Card
+        >>> from symsets.nn import Classify
+        >>> net = Classify(3, 2)
+        >>> net.card = Card("classify", "vectors", classes=("cat", "dog"))
+        >>> answers = predict(net, [torch.randn(5, 3), torch.randn(2, 3)])
+        >>> [answer.label in ("cat", "dog") for answer in answers]
+        [True, True]
+    """
+    check_kind("net", net, nn.Module, "network")
+    card = getattr(net, "card", None)
+    if not isinstance(card, Card):
+        raise ValueError(
+            "net must have a card that says what it is for, as fit and load give it, got none: set "
+            "net.card = symsets.models.Card(task, kind, classes=…)"
+        )
+    check_workers(workers)
+    answers: list[Prediction] = []
+    names = getattr(sets, "names", None)
+    with torch.no_grad(), evaluating(net), _moved(net, torch.device(chosen_device(device))):
+        for x, elements in _batches(sets, positive("batch_size", batch_size), workers):
+            for k, found in enumerate(_answers(card, net(cast(net, x)), len(x))):
+                number = len(answers)
+                name = str(number if names is None else names[number])
+                answers.append(Prediction(name, **found, elements=elements[k] if elements else ()))
+    return answers
+
+
+@contextmanager
+def _moved(net: nn.Module, device: torch.device) -> Iterator[None]:
+    """Move a network to a device, and back at the end."""
+    before = next((p.device for p in net.parameters()), device)
+    net.to(device)
+    try:
+        yield
+    finally:
+        net.to(before)
+
+
+Batches = Iterator[tuple[Any, list[tuple[str, ...]]]]
+"""Sets, and the names of the elements of each of them, if they are known."""
+
+
+def _batches(sets: Any, batch_size: int, workers: int | None) -> Batches:
+    """Give sets in batches, without their targets."""
+    if isinstance(sets, TensorDataset):
+        sets = sets.tensors[0]
+    elif isinstance(sets, LabelledSets):
+        sets = sets.x
+    elif isinstance(sets, tuple) and sets and isinstance(sets[0], Tensor | RaggedSets):
+        sets = sets[0]
+    if isinstance(sets, Tensor | RaggedSets):
+        _check_axes(sets)
+        return ((sets[k : k + batch_size], []) for k in range(0, len(sets), batch_size))
+    if isinstance(sets, DataLoader):
+        return ((b[0] if isinstance(b, list | tuple) else b, []) for b in sets)
+    if hasattr(sets, "num_sets") and hasattr(sets, "part"):
+        return ((x, []) for x, _ in parts(sets, batch_size))
+    if not (hasattr(sets, "__len__") and hasattr(sets, "__getitem__")) or isinstance(sets, str):
+        raise TypeError(
+            "sets must be a SetFolder, a Dataset or DataLoader, a tensor (M, N, C, …), RaggedSets, "
+            f"or a list of sets, got {type(sets).__name__}"
+        )
+    return _streamed(sets, batch_size, workers)
+
+
+def _check_axes(sets: Any) -> None:
+    if isinstance(sets, Tensor) and sets.ndim < 3:
+        raise ValueError(
+            f"sets must be a tensor (M, N, C, …), got shape {tuple(sets.shape)}; one set alone is "
+            "a list, as in [x]"
+        )
+
+
+def _streamed(sets: Any, batch_size: int, workers: int | None) -> Batches:
+    if not len(sets):
+        return
+    items: Any = _WithoutTargets(sets)
+    stream = StreamedSets(items, workers=num_workers(sets, workers))
+    for x, names in parts(stream, batch_size):
+        yield x, [tuple(name.split("\n")) if name else () for name in names]
+
+
+class _WithoutTargets(Dataset[Any]):
+    """Sets with the names of their elements, in place of their targets."""
+
+    def __init__(self, dataset: Any) -> None:
+        self.dataset = dataset
+
+    def __len__(self) -> int:
+        return len(self.dataset)
+
+    def __getitem__(self, number: int) -> tuple[Any, str]:
+        item = self.dataset[number]
+        names = getattr(self.dataset, "elements", None)
+        text = "\n".join(map(str, names(number))) if callable(names) else ""
+        return (item[0] if isinstance(item, tuple | list) else item), text
+
+
+def _answers(card: Card, output: Any, num: int) -> list[dict[str, Any]]:
+    """Return the entries of a prediction for each of ``num`` sets."""
+    if not isinstance(output, Tensor | RaggedSets):
+        raise TypeError(f"net must return a tensor or sets, got {type(output).__name__}")
+    if len(output) != num:
+        raise ValueError(f"net must return a row for each of {num} sets, got {len(output)}")
+    if card.target:
+        scale = Scale(card.target["mean"], card.target["std"])
+        output = output.map(scale.undo) if isinstance(output, RaggedSets) else scale.undo(output)
+    ways: dict[str, Callable[[Card, Tensor], dict[str, Any]]] = {
+        "classify": _class,
+        "labels": _labels,
+        "regress": lambda card, row: {"values": _named(card, row)},
+        "select": lambda card, row: {"chosen": int(row.argmax()), "scores": tuple(row.tolist())},
+        "score": lambda card, row: {"scores": tuple(row.tolist())},
+        "merge": lambda card, row: {"picture": row},
+    }
+    return [ways[card.task](card, row) for row in output.cpu()]
+
+
+def _class(card: Card, row: Tensor) -> dict[str, Any]:
+    probabilities = _named(card, row.softmax(0))
+    return {"label": [*probabilities][int(row.argmax())], "probabilities": probabilities}
+
+
+def _labels(card: Card, row: Tensor) -> dict[str, Any]:
+    probabilities = _named(card, row.sigmoid())
+    there = tuple(name for name, p in probabilities.items() if p > 0.5)
+    return {"labels": there, "probabilities": probabilities}
+
+
+def _named(card: Card, row: Tensor) -> dict[str | int, float]:
+    """Return numbers by name, or by number if there are no names for them."""
+    values = row.reshape(-1).tolist()
+    names = card.classes if len(card.classes) == len(values) else range(len(values))
+    return dict(zip(names, values, strict=True))

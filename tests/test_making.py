@@ -1,0 +1,106 @@
+"""Descriptions may come from anybody: classes of torch and of ours are made, and nothing else."""
+
+import sys
+
+import pytest
+from torch import nn
+
+from symsets.making import check_repeats, make
+
+
+class Own(nn.Module):
+    """A network of somebody's own."""
+
+
+OWN = f"{__name__}.Own"
+
+
+def linear(**more):
+    return {"class": "torch.nn.Linear", "arguments": {"in_features": 2, "out_features": 3} | more}
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "os.system",
+        "builtins.eval",
+        "torch.hub.load",
+        "torch.load",
+        "symsets.saving.load",
+        "symsets.making.import_module",
+        "subprocess.Popen",
+        "",
+        "Linear",
+        OWN,
+    ],
+)
+def test_other_classes_need_consent(name):
+    with pytest.raises(ValueError, match=r"neither of torch nor of symsets: if you trust it, load"):
+        make({"class": name, "arguments": {}})
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "torch.nn.functional",
+        "torch.nn.Parameter",
+        "torch.nn.init",
+        "symsets.nn.pool",
+        "symsets.nn.set_layer",
+        "symsets.nn.heads.partial",
+        "symsets.nn.heads.nn",
+        "symsets.nn.dss.nn",
+        "symsets.models.build",
+        "symsets.models.__builtins__",
+    ],
+)
+def test_only_modules_are_made(name):
+    with pytest.raises(ValueError, match="class must be that of a module"):
+        make({"class": name, "arguments": {}})
+
+
+def test_a_class_is_made_by_whoever_allows_it(tmp_path, monkeypatch):
+    assert isinstance(make({"class": OWN, "arguments": {}}, allow=[Own]), Own)
+    (tmp_path / "somebodys.py").write_text("from torch import nn\nclass Net(nn.Module): pass\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    described = {"class": "somebodys.Net", "arguments": {}}
+    with pytest.raises(ValueError, match=r"load with allow=\['somebodys.Net'\]"):
+        make(described)
+    assert "somebodys" not in sys.modules
+    assert type(make(described, allow=["somebodys.Net"])).__name__ == "Net"
+    with pytest.raises(ValueError, match=r"class 'nobodys.Net' cannot be imported"):
+        make({"class": "nobodys.Net", "arguments": {}}, allow=["nobodys.Net"])
+    with pytest.raises(TypeError, match="allow must be a list"):
+        make(described, allow="somebodys.Net")
+
+
+@pytest.mark.parametrize(
+    ("described", "problem"),
+    [
+        ([], "a module must be described by an object"),
+        ({"class": 3, "arguments": {}}, "class must be a name, got 3"),
+        (linear(width=3), "arguments of torch.nn.Linear: got an unexpected keyword"),
+        (linear(in_features=10**30), "'in_features' must not be larger than"),
+        (linear(bias="x" * 300), "'bias' must not be longer than 200"),
+        (linear(bias={"eval": "1"}), "'bias' must be one of .*'group'"),
+        (linear(bias={"function": "system"}), "function must be one of"),
+        (linear(bias={"float": "1e999"}), "float must be 'inf'"),
+        (linear(bias={"group": "S99999"}), "group must be such as 'S5 x C4'"),
+        ({"class": "torch.nn.Linear", "children": {}}, "must be a container to have children"),
+        ({"class": "torch.nn.Linear", "arguments": []}, "arguments must be an object"),
+        ({"class": "symsets.nn.nothing.X", "arguments": {}}, "cannot be found"),
+        (
+            {"lift": {"model": linear(), "scheme": "dss-sum", "where": [1], "size": 1.0}},
+            "where must list names",
+        ),
+    ],
+)
+def test_a_wrong_description_is_refused(described, problem):
+    with pytest.raises(ValueError, match=problem):
+        make(described)
+
+
+def test_more_layers_than_weights_are_refused():
+    with pytest.raises(ValueError, match="it describes 1,000,000 layers where there are 8 weights"):
+        check_repeats({"module": [{"num_layers": 10**6}]}, 8)
+    check_repeats({"module": [{"num_layers": 2}]}, 8)

@@ -13,7 +13,7 @@ from symsets.cli.common import console, user_errors
 __all__ = ["train"]
 
 RUNS = Path("runs")
-EXAMPLES = ("digits",)
+EXAMPLES = ("digits",)  # each in a folder digits-sets, its network in digits
 
 
 def train(
@@ -66,8 +66,8 @@ def train(
         from symsets.pages import to_rich
         from symsets.tools import train_folder
 
-        folder = _folder(folder, example)
-        out = out or RUNS / folder.resolve().name
+        given, folder = folder, _folder(folder, example)
+        out = out or RUNS / (example if given is None and example else folder.resolve().name)
         trained = train_folder(
             folder,
             out,
@@ -102,7 +102,7 @@ def _folder(folder: Path | None, example: str | None) -> Path:
 
     from symsets.tools.examples import NUMBERS, write_digits
 
-    folder = folder or RUNS / "digits-sets"
+    folder = folder or RUNS / f"{example}-sets"
     with Progress(console=console, transient=True) as progress:
         task = progress.add_task(f"writing {folder}", total=sum(NUMBERS.values()))
         return write_digits(folder, watch=lambda: progress.advance(task))

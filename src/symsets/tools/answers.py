@@ -57,12 +57,7 @@ def in_units(card: Card, outputs: Sets) -> Sets:
     """Return numbers in the units of the targets."""
     if not card.target:
         return outputs
-    scale = Scale(**card.target)
-
-    def undo(rows: Tensor) -> Tensor:
-        flat = rows if rows.ndim > 1 and rows.shape[-1] == len(card.target["mean"]) else rows[..., None]
-        return scale.undo(flat).reshape(rows.shape)
-
+    undo = Scale(**card.target).undo
     return outputs.map(undo) if isinstance(outputs, RaggedSets) else undo(outputs)
 
 

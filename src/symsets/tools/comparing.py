@@ -119,5 +119,7 @@ def headline(outcomes: Sequence[Outcome], card: Card, best: int) -> str:
     )
     others = [one for one in outcomes[:-1] if one.name == "siamese" and one is not chosen]
     for one in others:
-        sentence += f"; Siamese, whose elements meet only at the end, {shown_score(one.test, metric)}"
+        sentence += (
+            f"; Siamese, whose elements meet only at the end, {shown_score(one.test, metric)}"
+        )
     return f"{sentence}; the trivial answer ({trivial.name}) {shown_score(trivial.test, metric)}."

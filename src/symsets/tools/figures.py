@@ -37,6 +37,7 @@ def curves(histories: Mapping[str, History], metric: str) -> list[Picture]:
                                   label=label)  # fmt: skip
                         label = None
             axis.set_xlabel("epoch")
+            axis.xaxis.get_major_locator().set_params(integer=True)
             axis.set_ylabel(metric if len(lines) == 1 else "loss")
             if len(histories) > 1:
                 axis.legend()
@@ -45,8 +46,10 @@ def curves(histories: Mapping[str, History], metric: str) -> list[Picture]:
     return pictures
 
 
-def confusion(outputs: Tensor, targets: Tensor, classes: Sequence[str]) -> Picture | None:
+def confusion(outputs: Sets, targets: Sets, classes: Sequence[str]) -> Picture | None:
     """Draw how often sets of each class were taken for each class; None if there are too many."""
+    assert isinstance(outputs, Tensor)
+    assert isinstance(targets, Tensor)
     num = len(classes)
     if not 1 < num <= MOST_CLASSES:
         return None
@@ -101,8 +104,9 @@ def scatter(predicted: Sets, true: Sets, names: Sequence[str]) -> Picture:
     )
 
 
-def ranks(scores: Sets, targets: Tensor) -> Picture:
-    """Draw how often the right element came first, second, …"""
+def ranks(scores: Sets, targets: Sets) -> Picture:
+    """Draw how often the right element came first, second, and so on."""
+    assert isinstance(targets, Tensor)
     each = scores.to_list() if isinstance(scores, RaggedSets) else list(scores)
     places = [int((own > own[k]).sum()) for own, k in zip(each, targets.tolist(), strict=True)]
     most = max(len(own) for own in each)

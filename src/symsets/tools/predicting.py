@@ -112,7 +112,8 @@ def _rows(
         if card.task in ("select", "score"):
             yield from _element_rows(answer)
         elif card.task == "merge":
-            assert pictures is not None and answer.picture is not None
+            assert pictures is not None
+            assert answer.picture is not None
             yield row | {"file": str(_save_picture(pictures, sets.names[k], answer.picture))}
         elif card.task == "classify":
             yield row | {"label": answer.label} | _probabilities(answer)

@@ -135,9 +135,7 @@ def _shown_set(sets: SetFolder, k: int, answer: Answer) -> ShownSet:
 
 
 def _answer_table(sets: SetFolder, given: Sequence[Answer], shown: Sequence[int]) -> Table:
-    rows = tuple(
-        (Cell(sets.names[k]), Cell(given[k].truth), Cell(given[k].said)) for k in shown
-    )
+    rows = tuple((Cell(sets.names[k]), Cell(given[k].truth), Cell(given[k].said)) for k in shown)
     return Table("Answers", "Test sets.", ("set", "what is right", "what the network says"), rows)
 
 

@@ -6,13 +6,15 @@ import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import torch
 
 from symsets._checks import checked_device, shown
 from symsets.data.set_folder import SetFolder
 from symsets.models import network_for
-from symsets.nn.registry import is_scheme, schemes as all_schemes
+from symsets.nn.registry import is_scheme
+from symsets.nn.registry import schemes as all_schemes
 from symsets.pages import Table
 from symsets.pages.styles import style_of
 from symsets.saving import save
@@ -21,6 +23,7 @@ from symsets.tools.measuring import task_of
 from symsets.tools.report import write_report
 from symsets.tools.trivial import trivial_answer
 from symsets.train import fit
+from symsets.train.inputs import chosen_device
 
 SCHEMES = ("dss-mean", "siamese")
 PAGE = "report.html"
@@ -87,7 +90,11 @@ def train_folder(
         say: Called with lines about what happens.
     """
     _check_schemes(schemes)
+    root = Path(out)
+    if root.resolve() == Path(folder).resolve():
+        raise ValueError(f"out must be another folder than that of the sets, got {out} for both")
     device = chosen_device(device)
+    checked_device(device)
     sets = SetFolder(folder, task=task, size=size, cache=True)
     card = sets.card
     if card is None:
@@ -98,8 +105,8 @@ def train_folder(
     say(repr(sets))
     train, val, test = parts = sets.split(seed=seed)
     say(f"{len(train)} sets to train, {len(val)} to validate, {len(test)} to test, on {device}")
-    where = {"device": device, "workers": workers}
-    root, outcomes = Path(out), list[Outcome]()
+    where: dict[str, Any] = {"device": device, "workers": workers}
+    outcomes = list[Outcome]()
     for scheme in schemes:
         say(f"\n{style_of(scheme).label}: {style_of(scheme).meaning or scheme}")
         torch.manual_seed(seed)
@@ -130,13 +137,6 @@ def train_folder(
     told = headline(outcomes, card, best)
     page = write_report(root / PAGE, parts, outcomes, best, table, told)
     return Trained(chosen.name, tuple(outcomes), table, told, page)
-
-
-def chosen_device(device: str) -> str:
-    """Return where to compute: on a GPU if there is one, unless told."""
-    if device == "auto":
-        return "cuda" if torch.cuda.is_available() else "cpu"
-    return str(checked_device(device))
 
 
 def _check_schemes(given: Sequence[str]) -> None:

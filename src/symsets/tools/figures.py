@@ -29,7 +29,7 @@ def curves(histories: Mapping[str, History], metric: str) -> list[Picture]:
         with style():
             figure, axis = canvas(5.2, 3.2)
             for name, history in histories.items():
-                label = style_of(name).label
+                label: str | None = style_of(name).label
                 for key, line in lines:
                     points = [(row["epoch"], row[key]) for row in history if key in row]
                     if points:

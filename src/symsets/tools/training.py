@@ -10,7 +10,7 @@ from typing import Any
 
 import torch
 
-from symsets._checks import checked_device, shown
+from symsets._checks import shown
 from symsets.data.set_folder import SetFolder
 from symsets.models import network_for
 from symsets.nn.registry import is_scheme
@@ -94,7 +94,6 @@ def train_folder(
     if root.resolve() == Path(folder).resolve():
         raise ValueError(f"out must be another folder than that of the sets, got {out} for both")
     device = chosen_device(device)
-    checked_device(device)
     sets = SetFolder(folder, task=task, size=size, cache=True)
     card = sets.card
     if card is None:

@@ -1,0 +1,148 @@
+"""A folder becomes networks, a table and a page; whatever is wrong is said before training."""
+
+import csv
+import re
+import shutil
+
+import pytest
+import torch
+
+import symsets
+from symsets.data import SetFolder
+from symsets.tools import predict_folder, train_folder
+from symsets.train import predict
+
+QUICK = {"workers": 0, "device": "cpu", "say": lambda line: None}
+
+
+def read_csv(path):
+    with path.open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def test_a_network_is_kept_that_beats_the_trivial_answer(vectors, tmp_path):
+    lines = []
+    options = QUICK | {"say": lines.append}
+    trained = train_folder(vectors, tmp_path / "out", epochs=12, learning_rate=3e-3, **options)
+    by_name = {one.name: one for one in trained.outcomes}
+    assert list(by_name) == ["dss-mean", "siamese", "most frequent class"]
+    assert by_name[trained.best].test.mean > 0.9 > by_name["most frequent class"].test.mean
+    assert [row[0].text for row in trained.table.rows][:2] == ["DSS(mean)", "Siamese"]
+    assert "vectors" in lines[0]
+    assert re.search(r"\d+ sets to train, \d+ to validate, \d+ to test", "\n".join(lines))
+
+    net = symsets.load(tmp_path / "out")
+    assert net.card.classes == ("high", "low")
+    assert net.card.metrics["test_accuracy"] == by_name[trained.best].test.mean
+
+    page = trained.page.read_text("utf-8")
+    assert "most frequent class" in page
+    assert "symsets predict" in page
+    assert page.count("<svg") >= 3  # two kinds of curves and the confusions
+
+
+def test_the_same_call_repeats_nothing_and_ends_with_the_same_numbers(vectors, tmp_path):
+    first = train_folder(vectors, tmp_path / "out", epochs=2, schemes=["dss-max"], **QUICK)
+    second = train_folder(vectors, tmp_path / "out", epochs=2, schemes=["dss-max"], **QUICK)
+    assert first.outcomes[0].test == second.outcomes[0].test
+    assert first.outcomes[0].seconds == second.outcomes[0].seconds  # of the only training
+
+
+def test_loaded_networks_predict_what_fitted_ones_do(vectors, tmp_path):
+    trained = train_folder(vectors, tmp_path / "out", epochs=1, schemes=["dss-mean"], **QUICK)
+    net, loaded = trained.outcomes[0].network, symsets.load(tmp_path / "out")
+    sets = SetFolder(vectors, like=loaded.card)
+    answers = [predict(which, sets, workers=0, device="cpu") for which in (net, loaded)]
+    assert [a.probabilities for a in answers[0]] == [b.probabilities for b in answers[1]]
+
+
+@pytest.mark.parametrize(
+    ("layout", "task", "shown"),
+    [
+        ("photos", "select", "place of the right element"),
+        ("shots", "merge", "The hardest sets"),
+        ("numbers", "regress", "what the network says"),
+    ],
+)
+def test_every_task_ends_in_a_page_and_predictions(layout, task, shown, request, tmp_path):
+    folder, out = request.getfixturevalue(layout), tmp_path / "out"
+    trained = train_folder(folder, out, epochs=1, schemes=["dss-mean"], **QUICK)
+    assert trained.outcomes[0].network.card.task == task
+    assert shown in trained.page.read_text("utf-8")
+
+    found = predict_folder(out, folder, tmp_path / "answers.csv", device="cpu", workers=0)
+    rows = read_csv(found.rows)
+    sets = SetFolder(folder)
+    if task == "select":
+        assert list(rows[0]) == ["set", "file", "score", "chosen"]
+        assert len(rows) == sum(sets.sizes)
+        assert sum(int(row["chosen"]) for row in rows) == len(sets)
+    else:
+        assert len(rows) == len(sets)
+    if task == "merge":
+        files = sorted((tmp_path / "answers").glob("*.png"))
+        assert [row["file"] for row in rows] == [str(file) for file in files]
+    assert "The folder has labels" in found.notes[0]
+    assert found.page.read_text("utf-8").startswith("<!doctype html>")
+
+
+def test_new_sets_need_no_labels_and_what_cannot_be_read_is_counted(photos, tmp_path):
+    train_folder(photos, tmp_path / "out", epochs=1, schemes=["siamese"], **QUICK)
+    new = tmp_path / "new"
+    shutil.copytree(photos / "set00", new / "a")
+    shutil.copytree(photos / "set01", new / "b")
+    (new / "a" / "broken.png").write_bytes(b"no picture")
+    found = predict_folder(tmp_path / "out", new, tmp_path / "new.csv", device="cpu", workers=0)
+    assert {row["set"] for row in read_csv(found.rows)} == {"a", "b"}
+    assert len(read_csv(found.rows)) == 6
+    [note] = found.notes
+    assert "1 file was left out" in note
+    assert "broken.png" in note
+
+
+def test_a_regression_is_written_in_the_units_of_the_labels(numbers, tmp_path):
+    train_folder(numbers, tmp_path / "out", epochs=1, schemes=["dss-mean"], **QUICK)
+    net = symsets.load(tmp_path / "out")
+    found = predict_folder(tmp_path / "out", numbers, tmp_path / "n.csv", device="cpu", workers=0)
+    sets = SetFolder(numbers, like=net.card)
+    mean, std = (torch.tensor(net.card.target[name]) for name in ("mean", "std"))
+    for row, (x, _) in zip(read_csv(found.rows), sets, strict=True):
+        with torch.no_grad():
+            wanted = net(x[None])[0] * std + mean
+        assert float(row["label"]) == pytest.approx(wanted.item(), rel=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"schemes": ["dss-men"]}, "scheme must be one of .*got 'dss-men'"),
+        ({"schemes": ["siamese", "siamese"]}, "different schemes"),
+        ({"schemes": []}, "at least one"),
+        ({"device": "cuda:99"}, "device must be one of"),
+        ({"task": "select"}, "labels for task 'select'"),
+        ({"backbone": "large"}, "backbone must be 'small'"),
+    ],
+)
+def test_what_is_wrong_is_said_before_training(vectors, tmp_path, options, message):
+    with pytest.raises(ValueError, match=message):
+        train_folder(vectors, tmp_path / "out", **QUICK | options)
+    assert not list(tmp_path.glob("out/*/last.ckpt"))
+
+
+def test_sets_and_networks_need_folders_of_their_own(vectors):
+    with pytest.raises(ValueError, match="out must be another folder"):
+        train_folder(vectors, vectors, **QUICK)
+
+
+def test_sets_without_labels_cannot_be_learnt_from(vectors, tmp_path):
+    (vectors / "labels.csv").unlink()
+    with pytest.raises(ValueError, match="must say what is right for each set"):
+        train_folder(vectors, tmp_path / "out", **QUICK)
+
+
+def test_predictions_need_a_card_and_a_table(vectors, tmp_path):
+    with pytest.raises(ValueError, match=r"out must end in \.csv"):
+        predict_folder(tmp_path, vectors, tmp_path / "answers.txt")
+    symsets.save(symsets.Sequential(symsets.DSS(torch.nn.Linear(3, 2))), tmp_path / "plain")
+    with pytest.raises(ValueError, match="without a card"):
+        predict_folder(tmp_path / "plain", vectors, tmp_path / "answers.csv")

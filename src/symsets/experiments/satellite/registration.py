@@ -66,7 +66,7 @@ def find_weights(pictures: Tensor, clear: Tensor, shifts: Tensor) -> Tensor:
     for _ in range(ROUNDS):
         weight = weights[:, None, None] * seen
         mean, own = masked_mean(moved[None, :, None], weight[None, :, None])
-        squares = (moved - mean[0] - own[0, :, 0]).square() * seen
+        squares = (moved - mean[0] - fold(own)[0][:, 0]).square() * seen
         num = seen.sum((1, 2))
         error = (squares.sum((1, 2)) / num.clamp(min=1)).sqrt().clamp(min=SMALLEST)
         error = torch.where(num > 0, error, torch.inf)

@@ -11,6 +11,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from symsets.data.labelled import SetDataset
+from symsets.experiments.satellite.augmentation import Augmentation
 from symsets.experiments.satellite.metric import shift_errors
 from symsets.experiments.satellite.registration import find_shifts, find_weights, masked_mean
 from symsets.experiments.satellite.resampling import enlarge, is_clear
@@ -42,6 +43,7 @@ class SceneSets(SetDataset):
         crop: Height and width of coarse pictures in training.
         registered: Whether pictures are registered; if not, all shifts are zero, and all weights
             zero or one.
+        augmentation: What else training changes at random.
         device: Where to work.
 
     Shape:
@@ -57,6 +59,7 @@ class SceneSets(SetDataset):
         num_elements: int = 16,
         crop: int = 48,
         registered: bool = True,
+        augmentation: Augmentation | None = None,
         device: torch.device | str = "cpu",
     ) -> None:
         if not 1 <= crop <= min(scenes.low.shape[-2:]):
@@ -64,6 +67,7 @@ class SceneSets(SetDataset):
         self.names = scenes.names
         self.num_elements = num_elements
         self.crop = crop
+        self.augmentation = augmentation or Augmentation()
         self.sizes = scenes.sizes
         self.low, self.clear, self.high, self.known = (
             value.to(device) for value in (scenes.low, scenes.clear, scenes.high, scenes.known)
@@ -109,31 +113,35 @@ class SceneSets(SetDataset):
         scene = which.flatten().to(self.device)
         picture = self._draw(scene)  # (B, N)
         turn = Turn.draw(len(scene), self.low.shape[-2:], self.crop, self.device)
+        fine = turn(self.fine, picture, scale=SCALE).float()
+        high, known = (turn(v, scene[:, None], scale=SCALE)[:, 0] for v in (self.high, self.known))
+        low, fine, high, factor = self.augmentation(turn(self.low, picture), fine, high)
         x = _element(
-            turn(self.low, picture),
+            low,
             turn(self.clear, picture),
             turn.vectors(self.shifts[picture]),
             turn(self.weights, picture),
-            turn(self.fine, picture, scale=SCALE),
+            fine,
         )
-        high, known = (turn(v, scene[:, None], scale=SCALE) for v in (self.high, self.known))
-        y = self._target(high[:, 0], known[:, 0], scene)
+        y = self._target(high, known, factor * self.errors[scene])
         shape = tuple(which.shape)
         return x.to(self.dtype).unflatten(0, shape), y.to(self.dtype).unflatten(0, shape)
 
     def _draw(self, scene: Tensor) -> Tensor:
         """Draw pictures of scenes, ``(B, N)``; those of scenes with fewer come again."""
-        size = self._size[scene][:, None]
+        size = self._size[scene]
         most = max(self.sizes)
         keys = torch.rand(len(scene), most, device=self.device)
-        keys = keys + (torch.arange(most, device=self.device) >= size)  # those that are not there
+        # Those that are not there come last.
+        keys = keys + (torch.arange(most, device=self.device) >= size[:, None])
         order = keys.argsort(1)
-        place = torch.arange(self.num_elements, device=self.device) % size
+        different = self.augmentation.sizes(size, self.num_elements)
+        place = torch.arange(self.num_elements, device=self.device) % different[:, None]
         return self._start[scene][:, None] + order.gather(1, place)
 
-    def _target(self, high: Tensor, known: Tensor, scene: Tensor) -> Tensor:
-        error = self.errors[scene][:, None, None].expand_as(high)
-        return torch.stack([high, known.to(high.dtype), error], dim=1)
+    def _target(self, high: Tensor, known: Tensor, error: Tensor) -> Tensor:
+        everywhere = error[:, None, None].expand_as(high)
+        return torch.stack([high, known.to(high.dtype), everywhere], dim=1)
 
     def part(self, start: int, stop: int) -> tuple[Sets, Tensor]:
         """Return the scenes from ``start`` to ``stop``: their clearest pictures in full."""
@@ -150,7 +158,7 @@ class SceneSets(SetDataset):
             self.fine[picture],
         )
         scene = torch.arange(start, stop, device=self.device)
-        y = self._target(self.high[scene], self.known[scene], scene)
+        y = self._target(self.high[scene], self.known[scene], self.errors[scene])
         return RaggedSets(x.to(self.dtype), sizes), y.to(self.dtype)
 
     def with_pictures(self, num: int) -> SceneSets:

@@ -48,6 +48,16 @@ def test_wide_siamese_differs_in_channels_alone():
     assert narrow == wide
 
 
+def test_late_siamese_is_not_given_the_mean():
+    usual, late = (
+        EXPERIMENT.make_network(model, "ours", 0.125, "RED", SOURCE).arguments
+        for model in ("siamese", "siamese-late")
+    )
+    assert usual.pop("gives_mean")
+    assert not late.pop("gives_mean")
+    assert usual == late
+
+
 def test_augmentation_and_drop_reach_sets_and_networks():
     experiment = SatelliteExperiment()
     experiment.augmentation, experiment.drop = Augmentation(gain=0.1), 0.2

@@ -62,7 +62,7 @@ def test_augmentation_and_drop_reach_sets_and_networks():
     experiment = SatelliteExperiment()
     experiment.augmentation, experiment.drop = Augmentation(gain=0.1), 0.2
     assert sets(experiment, "train", 2).augmentation == Augmentation(gain=0.1)
-    assert sets(EXPERIMENT, "train", 2).augmentation == Augmentation()
+    assert sets(EXPERIMENT, "train", 2).augmentation == Augmentation(fewest=9)
     for model in ("dss-mean", "siamese"):
         assert experiment.make_network(model, "ours", 0.125, "RED", SOURCE).arguments["drop"] == 0.2
 

@@ -99,7 +99,7 @@ class SatelliteExperiment(Experiment[SceneSource]):
     task = Task(shift_loss, (CPSNR,), keep_outputs=False)
     baselines: ClassVar = {"bicubic": bicubic, "mean": mean}
     default_data = "embedded"
-    augmentation = Augmentation()
+    augmentation = Augmentation(fewest=9)
     drop = 0.0
     plans: ClassVar = {"ours": OURS, "published": OURS}  # the papers' networks are not ours
 

@@ -259,12 +259,12 @@ class _SeededItems(Dataset[Any]):
 
     def __getitem__(self, key: tuple[torch.Size, int, int]) -> tuple[torch.Size, Any]:
         shape, seed, number = key
-        with _seeded(seed * 7_919 + number):
+        with seeded(seed * 7_919 + number):
             return shape, _as_pair(self.dataset[number], "item of the dataset")
 
 
 @contextmanager
-def _seeded(seed: int) -> Iterator[None]:
+def seeded(seed: int) -> Iterator[None]:
     """Seed torch, numpy and Python on the CPU, and restore what they were."""
     states = random.getstate(), np.random.get_state()  # noqa: NPY002  what datasets use
     with torch.random.fork_rng([]):

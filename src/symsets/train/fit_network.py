@@ -248,7 +248,7 @@ def _learnt(
     name = wanted.task or getattr(own, "task", None) or find_task(net, x, y)
     check_choice("task", name, TASKS)
     card, output = card_of(name, x, own), output_of(net, x)
-    _check_data(name, net, (output, y), train, val, wanted, card)
+    _check_data(name, net, (x, output, y), train, val, wanted, card)
     scale: Scale | None = None
     if name in ("regress", "score") and wanted.loss is None:
         scale = scale_of(name, all_targets(*train))
@@ -273,7 +273,7 @@ def _card_if_clear(net: nn.Module, x: Any, y: Any, own: Any) -> Card | None:
 def _check_data(
     name: str,
     net: nn.Module,
-    first: tuple[Any, Any],
+    first: tuple[Any, Any, Any],
     train: tuple[Any, SetDataset],
     val: tuple[Any, Any],
     wanted: _Wanted,
@@ -282,15 +282,14 @@ def _check_data(
     """Raise ValueError before training starts if network, sets and task do not fit."""
     if wanted.loss is not None:
         return  # which knows best what it takes
-    output, y = first
-    check_outputs(name, output, y, card.classes)
+    check_outputs(name, *first, card.classes)
     if val[1] is not None:
         x, target = first_batch("val", val[1])
-        check_outputs(name, output_of(net, x), target, card.classes)
+        check_outputs(name, x, output_of(net, x), target, card.classes)
     for which, (value, sets) in (("train", train), ("val", val)):
         known = None if sets is None else listed_targets(value, sets)
         if name == "classify" and known is not None:
-            check_labels(which, known, output.shape[1])
+            check_labels(which, known, first[1].shape[1])
 
 
 def _own_metrics(metrics: Any, scale: Scale | None) -> tuple[Metric, ...]:

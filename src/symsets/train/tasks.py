@@ -85,7 +85,7 @@ def _follows_elements(net: nn.Module, x: Sets, output: Sets) -> bool:
         return False
 
 
-def check_outputs(task: str, output: Any, y: Any, classes: Sequence[str]) -> None:
+def check_outputs(task: str, x: Any, output: Any, y: Any, classes: Sequence[str]) -> None:
     """Raise ValueError unless a network returns what a task needs."""
     shape = tuple(output.shape) if isinstance(output, Tensor) else output
     if task == "classify":
@@ -96,7 +96,7 @@ def check_outputs(task: str, output: Any, y: Any, classes: Sequence[str]) -> Non
                 f"net must return a score for each of {len(classes)} classes, got {output.shape[1]}"
             )
     elif task == "select":
-        if output.ndim != 2:
+        if output.ndim != 2 or (isinstance(x, Tensor) and output.shape != x.shape[:2]):
             raise ValueError(f"net must return one score per element to select one, got {shape}")
     else:
         matched(output, y)

@@ -14,7 +14,7 @@ from torch.utils.data import DataLoader, IterableDataset, Subset, TensorDataset
 
 from symsets._checks import checked_device, is_ours, shown
 from symsets.data.labelled import LabelledSets, SetDataset
-from symsets.data.streaming import LoadedSets, StreamedSets, parts, seeded
+from symsets.data.streaming import LoadedSets, StreamedSets, parts, random_numbers_kept
 from symsets.sets import RaggedSets, Sets
 from symsets.sets.ragged import end_to_end
 
@@ -105,7 +105,7 @@ def num_workers(value: Any, workers: int | None) -> int:
 
 def _check_item(name: str, dataset: Any) -> None:
     """Raise TypeError or ValueError unless the first item is a set with a target."""
-    with seeded(0):
+    with random_numbers_kept():
         item = dataset[0]
     if not isinstance(item, tuple | list) or len(item) != 2:
         raise TypeError(f"{name} must have items (set, target), got {shown(item)}")

@@ -14,7 +14,7 @@ ORDER = (  # what may be imported by all that come later
     ("sets", "groups"),
     ("nn",),
     ("lift", "testing", "models"),
-    ("data",),
+    ("data", "pages"),
     ("making",),
     ("describing",),
     ("saving",),

@@ -150,7 +150,7 @@ def all_targets(value: Any, sets: SetDataset) -> Sets:
     return end_to_end(found)
 
 
-def _listed(value: Any) -> Tensor | None:
+def _listed(value: Any) -> Sets | None:
     """Return the targets that a dataset lists, if it does."""
     if isinstance(value, DataLoader):
         return _listed(value.dataset)
@@ -163,4 +163,5 @@ def _listed(value: Any) -> Tensor | None:
             found = torch.as_tensor(found)
         except (TypeError, ValueError, RuntimeError):
             return None
-    return found if isinstance(found, Tensor) and len(found) == len(value) else None
+    fits = isinstance(found, Tensor | RaggedSets) and len(found) == len(value)
+    return found if fits else None

@@ -136,14 +136,15 @@ def class_weights_of(task: str, given: Any, targets: Any, num: int) -> Constant:
             return Constant(len(targets) / (num * counts.clamp(min=1)))
         there = targets.double().sum(0)
         return Constant((len(targets) - there).clamp(min=1) / there.clamp(min=1))
-    if not isinstance(given, Sequence | Tensor) or len(given) != num:
+    if isinstance(given, Tensor) and not given.is_meta:
+        given = given.tolist()
+    if not isinstance(given, Sequence) or len(given) != num:
         raise ValueError(
             f"class_weights must be 'balanced' or {num} numbers, one per class, got {shown(given)}"
         )
-    values = [float(value) for value in given]
-    for value in values:
+    for value in given:
         check_number("class_weights", value)
-    return Constant(values)
+    return Constant([float(value) for value in given])
 
 
 def card_of(task: str, x: Any, card: Any) -> Card:

@@ -424,6 +424,8 @@ def test_the_same_call_returns_the_same_at_once_and_another_is_refused(tmp_path,
     assert again.history == first.history
     with pytest.raises(ValueError, match=r"another plan.*epochs 2 → 3.*delete it to start"):
         fit(network(), (X, Y), (X, Y), out=tmp_path, **{**QUIET, "epochs": 3})
+    with pytest.raises(ValueError, match=r"class weights None → balanced.*delete it to start"):
+        fit(network(), (X, Y), (X, Y), out=tmp_path, class_weights="balanced", **QUIET)
 
 
 def test_a_network_that_cannot_be_described_keeps_its_weights(tmp_path):

@@ -1,5 +1,6 @@
 """``fit`` trains one network on whatever people have, and can be killed at any moment."""
 
+import copy
 import csv
 import json
 import multiprocessing
@@ -21,6 +22,7 @@ from symsets.data import LabelledSets
 from symsets.models import Card
 from symsets.nn import Classify, Merge, Select
 from symsets.train import Metric, Plan, Task, evaluate, fit
+from symsets.train.checkpoints import Checkpoint
 
 QUIET = {"progress": False, "epochs": 2, "learning_rate": 1e-2, "device": "cpu"}
 
@@ -428,6 +430,18 @@ def test_the_same_call_returns_the_same_at_once_and_another_is_refused(tmp_path,
         fit(network(), (X, Y), (X, Y), out=tmp_path, class_weights="balanced", **QUIET)
 
 
+def test_the_last_epoch_is_kept_however_rarely_checkpoints_were_saved(tmp_path, monkeypatch):
+    def save_if_asked(self, state, *, always=False, save=Checkpoint.save):
+        if always:
+            save(self, state, always=True)
+
+    monkeypatch.setattr(Checkpoint, "save", save_if_asked)
+    first = fit(network(), (X, Y), (X, Y), out=tmp_path, **QUIET)
+    monkeypatch.setattr("symsets.train.fitting._Training.train", None)
+    again = fit(network(seed=9), (X, Y), (X, Y), out=tmp_path, **QUIET)
+    assert torch.equal(weights(first), weights(again))
+
+
 def test_a_network_that_cannot_be_described_keeps_its_weights(tmp_path):
     net = network()
     net[-1].mlp = nn.Linear(8, 2, bias=False)
@@ -503,3 +517,27 @@ def test_two_processes_get_the_result_of_one(tmp_path):
         torch.testing.assert_close(
             torch.tensor(weight), torch.tensor(b["weights"][name]), rtol=1e-9, atol=1e-9
         )
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
+@pytest.mark.parametrize("task", TASKS)
+def test_a_gpu_learns_what_a_cpu_does(task):
+    data, head, _ = TASKS[task]
+    found = []
+    for device in ("cpu", "cuda"):
+        torch.manual_seed(0)
+        net = Merge(nn.Conv1d(3, 3, 1), pool="mean") if head is None else network(head=head)
+        net = fit(copy.deepcopy(net), data, data, **{**QUIET, "device": device})
+        found.append([row["train_loss"] for row in net.history])
+    assert found[0] == pytest.approx(found[1], rel=1e-3)
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
+def test_workers_feed_a_gpu():
+    alone, helped = (
+        fit(network(), Sets(noise=0.5), Sets(), workers=w, **{**QUIET, "device": "cuda"})
+        for w in (0, 2)
+    )
+    torch.testing.assert_close(weights(alone), weights(helped), rtol=1e-4, atol=1e-5)

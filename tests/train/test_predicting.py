@@ -156,10 +156,10 @@ def test_a_loaded_network_predicts_exactly_what_the_fitted_one_did(task, tmp_pat
 def test_the_network_stays_as_it_was():
     net = with_card(network(Classify(8, 2)), "classify")
     net.train()
-    net[1].eval()
+    net[2].eval()
     before = {name: value.clone() for name, value in net.state_dict().items()}
     predict(net, X)
-    assert (net.training, net[1].training) == (True, False)
+    assert [part.training for part in net] == [True, True, False, True]
     assert all(torch.equal(value, before[name]) for name, value in net.state_dict().items())
 
 
@@ -189,3 +189,13 @@ def test_a_network_must_say_what_it_is_for():
     wrong = with_card(nn.Flatten(0, 1), "merge")
     with pytest.raises(ValueError, match="net must return a row for each of 7 sets, got 28"):
         predict(wrong, X)
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
+def test_the_network_comes_back_from_the_gpu():
+    net = with_card(network(Classify(8, 2)), "classify")
+    expected = [answer.probabilities[1] for answer in predict(net, X, device="cpu")]
+    found = predict(net, X, device="cuda")
+    assert [answer.probabilities[1] for answer in found] == pytest.approx(expected, abs=1e-5)
+    assert next(net.parameters()).device.type == "cpu"

@@ -24,7 +24,13 @@ from symsets.nn import Classify, Merge, Select
 from symsets.train import Metric, Plan, Task, evaluate, fit
 from symsets.train.checkpoints import Checkpoint
 
-QUIET = {"progress": False, "epochs": 2, "learning_rate": 1e-2, "device": "cpu"}
+QUIET = {
+    "progress": False,
+    "epochs": 2,
+    "batch_size": 32,
+    "learning_rate": 1e-2,
+    "device": "cpu",
+}
 
 
 def make(num=96, seed=0):
@@ -252,6 +258,19 @@ def test_a_plan_says_it_all():
         fit(network(), (X, Y), plan=plan, patience=7)
 
 
+def test_few_sets_make_small_batches():
+    seen = []
+
+    def loss(output, y):
+        seen.append(len(y))
+        return nn.functional.cross_entropy(output, y)
+
+    options = {"epochs": 1, "loss": loss, "progress": False, "device": "cpu"}
+    for num, size in ((40, 4), (160, 10), (600, 32)):
+        fit(network(), make(num), **options)
+        assert seen[-1] == size
+
+
 def test_double_precision_is_kept():
     net = fit(network(), (X, Y), (X, Y), precision="float64", **QUIET)
     assert {p.dtype for p in net.parameters()} == {torch.float64}
@@ -326,6 +345,7 @@ def test_random_numbers_are_left_alone():
         ({"net": 3}, TypeError, "net must be a network, got int"),
         ({"seeds": 0}, ValueError, "seeds must be at least 1"),
         ({"epochs": 0}, ValueError, "epochs must be at least 1"),
+        ({"batch_size": 0}, ValueError, "batch_size must be at least 1"),
         ({"device": "tpu"}, ValueError, "device must be one of"),
         ({"workers": -1}, ValueError, "workers must be 0 or positive, got -1"),
         ({"class_weights": "even"}, ValueError, r"class_weights must be one of \['balanced'\]"),

@@ -34,7 +34,7 @@ from symsets.train.run_folder import (
     write_history,
 )
 
-DEFAULTS = {"epochs": 30, "batch_size": 32, "learning_rate": 1e-3, "precision": "float32"}
+DEFAULTS = {"epochs": 30, "batch_size": None, "learning_rate": 1e-3, "precision": "float32"}
 
 
 def fit(
@@ -46,7 +46,7 @@ def fit(
     loss: Loss | None = None,
     metrics: Metric | Sequence[Metric] | None = None,
     epochs: int = 30,
-    batch_size: int = 32,
+    batch_size: int | None = None,
     learning_rate: float = 1e-3,
     plan: Plan | None = None,
     out: str | os.PathLike[str] | None = None,
@@ -89,7 +89,8 @@ def fit(
         metrics: What to report; the first chooses the epoch to keep. If left out: accuracy, mean
             absolute error, or psnr for pictures.
         epochs: Passes over the training sets.
-        batch_size: Sets in a step; a ``DataLoader`` has its own.
+        batch_size: Sets in a step; 32 if left out, fewer if there are fewer than 512 sets. A
+            ``DataLoader`` has its own.
         learning_rate: The largest one; it rises shortly, then follows a cosine down to zero.
         plan: All settings at once, in place of ``epochs``, ``batch_size``, ``learning_rate``,
             ``precision`` and ``patience``.
@@ -124,13 +125,13 @@ def fit(
     positive("seeds", seeds)
     if not isinstance(seed, int) or seed < 0:
         raise ValueError(f"seed must be 0 or a positive integer, got {shown(seed)}")
-    given = {"epochs": epochs, "batch_size": batch_size, "learning_rate": learning_rate}
-    plan = _plan(plan, {**given, "precision": precision}, patience)
     check_workers(workers)
     device = chosen_device(device)
-    dtype = torch.float64 if plan.precision == "float64" else torch.float32
-    read = partial(as_sets, workers=workers, seed=seed, dtype=dtype)
+    dtype = torch.float64 if "float64" in (precision, getattr(plan, "precision", "")) else None
+    read = partial(as_sets, workers=workers, seed=seed, dtype=dtype or torch.float32)
     train_sets, val_sets = read("train", train), None if val is None else read("val", val)
+    given = {"epochs": epochs, "batch_size": batch_size, "learning_rate": learning_rate}
+    plan = _plan(plan, {**given, "precision": precision}, patience, train_sets.num_sets)
     if devices != 1 or num_nodes != 1 or not is_alone():
         _refuse_loaders(train_sets, val_sets)
     wanted = Wanted(task, loss, metrics, class_weights)
@@ -163,14 +164,16 @@ def fit(
             **_fabric_options(devices, num_nodes, strategy, loggers),
         )
     for k, (own, fitted) in enumerate(zip(copies, found, strict=True)):
-        _finish(own.to(dtype) if dtype == torch.float64 else own, fitted, card, learnt.metric.name)
+        _finish(own.to(dtype) if dtype else own, fitted, card, learnt.metric.name)
         if folder and is_first():
             save_network(own, folder / f"seed-{seed + k}" if seeds > 1 else folder)
     return copies if seeds > 1 else net
 
 
-def _plan(plan: Plan | None, given: dict[str, Any], patience: int | None) -> Plan:
+def _plan(plan: Plan | None, given: dict[str, Any], patience: int | None, num_sets: int) -> Plan:
     if plan is None:
+        if given["batch_size"] is None:  # an epoch of a few steps would learn little
+            given["batch_size"] = min(32, max(4, num_sets // 16))
         own: dict[str, Any] = {} if patience is None else {"patience": patience}
         return Plan(**given, **own, evaluation_batch=given["batch_size"])
     check_kind("plan", plan, Plan)

@@ -225,6 +225,15 @@ def test_a_folder_says_what_its_sets_are():
         fit(network(5), Folder(), workers=0, **QUIET)
 
 
+def test_a_network_that_is_trained_on_keeps_its_classes():
+    net = fit(network(), Folder(), workers=0, **QUIET)
+    again = fit(net, (X, Y), (X, Y), **QUIET)
+    assert again.card.classes == ("left", "right")
+    assert again.card.metrics
+    net[-1] = Classify(8, 3)
+    assert fit(net, (X, Y), **QUIET).card.classes == ()
+
+
 def test_rare_classes_are_weighed_up():
     y = torch.zeros(96, dtype=torch.int64)
     y[::12] = 1

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from torch import nn
+from torch import Tensor, nn
 
 from symsets._checks import check_choice
 from symsets.data.labelled import SetDataset
@@ -61,7 +61,8 @@ def what_is_learnt(
     if wanted.task is not None:
         check_choice("task", wanted.task, TASKS)
     name = wanted.task or getattr(own, "task", None) or find_task(net, x, y)
-    card, output = card_of(name, x, own), output_of(net, x)
+    output = output_of(net, x)
+    card = card_of(name, x, own if isinstance(own, Card) else _earlier_card(net, name, output))
     _check_data(name, net, (x, output, y), train, val, wanted, card)
     scale: Scale | None = None
     if name in ("regress", "score") and wanted.loss is None:
@@ -77,6 +78,17 @@ def what_is_learnt(
     if metrics is None:
         metrics = task_metrics(name, card.kind, scale)
     return Task(loss, metrics, keep_outputs=False), card
+
+
+def _earlier_card(net: nn.Module, task: str, output: Any) -> Card | None:
+    """Return the card of a network that was trained before, if it still fits."""
+    card = getattr(net, "card", None)
+    if not isinstance(card, Card) or card.task != task:
+        return None
+    fits = not card.classes or (
+        isinstance(output, Tensor) and output.shape[-1] == len(card.classes)
+    )
+    return card if fits else None
 
 
 def _card_if_clear(net: nn.Module, x: Any, y: Any, own: Any) -> Card | None:

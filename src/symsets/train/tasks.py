@@ -37,7 +37,7 @@ def output_of(net: nn.Module, x: Any) -> Any:
 
 def kind_of_elements(x: Any) -> str:
     """Return the kind of elements, as a card names it."""
-    if not isinstance(x, Tensor | RaggedSets):
+    if not isinstance(x, Tensor | RaggedSets) or hasattr(x, "edge_index"):
         return "graphs"
     if isinstance(x, RaggedSets) and isinstance(x.elements, RaggedSets):
         return "clouds"

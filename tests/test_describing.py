@@ -1,6 +1,8 @@
 """Networks go through JSON and come back as they were; what cannot is refused by name."""
 
 import json
+import sys
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -230,3 +232,40 @@ def test_what_cannot_be_described_is_refused_by_name(build, problem):
 def test_only_networks_are_described():
     with pytest.raises(TypeError, match="net must be a network, got dict"):
         describe({})
+
+
+class Small(nn.Module):
+    """A network as timm makes them."""
+
+    def __init__(self, num_classes, in_chans):
+        super().__init__()
+        self.num_classes = num_classes
+        self.pretrained_cfg = {"architecture": "small"}
+        self.stem = nn.Conv2d(in_chans, 4, 3)
+        self.head = nn.Linear(4, num_classes)
+
+    def forward(self, x):
+        return self.head(self.stem(x).mean((2, 3)))
+
+
+@pytest.mark.parametrize("lifted", [False, True])
+def test_networks_of_timm_are_described_by_name(lifted, monkeypatch):
+    def create_model(name, *, pretrained, num_classes=10, in_chans=3):
+        assert (name, pretrained) == ("small", False)
+        return Small(num_classes, in_chans)
+
+    library = SimpleNamespace(list_models=lambda: ["small"], create_model=create_model)
+    monkeypatch.setitem(sys.modules, "timm", library)
+    monkeypatch.setattr(Small, "__module__", "timm.models.small")
+    net = Small(5, 1)
+    net = symsets.lift(net, "dss-mean") if lifted else net
+    described = json.loads(json.dumps(describe(net)))
+    made = make(described)
+    made.load_state_dict(net.state_dict())
+    x = torch.randn(2, 3, 1, 8, 8) if lifted else torch.randn(2, 1, 8, 8)
+    assert torch.equal(made(x), net(x))
+    named = described["lift"]["model"] if lifted else described
+    for name, arguments in (("hf_hub:somebody/else", {}), ("small", {"pretrained": True})):
+        named.update(timm=name, arguments=arguments)
+        with pytest.raises(ValueError, match=r"timm must have a network|must be some of"):
+            make(described)

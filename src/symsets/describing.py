@@ -58,6 +58,8 @@ def _describe(module: nn.Module, path: str, seen: dict[nn.Module, str]) -> dict[
     if isinstance(module, Lifted):
         return {"lift": _lifted(module, path, seen)}
     kind = kind_of(module)
+    if kind.__module__.startswith("timm.") and hasattr(module, "pretrained_cfg"):
+        return _of_timm(module)
     if (name := registered_name(kind)) is not None:
         arguments: Any = module.arguments
         return {"network": name, "arguments": _plain_arguments(arguments, path)}
@@ -98,6 +100,13 @@ def _arguments(module: nn.Module, kind: Any, path: str) -> Mapping[str, Any]:
         )
         found[name] = value is not None if is_flag else value
     return found
+
+
+def _of_timm(module: Any) -> dict[str, Any]:
+    """Describe a network of timm; others than those by name are found out by comparing."""
+    first = next(p for p in module.parameters() if p.ndim == 4)
+    arguments = {"num_classes": module.num_classes, "in_chans": first.shape[1]}
+    return {"timm": module.pretrained_cfg["architecture"], "arguments": arguments}
 
 
 def _lifted(module: Lifted, path: str, seen: dict[nn.Module, str]) -> dict[str, Any]:

@@ -18,6 +18,7 @@ from typing import Any
 from torch import nn
 
 from symsets._checks import shown
+from symsets._extras import require
 from symsets.groups import PermutationGroup, parse
 from symsets.lift import lift
 from symsets.models.registry import build
@@ -27,6 +28,7 @@ LIBRARIES = ("torch.nn", "torch_geometric.nn")
 OURS = re.compile(r"symsets\.(nn|models)(\.[A-Za-z_]\w*)*")
 CONTAINERS = tuple(kind.__init__ for kind in (nn.Sequential, nn.ModuleList, nn.ModuleDict))
 ACTIVATIONS = ("relu", "gelu", "silu", "elu", "leaky_relu", "tanh", "sigmoid", "selu", "mish")
+TIMM = ("num_classes", "in_chans")  # what is kept of the arguments of its networks
 MOST_INTEGER, LONGEST_TEXT = 2**31, 200
 
 
@@ -94,6 +96,8 @@ class _Maker:
             return self.made[str(described["same"])]
         if "lift" in described:
             made = self.lifted(described["lift"], path)
+        elif "timm" in described:
+            made = self.from_timm(described["timm"], described["arguments"])
         elif "network" in described:
             made = build(described["network"], described["arguments"])
         else:
@@ -150,6 +154,15 @@ class _Maker:
         scheme = self.value(described["scheme"], path)
         where = None if scheme == "siamese" else described["where"]
         return lift(model, scheme, where, size=described["size"])
+
+    def from_timm(self, name: Any, arguments: Any) -> nn.Module:
+        """Make a network of timm by its name, without its weights."""
+        timm = require("timm", "vision")
+        if name not in timm.list_models():  # others might be fetched from somewhere
+            raise ValueError(f"timm must have a network of that name, got {shown(name)}")
+        if not isinstance(arguments, dict) or not arguments.keys() <= {*TIMM}:
+            raise ValueError(f"arguments must be some of {list(TIMM)}, got {shown(arguments)}")
+        return timm.create_model(name, pretrained=False, **self.arguments(arguments, name))
 
     def arguments(self, described: Any, path: str) -> dict[str, Any]:
         """Return the arguments of a constructor."""

@@ -3,6 +3,7 @@
 import dis
 import math
 import random
+import tempfile
 import warnings
 from functools import partial
 
@@ -446,6 +447,58 @@ def fitted(draw):
     )
 
 
+def fitted_alone(draw):
+    net = snn.Sequential(snn.DSS(nn.Linear(3, 4)), snn.Classify(4, 2))
+    x, y = draw.tensor(6, 2, 3, dtype=torch.float32), draw.integers(6, 2)
+    forms = [(x, y), [(x[k], k % 2) for k in range(6)], [draw.maybe((x[0], 0)), (x[1], 1)]]
+    names = {"epochs": (1,), "batch_size": (2, 8), "learning_rate": (1e-3,), "seeds": (1, 2)}
+    options = {name: draw.one(*values) for name, values in names.items()}
+    more = {"task": ("classify", None), "loss": (None,), "metrics": (None, (train.ACCURACY,))}
+    options |= {name: draw.one(*values) for name, values in more.items()}
+    more = {"seed": (0, 3), "device": ("cpu",), "workers": (0,), "patience": (None, 2)}
+    options |= {name: draw.one(*values) for name, values in more.items()}
+    options |= {"class_weights": draw.one(None, "balanced", [1.0, 2.0]), "progress": False}
+    val = draw.one(None, (x, torch.arange(6) % 2))
+    return lambda: weights_of(train.fit(draw.maybe(net), draw.one(*forms), val, **options))
+
+
+def weights_of(nets):
+    return [list(net.parameters()) for net in (nets if isinstance(nets, list) else [nets])]
+
+
+def card_of(draw):
+    names = {"classes": ("a", "b"), "element": {"size": [4]}, "metrics": {"accuracy": 0.5}}
+    given = {name: draw.maybe(value) for name, value in names.items()}
+    target = draw.one({}, {"mean": [draw.one(1.0)], "std": [draw.one(1.0)]})
+    return models.Card(draw.one("classify"), draw.one("vectors"), **given, target=target)
+
+
+def carded(draw):
+    made = card_of(draw)
+    return partial(models.Card.from_dict, draw.maybe(made.to_dict()))
+
+
+def predicted(draw):
+    net = snn.Sequential(snn.DSS(nn.Linear(3, 4)), snn.Classify(4, 2))
+    net.card = draw.maybe(card_of(draw))
+    x = draw.tensor(3, 2, 3, dtype=torch.float32)
+    given = draw.one(x, list(x), RaggedSets(x.flatten(0, 1), [1, 2, 3]), [draw.maybe(x[0])])
+    options = {"batch_size": draw.one(2, 8), "device": draw.one("cpu"), "workers": draw.one(0)}
+    return lambda: [a.probabilities for a in train.predict(draw.maybe(net), given, **options)]
+
+
+def saved(draw):
+    net = snn.Sequential(snn.DSS(nn.Linear(3, 4)), snn.Classify(4, 2))
+    net.card = draw.maybe(card_of(draw))
+
+    def use():
+        with tempfile.TemporaryDirectory() as folder:
+            symsets.save(draw.maybe(net), folder)
+            return list(symsets.load(folder, allow=draw.one((), ["a.B"])).parameters())
+
+    return use
+
+
 def clips(draw):
     parts = [draw.tensor(draw.randint(1, 3), 3, 4, 4, dtype=torch.uint8) for _ in range(2)]
     return partial(lambda: list(data.Clips.join(parts, ["a/1", "b/2"]).each()))
@@ -485,7 +538,8 @@ CALLS = {
     "metrics": metric, "Plan": plan, "Task": lambda draw: partial(task_of, draw),
     "evaluate": evaluate, "capture": capture, "Ensemble": ensemble,
     "models": network, "build": building, "register": registering,
-    "fit": fitted, "ops": operation, "Augment": augment, "LabelledSets": labelled,
+    "fit_together": fitted, "fit": fitted_alone, "predict": predicted, "save": saved,
+    "Card": carded, "ops": operation, "Augment": augment, "LabelledSets": labelled,
     "Clips": clips, "paths": path_of,
 }  # fmt: skip
 
@@ -503,8 +557,9 @@ NOT_CALLED = {  # public names that are no functions, or write files, or are cal
     "SetLayer": "a base class",
     "AdditiveSetLayer": "a base class",
     "TrainingStep": "made by capture",
-    "Fitted": "made by fit",
+    "Fitted": "made by fit_together",
     "Evaluation": "made by evaluate",
+    "Prediction": "made by predict",
     "Lifted": "made by lift",
     "figure": "draws a picture",
     "pack_folder": "writes a file",

@@ -143,7 +143,9 @@ def test_two_processes_get_the_result_of_one(tmp_path):
     one, two = tmp_path / "one.json", tmp_path / "two.json"
     launch = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
     for command in ([str(script), str(one), "1"], [*launch, str(script), str(two), "2"]):
-        subprocess.run([sys.executable, *command], check=True, capture_output=True, timeout=200)
+        subprocess.run(
+            [sys.executable, *command, "together"], check=True, capture_output=True, timeout=200
+        )
     a, b = (json.loads(path.read_text()) for path in (one, two))
     assert a["losses"] == pytest.approx(b["losses"], rel=1e-5)
     for name, weight in a["weights"].items():

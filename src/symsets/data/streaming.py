@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import random
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
 import numpy as np
@@ -149,10 +149,14 @@ class StreamedSets(SetStream):
             loader = self._loader
         steps: Any = loader.batch_sampler
         steps.order = [(seed, which) for which in order]
-        with torch.random.fork_rng([]):  # a loader draws a seed, which is none of the network's
+        with random_numbers_kept():  # a loader draws a seed, which is none of the network's
             iterator = iter(loader)
-        for x, y in iterator:
-            yield self._moved(x), self._moved(y)
+        while True:
+            with nullcontext() if workers else random_numbers_kept():
+                batch = next(iterator, None)
+            if batch is None:
+                return
+            yield self._moved(batch[0]), self._moved(batch[1])
 
     def _make_loader(self, workers: int) -> DataLoader[Any]:
         return DataLoader(
@@ -215,8 +219,8 @@ class LoadedSets(SetStream):
         return self._read(0)
 
     def _read(self, seed: int) -> Iterator[tuple[Any, Any]]:
-        with torch.random.fork_rng([]):
-            torch.default_generator.manual_seed(seed)
+        with random_numbers_kept():
+            _seed(seed)
             iterator = iter(self.loader)
             batch = next(iterator, None)  # samplers draw their order here
         while batch is not None:
@@ -259,23 +263,27 @@ class _SeededItems(Dataset[Any]):
 
     def __getitem__(self, key: tuple[torch.Size, int, int]) -> tuple[torch.Size, Any]:
         shape, seed, number = key
-        with _seeded(seed * 7_919 + number):
-            return shape, _as_pair(self.dataset[number], "item of the dataset")
+        _seed(seed * 7_919 + number)
+        return shape, _as_pair(self.dataset[number], "item of the dataset")
 
 
 @contextmanager
-def _seeded(seed: int) -> Iterator[None]:
-    """Seed torch, numpy and Python on the CPU, and restore what they were."""
+def random_numbers_kept() -> Iterator[None]:
+    """Restore the generators of torch on the CPU, of numpy and of Python at the end."""
     states = random.getstate(), np.random.get_state()  # noqa: NPY002  what datasets use
     with torch.random.fork_rng([]):
-        torch.default_generator.manual_seed(seed)
-        random.seed(seed)
-        np.random.seed(seed % 2**32)  # noqa: NPY002
         try:
             yield
         finally:
             random.setstate(states[0])
             np.random.set_state(states[1])  # noqa: NPY002
+
+
+def _seed(seed: int) -> None:
+    """Seed the generators that datasets use."""
+    torch.default_generator.manual_seed(seed)
+    random.seed(seed)
+    np.random.seed(seed % 2**32)  # noqa: NPY002
 
 
 def _collate_rows(samples: list[tuple[torch.Size, Any]]) -> tuple[Any, Any]:

@@ -4,32 +4,42 @@ Train your own sets in ten lines. All you need is a tensor of sets ``(M, N, C, *
 each of them and a network; here, which of eight points is nearest to the mean of all?
 
     >>> import torch
-    >>> from symsets import DSS, Sequential, select_loss
-    >>> from symsets.data import LabelledSets
+    >>> from symsets import DSS, Sequential, load, save
     >>> from symsets.nn import Select
-    >>> from symsets.train import ACCURACY, Plan, Task, capture, evaluate, fit_together
+    >>> from symsets.train import fit, predict
     >>> _ = torch.manual_seed(0)
     >>> x = torch.randn(1200, 8, 2)
     >>> y = (x - x.mean(1, keepdim=True)).square().sum(2).argmin(1)
-    >>> train, val, test = (LabelledSets(x[i::3], y[i::3]) for i in range(3))
+    >>> train, val, test = ((x[i::3], y[i::3]) for i in range(3))
     >>> net = Sequential(DSS(torch.nn.Linear(2, 32), pool="mean"), torch.nn.ReLU(), Select(32))
-    >>> task = Task(select_loss, (ACCURACY,))  # what to make small, what to report
-    >>> [fitted] = fit_together([net], [0], Plan(epochs=5, learning_rate=1e-2), train, val, task)
-    >>> net.load_state_dict(fitted.best)  # the weights of the epoch that validation liked most
-    <All keys matched successfully>
-    >>> [found] = evaluate(net.eval(), test, task)
-    >>> found.mean("accuracy") > 0.25  # chance: 0.125
+    >>> net = fit(net, train, val, epochs=8, learning_rate=1e-2, progress=False)
+    >>> [len(net.history), net.card.task]  # the weights are those of the best epoch
+    [8, 'select']
+    >>> answers = predict(net, test)
+    >>> right = sum(a.chosen == t for a, t in zip(answers, test[1].tolist()))
+    >>> right / len(answers) > 0.25  # chance: 0.125
     True
 
-Several networks and seeds train as one computation; anything with the methods of
-:class:`~symsets.data.SetDataset` takes the place of :class:`~symsets.data.LabelledSets` and may
-make fresh sets in every step. ``examples/train_your_own.py`` has more to read.
+A ``SetFolder``, any ``Dataset`` or ``DataLoader`` takes the place of the tensors, and sets may
+differ in size. ``save`` and ``load`` keep the network with its task:
+
+    >>> import tempfile
+    >>> folder = tempfile.mkdtemp()
+    >>> save(net, folder)
+    >>> [a.chosen for a in predict(load(folder), test)] == [a.chosen for a in answers]
+    True
+
+``examples/train_your_own.py`` has more to read. :func:`fit_together` trains several networks of
+your own as one computation, by a :class:`Plan` and a :class:`Task`; it is what experiments use.
 
 In a loop of your own, :func:`capture` makes the training step; on a GPU it becomes a CUDA graph:
 
+    >>> from symsets import select_loss
+    >>> from symsets.data import LabelledSets
+    >>> from symsets.train import capture
     >>> optimiser = torch.optim.AdamW(net.parameters(), lr=1e-3)
-    >>> step = capture(net, optimiser, select_loss)
-    >>> for x, y in torch.utils.data.DataLoader(train, batch_size=50):
+    >>> step = capture(net.train(), optimiser, select_loss)
+    >>> for x, y in torch.utils.data.DataLoader(LabelledSets(*train), batch_size=50):
     ...     loss = step(x, y)  # a tensor
 """
 

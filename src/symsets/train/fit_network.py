@@ -2,55 +2,39 @@
 
 from __future__ import annotations
 
-import csv
 import math
 import os
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import torch
 from torch import nn
 
-from symsets._checks import as_path, check_choice, check_kind, positive
-from symsets._files import atomic_write
+from symsets._checks import check_kind, positive, shown
 from symsets.data.labelled import SetDataset
 from symsets.data.streaming import LoadedSets
-from symsets.describing import describe
-from symsets.models.card import TASKS, Card
+from symsets.models.card import Card
 from symsets.nn._maps import twin
-from symsets.saving import save, write_weights
-from symsets.sets import RaggedSets
 from symsets.train.checkpoints import Checkpoint
-from symsets.train.defaults import Constant, Scale, task_loss, task_metrics
 from symsets.train.fitting import Fitted, Setup, train_networks
-from symsets.train.inputs import (
-    all_targets,
-    as_sets,
-    check_workers,
-    chosen_device,
-    first_batch,
-    listed_targets,
-)
+from symsets.train.inputs import as_sets, check_workers, chosen_device
+from symsets.train.learnt import Wanted, what_is_learnt
 from symsets.train.metrics import Loss, Metric, Task
 from symsets.train.plan import Plan
-from symsets.train.processes import is_first
+from symsets.train.processes import is_alone, is_first
 from symsets.train.progress import TrainingProgress
-from symsets.train.tasks import (
-    card_of,
-    check_labels,
-    check_outputs,
-    class_weights_of,
-    find_task,
-    output_of,
-    scale_of,
+from symsets.train.run_folder import (
+    CHECKPOINT,
+    HISTORY,
+    make_folder,
+    save_network,
+    write_history,
 )
 
-CHECKPOINT, HISTORY = "last.ckpt", "history.csv"
-DEFAULTS = {"epochs": 30, "batch_size": 32, "learning_rate": 1e-3, "precision": "float32"}
+DEFAULTS = {"epochs": 30, "batch_size": None, "learning_rate": 1e-3, "precision": "float32"}
 
 
 def fit(
@@ -62,7 +46,7 @@ def fit(
     loss: Loss | None = None,
     metrics: Metric | Sequence[Metric] | None = None,
     epochs: int = 30,
-    batch_size: int = 32,
+    batch_size: int | None = None,
     learning_rate: float = 1e-3,
     plan: Plan | None = None,
     out: str | os.PathLike[str] | None = None,
@@ -105,7 +89,8 @@ def fit(
         metrics: What to report; the first chooses the epoch to keep. If left out: accuracy, mean
             absolute error, or psnr for pictures.
         epochs: Passes over the training sets.
-        batch_size: Sets in a step; a ``DataLoader`` has its own.
+        batch_size: Sets in a step; 32 if left out, fewer if there are fewer than 512 sets. A
+            ``DataLoader`` has its own.
         learning_rate: The largest one; it rises shortly, then follows a cosine down to zero.
         plan: All settings at once, in place of ``epochs``, ``batch_size``, ``learning_rate``,
             ``precision`` and ``patience``.
@@ -138,19 +123,23 @@ def fit(
     """
     check_kind("net", net, nn.Module, "network")
     positive("seeds", seeds)
-    given = {"epochs": epochs, "batch_size": batch_size, "learning_rate": learning_rate}
-    plan = _plan(plan, {**given, "precision": precision}, patience)
+    if not isinstance(seed, int) or seed < 0:
+        raise ValueError(f"seed must be 0 or a positive integer, got {shown(seed)}")
     check_workers(workers)
     device = chosen_device(device)
-    dtype = torch.float64 if plan.precision == "float64" else torch.float32
-    read = partial(as_sets, workers=workers, seed=seed, dtype=dtype)
+    dtype = torch.float64 if "float64" in (precision, getattr(plan, "precision", "")) else None
+    read = partial(as_sets, workers=workers, seed=seed, dtype=dtype or torch.float32)
     train_sets, val_sets = read("train", train), None if val is None else read("val", val)
-    if devices != 1 or num_nodes != 1:
+    given = {"epochs": epochs, "batch_size": batch_size, "learning_rate": learning_rate}
+    plan = _plan(plan, {**given, "precision": precision}, patience, train_sets.num_sets)
+    if devices != 1 or num_nodes != 1 or not is_alone():
         _refuse_loaders(train_sets, val_sets)
-    wanted = _Wanted(task, loss, metrics, class_weights)
-    learnt, card = _learnt(net, (train, train_sets), (val, val_sets), wanted)
-    folder = None if out is None else _folder(out, net)
+    wanted = Wanted(task, loss, metrics, class_weights)
+    learnt, card = what_is_learnt(net, (train, train_sets), (val, val_sets), wanted)
+    folder = None if out is None else make_folder(out, net)
     copies = _copies(net, seeds, seed)
+    about = {"task": card and card.task, "target": card and card.target}
+    about["class weights"] = class_weights if class_weights is None else str(class_weights)
     bar = TrainingProgress(
         plan.epochs,
         getattr(train_sets, "num_steps", None) or plan.steps_per_epoch(train_sets.num_sets),
@@ -161,12 +150,12 @@ def fit(
     def watch(epoch: int, fitted: list[Fitted]) -> None:
         bar.epoch(epoch, fitted)
         if folder and is_first():
-            _write_history(folder / HISTORY, [one.curves for one in fitted], seed)
+            write_history(folder / HISTORY, [one.curves for one in fitted], seed)
 
     with bar:
         found = train_networks(
             copies,
-            Setup(range(seed, seed + seeds), plan, train_sets, val_sets, learnt),
+            Setup(range(seed, seed + seeds), plan, train_sets, val_sets, learnt, about),
             device=device,
             checkpoint=Checkpoint(folder / CHECKPOINT) if folder else None,
             watch=watch,
@@ -175,41 +164,16 @@ def fit(
             **_fabric_options(devices, num_nodes, strategy, loggers),
         )
     for k, (own, fitted) in enumerate(zip(copies, found, strict=True)):
-        _finish(
-            own.double() if plan.precision == "float64" else own, fitted, card, learnt.metric.name
-        )
+        _finish(own.to(dtype) if dtype else own, fitted, card, learnt.metric.name)
         if folder and is_first():
-            _save(own, folder / f"seed-{seed + k}" if seeds > 1 else folder)
+            save_network(own, folder / f"seed-{seed + k}" if seeds > 1 else folder)
     return copies if seeds > 1 else net
 
 
-@dataclass(frozen=True)
-class _Wanted:
-    """What a caller says about the task."""
-
-    task: str | Task | None
-    loss: Loss | None
-    metrics: Any
-    class_weights: Any
-
-    def __post_init__(self) -> None:
-        for name in ("loss", "metrics", "class_weights"):
-            if getattr(self, name) is not None and isinstance(self.task, Task):
-                raise ValueError(f"{name} must be left out where task is a Task, got both")
-        if self.loss is not None and self.class_weights is not None:
-            raise ValueError("class_weights must be left out with a loss of your own, got both")
-
-
-def _save(net: nn.Module, folder: Path) -> None:
-    try:
-        save(net, folder)
-    except (ValueError, TypeError):  # of which a warning told
-        folder.mkdir(exist_ok=True)
-        write_weights(folder, net.state_dict())
-
-
-def _plan(plan: Plan | None, given: dict[str, Any], patience: int | None) -> Plan:
+def _plan(plan: Plan | None, given: dict[str, Any], patience: int | None, num_sets: int) -> Plan:
     if plan is None:
+        if given["batch_size"] is None:  # an epoch of a few steps would learn little
+            given["batch_size"] = min(32, max(4, num_sets // 16))
         own: dict[str, Any] = {} if patience is None else {"patience": patience}
         return Plan(**given, **own, evaluation_batch=given["batch_size"])
     check_kind("plan", plan, Plan)
@@ -235,93 +199,6 @@ def _fabric_options(devices: Any, num_nodes: int, strategy: str, loggers: Any) -
     options = {name: value for name, value in given.items() if value != usual[name]}
     own = list(loggers) if isinstance(loggers, Sequence) else [loggers]
     return {**options, "loggers": own} if own else options
-
-
-def _learnt(
-    net: nn.Module, train: tuple[Any, SetDataset], val: tuple[Any, Any], wanted: _Wanted
-) -> tuple[Task, Card | None]:
-    """Return what is learnt, and the card that says so, after a look at the first sets."""
-    x, y = first_batch("train", train[1])
-    own = getattr(train[0], "card", None)
-    if isinstance(wanted.task, Task):
-        return wanted.task, _card_if_clear(net, x, y, own)
-    name = wanted.task or getattr(own, "task", None) or find_task(net, x, y)
-    check_choice("task", name, TASKS)
-    card, output = card_of(name, x, own), output_of(net, x)
-    _check_data(name, net, (output, y), train, val, wanted, card)
-    scale: Scale | None = None
-    if name in ("regress", "score") and wanted.loss is None:
-        scale = scale_of(name, all_targets(*train))
-        card = replace(card, target=scale.to_dict())
-    weights: Constant | None = None
-    if wanted.class_weights is not None:
-        num = output.shape[-1]
-        weights = class_weights_of(name, wanted.class_weights, all_targets(*train), num)
-    loss = wanted.loss or task_loss(name, weights=weights, scale=scale)
-    metrics = _own_metrics(wanted.metrics, scale) or task_metrics(name, card.kind, scale)
-    return Task(loss, metrics, keep_outputs=False), card
-
-
-def _card_if_clear(net: nn.Module, x: Any, y: Any, own: Any) -> Card | None:
-    """Return the card for a task of one's own, if targets tell what it is."""
-    try:
-        return card_of(getattr(own, "task", None) or find_task(net, x, y), x, own)
-    except (ValueError, TypeError):
-        return None
-
-
-def _check_data(
-    name: str,
-    net: nn.Module,
-    first: tuple[Any, Any],
-    train: tuple[Any, SetDataset],
-    val: tuple[Any, Any],
-    wanted: _Wanted,
-    card: Card,
-) -> None:
-    """Raise ValueError before training starts if network, sets and task do not fit."""
-    if wanted.loss is not None:
-        return  # which knows best what it takes
-    output, y = first
-    check_outputs(name, output, y, card.classes)
-    if val[1] is not None:
-        x, target = first_batch("val", val[1])
-        check_outputs(name, output_of(net, x), target, card.classes)
-    for which, (value, sets) in (("train", train), ("val", val)):
-        known = None if sets is None else listed_targets(value, sets)
-        if name == "classify" and known is not None:
-            check_labels(which, known, output.shape[1])
-
-
-def _own_metrics(metrics: Any, scale: Scale | None) -> tuple[Metric, ...]:
-    """Return metrics of one's own, which see outputs in the units of the targets."""
-    if metrics is None:
-        return ()
-    given = (metrics,) if isinstance(metrics, Metric) else metrics
-    if scale is None or not isinstance(given, Sequence):
-        return tuple(given) if isinstance(given, list) else given
-    return tuple(_in_units(metric, scale) for metric in given)
-
-
-def _in_units(metric: Metric, scale: Scale) -> Metric:
-    def values(output: Any, y: Any) -> Any:
-        undo = scale.undo
-        return metric.function(
-            output.map(undo) if isinstance(output, RaggedSets) else undo(output), y
-        )
-
-    return replace(metric, function=values)
-
-
-def _folder(out: str | os.PathLike[str], net: nn.Module) -> Path:
-    """Return the folder of a training; warn if the network can be kept by its weights only."""
-    folder = as_path("out", out)
-    folder.mkdir(parents=True, exist_ok=True)
-    try:
-        describe(net)
-    except (ValueError, TypeError) as error:
-        warnings.warn(f"only weights will be saved in {folder}: {error}", stacklevel=3)
-    return folder
 
 
 def _copies(net: nn.Module, seeds: int, seed: int) -> list[nn.Module]:
@@ -371,16 +248,3 @@ def _best_metrics(fitted: Fitted, metric: str) -> dict[str, float]:
     kept = rows[0] if rows and fitted.best_metric is not None else {}
     found = {name[len(first) :]: v for name, v in kept.items() if name.startswith(first)}
     return {name: value for name, value in found.items() if math.isfinite(value)}
-
-
-def _write_history(path: Path, curves: Sequence[Sequence[dict[str, float]]], seed: int) -> None:
-    """Write a row for each epoch and seed."""
-    rows = [
-        {"seed": seed + k, **row} if len(curves) > 1 else row
-        for k, own in enumerate(curves)
-        for row in own
-    ]
-    with atomic_write(path) as part, part.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.DictWriter(file, list(rows[0]))
-        writer.writeheader()
-        writer.writerows(rows)

@@ -71,13 +71,23 @@ class Fitted:
 
 @dataclass(frozen=True)
 class Setup:
-    """What a training consists of, beside its networks."""
+    """What a training consists of, beside its networks.
+
+    Attributes:
+        seeds: Of the networks.
+        plan: How to train.
+        train: Training sets.
+        val: Validation sets, if there are some.
+        task: What to learn and what to measure.
+        about: More that must be the same when the training goes on.
+    """
 
     seeds: Sequence[int]
     plan: Plan
     train: SetDataset
     val: SetDataset | None
     task: Task
+    about: dict[str, Any] = field(default_factory=dict)
 
 
 class _Training:
@@ -90,7 +100,7 @@ class _Training:
         self.fabric, self.plan, self.seeds, self.task = fabric, plan, list(setup.seeds), setup.task
         self.train_sets = setup.train.to(fabric.device)
         self.val_sets = None if val is None else val.to(fabric.device)
-        self.on_step = on_step
+        self.on_step, self.about = on_step, setup.about
         if fabric.world_size > 1 and fabric.device.type == "cuda":
             ensemble.synchronise_statistics()
         self.ensemble = ensemble.to(fabric.device)
@@ -294,6 +304,7 @@ class _Training:
         metric, network = self.task.metric, self.ensemble.template
         return {
             **plan,
+            **self.about,
             "seeds": self.seeds,
             "training sets": self.train_sets.num_sets,
             "validation sets": 0 if self.val_sets is None else self.val_sets.num_sets,
@@ -424,6 +435,8 @@ def _check_arguments(
     check_kind("task", task, Task)
     if not isinstance(seeds, Sequence):
         raise TypeError(f"seeds must be a list, one per network, as in [0], got {shown(seeds)}")
+    if not all(isinstance(seed, int) for seed in seeds):
+        raise TypeError(f"seeds must be integers, got {shown(seeds)}")
     if len(networks) != len(seeds):
         raise ValueError(f"seeds must be {len(networks)}, one per network, got {len(seeds)}")
 

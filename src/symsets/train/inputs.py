@@ -14,7 +14,7 @@ from torch.utils.data import DataLoader, IterableDataset, Subset, TensorDataset
 
 from symsets._checks import checked_device, is_ours, shown
 from symsets.data.labelled import LabelledSets, SetDataset
-from symsets.data.streaming import LoadedSets, StreamedSets, parts
+from symsets.data.streaming import LoadedSets, StreamedSets, parts, random_numbers_kept
 from symsets.sets import RaggedSets, Sets
 from symsets.sets.ragged import end_to_end
 
@@ -105,7 +105,8 @@ def num_workers(value: Any, workers: int | None) -> int:
 
 def _check_item(name: str, dataset: Any) -> None:
     """Raise TypeError or ValueError unless the first item is a set with a target."""
-    item = dataset[0]
+    with random_numbers_kept():
+        item = dataset[0]
     if not isinstance(item, tuple | list) or len(item) != 2:
         raise TypeError(f"{name} must have items (set, target), got {shown(item)}")
     if item[1] is None:
@@ -149,7 +150,7 @@ def all_targets(value: Any, sets: SetDataset) -> Sets:
     return end_to_end(found)
 
 
-def _listed(value: Any) -> Tensor | None:
+def _listed(value: Any) -> Sets | None:
     """Return the targets that a dataset lists, if it does."""
     if isinstance(value, DataLoader):
         return _listed(value.dataset)
@@ -162,4 +163,5 @@ def _listed(value: Any) -> Tensor | None:
             found = torch.as_tensor(found)
         except (TypeError, ValueError, RuntimeError):
             return None
-    return found if isinstance(found, Tensor) and len(found) == len(value) else None
+    fits = isinstance(found, Tensor | RaggedSets) and len(found) == len(value)
+    return found if fits else None

@@ -168,7 +168,9 @@ class _WithoutTargets(Dataset[Any]):
         item = self.dataset[number]
         names = getattr(self.dataset, "elements", None)
         text = "\n".join(map(str, names(number))) if callable(names) else ""
-        return (item[0] if isinstance(item, tuple | list) else item), text
+        # A list may also be a set of graphs.
+        is_list = isinstance(item, list) and isinstance(item[0], Tensor | RaggedSets | list)
+        return (item[0] if isinstance(item, tuple) or is_list else item), text
 
 
 def _answers(card: Card, output: Any, num: int) -> list[dict[str, Any]]:

@@ -37,7 +37,7 @@ def output_of(net: nn.Module, x: Any) -> Any:
 
 def kind_of_elements(x: Any) -> str:
     """Return the kind of elements, as a card names it."""
-    if not isinstance(x, Tensor | RaggedSets):
+    if not isinstance(x, Tensor | RaggedSets) or hasattr(x, "edge_index"):
         return "graphs"
     if isinstance(x, RaggedSets) and isinstance(x.elements, RaggedSets):
         return "clouds"
@@ -85,7 +85,7 @@ def _follows_elements(net: nn.Module, x: Sets, output: Sets) -> bool:
         return False
 
 
-def check_outputs(task: str, output: Any, y: Any, classes: Sequence[str]) -> None:
+def check_outputs(task: str, x: Any, output: Any, y: Any, classes: Sequence[str]) -> None:
     """Raise ValueError unless a network returns what a task needs."""
     shape = tuple(output.shape) if isinstance(output, Tensor) else output
     if task == "classify":
@@ -96,7 +96,7 @@ def check_outputs(task: str, output: Any, y: Any, classes: Sequence[str]) -> Non
                 f"net must return a score for each of {len(classes)} classes, got {output.shape[1]}"
             )
     elif task == "select":
-        if output.ndim != 2:
+        if output.ndim != 2 or (isinstance(x, Tensor) and output.shape != x.shape[:2]):
             raise ValueError(f"net must return one score per element to select one, got {shape}")
     else:
         matched(output, y)
@@ -136,14 +136,15 @@ def class_weights_of(task: str, given: Any, targets: Any, num: int) -> Constant:
             return Constant(len(targets) / (num * counts.clamp(min=1)))
         there = targets.double().sum(0)
         return Constant((len(targets) - there).clamp(min=1) / there.clamp(min=1))
-    if not isinstance(given, Sequence | Tensor) or len(given) != num:
+    if isinstance(given, Tensor) and not given.is_meta:
+        given = given.tolist()
+    if not isinstance(given, Sequence) or len(given) != num:
         raise ValueError(
             f"class_weights must be 'balanced' or {num} numbers, one per class, got {shown(given)}"
         )
-    values = [float(value) for value in given]
-    for value in values:
+    for value in given:
         check_number("class_weights", value)
-    return Constant(values)
+    return Constant([float(value) for value in given])
 
 
 def card_of(task: str, x: Any, card: Any) -> Card:

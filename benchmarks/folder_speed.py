@@ -102,12 +102,9 @@ class MemoryWatch:
         self.thread.join()
 
 
-def children() -> list[str]:
-    return Path("/proc/thread-self/children").read_text().split() + [
-        child
-        for task in Path("/proc/self/task").iterdir()
-        for child in (task / "children").read_text().split()
-    ]
+def children() -> set[str]:
+    tasks = Path("/proc/self/task").iterdir()
+    return {child for task in tasks for child in (task / "children").read_text().split()}
 
 
 def memory_of(process: str) -> int:

@@ -23,9 +23,8 @@ class Cache:
     """Room for all elements of all sets, each filled when it is first read.
 
     The file lies in the folder for temporary files (``TMPDIR`` chooses another), takes up the
-    room of what was read so far, and is removed with the last process that made it. Its pages
-    belong to the system, which drops them when memory is short: the memory of a process is not
-    bound by it.
+    room of what was read so far, and is removed by the process that made it. Its pages belong to
+    the system, which writes them out when memory is short.
 
     Args:
         counts: Number of elements of each set.
@@ -64,7 +63,10 @@ class Cache:
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state)
-        self._open()
+        if os.path.exists(self.path):
+            self._open()
+        else:  # the process that made it has ended
+            Cache.__init__(self, np.diff(self.starts).tolist(), self.shape[1:], self.dtype)
 
     def get(self, k: int) -> Array | None:
         """Return the elements of a set, or None if they were not stored yet."""
@@ -93,7 +95,7 @@ def read_set(store: Store, cache: Cache | None, k: int) -> tuple[Any, list[int]]
     if cache is not None and (stored := cache.get(k)) is not None:
         return stored, []
     values, failed = store.read(k)
-    if cache is not None:
+    if cache is not None and not failed:
         cache.put(k, values)
     return values, failed
 

@@ -17,6 +17,8 @@ import tempfile
 import threading
 import time
 from collections.abc import Iterable
+from itertools import islice
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
@@ -127,6 +129,7 @@ def measure(root: Path, args: argparse.Namespace) -> dict[str, float]:
     print(sets)
     cached = SetFolder(root, size=args.size, cache=True)
     net = network(args.width)
+    chosen = torch.randperm(len(sets))[: args.per_round].tolist()
 
     def workers(sets: SetFolder) -> DataLoader[Any]:
         return DataLoader(
@@ -134,8 +137,9 @@ def measure(root: Path, args: argparse.Namespace) -> dict[str, float]:
         )
 
     with MemoryWatch() as memory:
-        train(net, workers(sets))
-    print(f"opened in {opened:.1f} s, memory {memory.most / 2**20:,.0f} MB")
+        train(net, islice(workers(sets), args.memory_steps))
+    print(f"opened in {opened:.1f} s, memory {memory.most / 2**20:,.0f} MB", flush=True)
+    sets, cached = sets.subset(chosen), cached.subset(chosen)
     fills = train(net, workers(cached))
     whole = in_memory(sets)
     loaders = {
@@ -162,10 +166,15 @@ def main() -> None:
     parser.add_argument("--width", type=int, default=32)
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--memory-steps", type=int, help="steps while memory is watched")
+    parser.add_argument("--per-round", type=int, help="sets of a round; all if left out")
     parser.add_argument("--out", type=Path)
     args = parser.parse_args()
     with tempfile.TemporaryDirectory() as place:
-        write_folder(Path(place) / "photos", args.sets, args.data)
+        arguments = (Path(place) / "photos", args.sets, args.data)
+        writer = get_context("spawn").Process(target=write_folder, args=arguments)
+        writer.start()  # a process of its own, so that its memory is not counted
+        writer.join()
         speeds = measure(Path(place) / "photos", args)
     keep(args.out, sets=args.sets, size=args.size, width=args.width, speeds=speeds)
 

@@ -129,19 +129,11 @@ def split_stratified(
     for k in order:
         groups.setdefault(strata[k], []).append(k)
     parts: list[list[int]] = [[] for _ in fractions]
-    done = 0
     for group in groups.values():
-        own = [0 for _ in fractions]
         for rank, k in enumerate(group):
-            # what each part lacks, of this stratum and of all
-            lack = [
-                share * (rank + done + 2) - have - len(part)
-                for share, have, part in zip(fractions, own, parts, strict=True)
-            ]
-            chosen = max(range(len(lack)), key=lack.__getitem__) if rank else 0
-            own[chosen] += 1
-            parts[chosen].append(k)
-            done += 1
+            done = sum(map(len, parts))
+            lack = [share * (done + 1) - len(p) for share, p in zip(fractions, parts, strict=True)]
+            parts[max(range(len(lack)), key=lack.__getitem__) if rank else 0].append(k)
     for part, share in zip(parts, fractions, strict=True):
         largest = max(parts, key=len)
         if share and not part and len(largest) > 1:

@@ -50,6 +50,7 @@ def test_folders_of_classes_are_classified(folder):
         ),
         ("set;label a;0 b;1 c;1 d;0", "classify", ("0", "1"), [0, 1, 1, 0]),
         ("set,count a,0 b,1 c,1 d,0", "regress", ("count",), [[0], [1], [1], [0]]),
+        ("set,label a,0 b,1 c,1 d,2", "regress", ("label",), [[0], [1], [1], [2]]),
         ("set,label a,10 b,9 c,10 d,9", "regress", ("label",), [[10], [9], [10], [9]]),
         ("set,file a,1.png b,0.png c,3.png d,0.png", "select", (), [1, 0, 3, 0]),
     ],
@@ -169,6 +170,18 @@ def test_the_cache_is_read_in_place_of_the_files_and_removed_at_the_end(
     assert list(tmp_path.glob("*.cache"))
     del copied
     assert not list(tmp_path.glob("*.cache"))
+
+
+def test_the_cache_of_a_killed_process_is_removed_by_the_next(folder, monkeypatch, tmp_path):
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    folder.sets("a", "b")
+    left = tmp_path / "symsets-left.cache"
+    left.write_bytes(b"")
+    one = SetFolder(folder.root, cache=True)
+    two = SetFolder(folder.root, cache=True)  # what is in use stays
+    assert not left.exists()
+    assert len(list(tmp_path.glob("*.cache"))) == 2
+    assert torch.equal(one[0][0], two[0][0])
 
 
 def test_a_cache_larger_than_the_disk_is_refused(folder, monkeypatch):
@@ -370,6 +383,7 @@ def test_a_failure_is_not_kept_in_the_cache(folder):
     assert pickle.loads(stored)[0][0][0].any()  # a process that has not seen the failure
 
 
+@pytest.mark.slow
 def test_workers_that_are_started_anew_share_what_they_find(folder):
     folder.sets("a", "b", sizes=(2,))
     sets = SetFolder(folder.root, cache=True)

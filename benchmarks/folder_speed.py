@@ -40,7 +40,7 @@ CLASSES = 4
 def write_folder(root: Path, num_sets: int, data: str) -> None:
     """Write sets of cuts of one photograph each; its number decides the class."""
     draw = random.Random(0)
-    photos = image_source(data, size=256).images("train", 256)
+    photos = image_source(data, size=256).images("train", 64)
     for k in range(num_sets):
         photo = draw.randrange(len(photos))
         folder = root / str(photo % CLASSES) / f"{k:04}"

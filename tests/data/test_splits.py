@@ -53,9 +53,11 @@ def test_every_part_has_its_share_of_every_stratum(seed):
 
 
 def test_small_strata_leave_no_part_empty():
-    parts = split_stratified(
-        [str(k) for k in range(20)], [k // 2 for k in range(20)], (0.7, 0.15, 0.15), 0
-    )
+    names, shares = [str(k) for k in range(60)], (0.7, 0.15, 0.15)
+    alone = split_stratified(names, range(60), shares, 0)
+    assert list(map(len, alone)) == [42, 9, 9]
+    parts = split_stratified(names, [k // 2 for k in range(60)], (0.4, 0.3, 0.3), 0)
+    assert {k // 2 for k in parts[0]} == set(range(30))  # each is there to be learnt
     assert min(map(len, parts)) >= 2
     assert list(map(len, split_stratified(["a", "b", "c"], [0] * 3, (0.8, 0.1, 0.1), 0))) == [
         1,

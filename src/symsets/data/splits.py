@@ -106,7 +106,7 @@ def split_stratified(
 ) -> list[list[int]]:
     """Divide what has names into parts, each with about its share of every stratum.
 
-    The first of each stratum goes to the first part. No part with a share stays empty if there are
+    Each stratum of two or more is in the first part. No part with a share stays empty if there are
     enough names. The result depends on nothing but the arguments.
 
     Args:
@@ -133,7 +133,8 @@ def split_stratified(
         for rank, k in enumerate(group):
             done = sum(map(len, parts))
             lack = [share * (done + 1) - len(p) for share, p in zip(fractions, parts, strict=True)]
-            parts[max(range(len(lack)), key=lack.__getitem__) if rank else 0].append(k)
+            first = rank == 0 and len(group) > 1
+            parts[0 if first else max(range(len(lack)), key=lack.__getitem__)].append(k)
     for part, share in zip(parts, fractions, strict=True):
         largest = max(parts, key=len)
         if share and not part and len(largest) > 1:

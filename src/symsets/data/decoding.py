@@ -91,13 +91,18 @@ def decode_image(encoded: bytes | Path, size: int) -> np.ndarray:
     with opened_image(encoded) as image:
         check_large_enough(image.size, size)
         upright = turned(image, 2 * size)
-        return np.asarray(over_white(resized(eight_bits(middle(upright)), (size, size))))
+        square = eight_bits(upright.crop(middle_box(upright.size, (1, 1))))
+        if square.size != (size, size):
+            lanczos = require("PIL.Image", "images").Resampling.LANCZOS
+            square = square.resize((size, size), lanczos, reducing_gap=3.0)
+        return np.asarray(over_white(square))
 
 
 def turned(image: Image.Image, side: int) -> Image.Image:
     """Decode a picture, no smaller than ``side`` if it is as large, and apply its orientation."""
     shrink(image, side)
-    return require("PIL.ImageOps", "images").exif_transpose(image)
+    require("PIL.ImageOps", "images").exif_transpose(image, in_place=True)
+    return image
 
 
 def shrink(image: Image.Image, side: int) -> None:
@@ -111,21 +116,16 @@ def shrink(image: Image.Image, side: int) -> None:
         raise UnusableError(TOO_LARGE)
 
 
-def middle(image: Image.Image, shape: tuple[int, int] = (1, 1)) -> Image.Image:
-    """Cut out the largest middle part with the proportions of ``shape (H, W)``."""
-    width, height = image.size
+def middle_box(size: tuple[int, int], shape: tuple[int, int]) -> tuple[int, int, int, int]:
+    """Return left, top, right and bottom of the largest middle part of ``size`` (width, height).
+
+    It has the proportions of ``shape (H, W)``.
+    """
+    width, height = size
     w = min(width, max(1, height * shape[1] // shape[0]))
     h = min(height, max(1, width * shape[0] // shape[1]))
     left, top = (width - w) // 2, (height - h) // 2
-    return image.crop((left, top, left + w, top + h))
-
-
-def resized(image: Image.Image, shape: tuple[int, int]) -> Image.Image:
-    """Scale a picture to ``shape (H, W)``."""
-    if image.size == shape[::-1]:
-        return image
-    lanczos = require("PIL.Image", "images").Resampling.LANCZOS
-    return image.resize(shape[::-1], lanczos, reducing_gap=3.0)
+    return left, top, left + w, top + h
 
 
 def is_deep(image: Image.Image) -> bool:

@@ -106,7 +106,7 @@ def split_stratified(
 ) -> list[list[int]]:
     """Divide what has names into parts, each with about its share of every stratum.
 
-    The first of each stratum goes to the first part. No part with a share stays empty if there are
+    Each stratum of two or more is in the first part. No part with a share stays empty if there are
     enough names. The result depends on nothing but the arguments.
 
     Args:
@@ -129,19 +129,12 @@ def split_stratified(
     for k in order:
         groups.setdefault(strata[k], []).append(k)
     parts: list[list[int]] = [[] for _ in fractions]
-    done = 0
     for group in groups.values():
-        own = [0 for _ in fractions]
         for rank, k in enumerate(group):
-            # what each part lacks, of this stratum and of all
-            lack = [
-                share * (rank + done + 2) - have - len(part)
-                for share, have, part in zip(fractions, own, parts, strict=True)
-            ]
-            chosen = max(range(len(lack)), key=lack.__getitem__) if rank else 0
-            own[chosen] += 1
-            parts[chosen].append(k)
-            done += 1
+            done = sum(map(len, parts))
+            lack = [share * (done + 1) - len(p) for share, p in zip(fractions, parts, strict=True)]
+            first = rank == 0 and len(group) > 1
+            parts[0 if first else max(range(len(lack)), key=lack.__getitem__)].append(k)
     for part, share in zip(parts, fractions, strict=True):
         largest = max(parts, key=len)
         if share and not part and len(largest) > 1:

@@ -198,11 +198,12 @@ def test_layouts_that_are_mixed_in_other_ways(folder, tmp_path):
     refused(folder, "tables must have one labels.csv, found another: .*train")
 
 
-def test_corrupt_and_huge_pictures_are_left_out_and_listed(folder, monkeypatch):
+def test_corrupt_and_huge_pictures_are_left_out_and_listed(folder):
     folder.sets("a", "b", sizes=(3,), suffix="jpg")
     broken = folder.root / "a" / "0.jpg"
     broken.write_bytes(b"no picture")
     cut = folder.root / "b" / "0.jpg"
+    Image.effect_noise((40, 32), 90).save(cut)
     cut.write_bytes(cut.read_bytes()[:-60])  # its header is fine
     huge = folder.root / "b" / "huge.png"
     Image.new("1", (2**14, 2**13)).save(huge)
@@ -287,3 +288,34 @@ def test_clouds_must_agree_in_their_channels_and_be_finite(folder):
         "without points",
         "not readable",
     ]
+
+
+def test_two_files_of_one_name(folder):
+    folder.array("a.npy", np.zeros((3, 4)))
+    np.savez(folder.root / "a.npz", np.zeros((3, 4)))
+    refused(folder, "a.npz must be the only file of set 'a', found .*a.npy")
+
+
+def test_a_table_that_is_too_large(folder, monkeypatch):
+    folder.sets("a", "b")
+    folder.labels("set,label a,x b,y")
+    monkeypatch.setattr("symsets.data.set_folder.labels.MOST_BYTES", 10)
+    refused(folder, "labels.csv cannot be read: it has 17 bytes, more than 10")
+
+
+def test_files_of_channels_that_a_user_did_not_ask_for(folder):
+    for name in "ab":
+        folder.array(f"{name}.npy", np.zeros((2, 3, 5)))
+    refused(
+        folder,
+        r"a.npy must hold signals of shape \(4, 5\).*, got \(3, 5\)",
+        kind="signals",
+        channels=4,
+    )
+    assert SetFolder(folder.root, channels=3).card is None
+
+
+def test_folders_that_say_a_split_in_two_ways(folder):
+    folder.sets("train/a", "test/b")
+    folder.labels("set,age,split a,1.5,test b,2.5,test")
+    refused(folder, r"line 2: set 'train/a' must have one split, got \['test', 'train'\]")

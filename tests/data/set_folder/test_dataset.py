@@ -50,6 +50,7 @@ def test_folders_of_classes_are_classified(folder):
         ),
         ("set;label a;0 b;1 c;1 d;0", "classify", ("0", "1"), [0, 1, 1, 0]),
         ("set,count a,0 b,1 c,1 d,0", "regress", ("count",), [[0], [1], [1], [0]]),
+        ("set,label a,0 b,1 c,1 d,2", "regress", ("label",), [[0], [1], [1], [2]]),
         ("set,label a,10 b,9 c,10 d,9", "regress", ("label",), [[10], [9], [10], [9]]),
         ("set,file a,1.png b,0.png c,3.png d,0.png", "select", (), [1, 0, 3, 0]),
     ],
@@ -169,6 +170,18 @@ def test_the_cache_is_read_in_place_of_the_files_and_removed_at_the_end(
     assert list(tmp_path.glob("*.cache"))
     del copied
     assert not list(tmp_path.glob("*.cache"))
+
+
+def test_the_cache_of_a_killed_process_is_removed_by_the_next(folder, monkeypatch, tmp_path):
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    folder.sets("a", "b")
+    left = tmp_path / "symsets-left.cache"
+    left.write_bytes(b"")
+    one = SetFolder(folder.root, cache=True)
+    two = SetFolder(folder.root, cache=True)  # what is in use stays
+    assert not left.exists()
+    assert len(list(tmp_path.glob("*.cache"))) == 2
+    assert torch.equal(one[0][0], two[0][0])
 
 
 def test_a_cache_larger_than_the_disk_is_refused(folder, monkeypatch):
@@ -336,3 +349,45 @@ def test_arguments_that_are_none_of_the_choices_are_named(folder):
         sets.split((0.5, 0.1, 0.1))
     with pytest.raises(ValueError, match="sets must be at least 3 to be split, got 2"):
         sets.split()
+
+
+def test_new_sets_to_be_merged_need_no_target(folder, tmp_path):
+    folder.sets("a", "b")
+    for name in "ab":
+        folder.paint(f"{name}/target.png")
+    card = SetFolder(folder.root).card
+    folder.root = tmp_path / "new"
+    folder.sets("a")
+    sets = SetFolder(folder.root, like=card)
+    assert (sets.task, sets[0][1]) == ("merge", None)
+    assert "merge; no labels" in repr(sets)
+
+
+def test_a_cache_that_is_gone_is_made_again(folder):
+    folder.sets("a", "b")
+    sets = SetFolder(folder.root, cache=True)
+    x, stored = sets[1][0], pickle.dumps(sets)
+    del sets
+    assert torch.equal(pickle.loads(stored)[1][0], x)
+
+
+def test_a_failure_is_not_kept_in_the_cache(folder):
+    folder.sets("a", "b", sizes=(2,))
+    sets = SetFolder(folder.root, cache=True)
+    path = folder.root / "a" / "0.png"
+    content = path.read_bytes()
+    path.unlink()
+    stored = pickle.dumps(sets)
+    assert len(sets[0][0]) == 1
+    path.write_bytes(content)
+    assert pickle.loads(stored)[0][0][0].any()  # a process that has not seen the failure
+
+
+@pytest.mark.slow
+def test_workers_that_are_started_anew_share_what_they_find(folder):
+    folder.sets("a", "b", sizes=(2,))
+    sets = SetFolder(folder.root, cache=True)
+    (folder.root / "b" / "1.png").unlink()
+    loader = DataLoader(sets, num_workers=1, multiprocessing_context="spawn", collate_fn=collate)
+    assert [x.shape[1] for x, _ in loader] == [2, 1]
+    assert sets.sizes == [2, 1]

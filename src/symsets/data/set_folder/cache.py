@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import shutil
+import sys
 import tempfile
 import weakref
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -16,16 +18,19 @@ from torch import Tensor
 from symsets.data.set_folder.arrays import Array
 from symsets.data.set_folder.stores import Store
 
+if sys.platform != "win32":
+    import fcntl
+
 SHARE = 0.8  # of the free space, at most
+PREFIX, SUFFIX = "symsets-", ".cache"
 
 
 class Cache:
     """Room for all elements of all sets, each filled when it is first read.
 
     The file lies in the folder for temporary files (``TMPDIR`` chooses another), takes up the
-    room of what was read so far, and is removed with the last process that made it. Its pages
-    belong to the system, which drops them when memory is short: the memory of a process is not
-    bound by it.
+    room of what was read so far, and is removed by the process that made it, or after a kill by
+    the next one. Its pages belong to the system, which writes them out when memory is short.
 
     Args:
         counts: Number of elements of each set.
@@ -48,10 +53,11 @@ class Cache:
                 f"cache must be False, as {size:,} bytes are needed and {folder} has {free:,} "
                 "left: choose a smaller size, or another folder by the variable TMPDIR"
             )
-        handle, self.path = tempfile.mkstemp(prefix="symsets-", suffix=".cache")
+        _remove_left(folder)
+        handle, self.path = tempfile.mkstemp(prefix=PREFIX, suffix=SUFFIX)
+        _lock(handle)
         os.ftruncate(handle, size)  # no room is taken before it is written to
-        os.close(handle)
-        weakref.finalize(self, _remove, self.path, os.getpid())
+        weakref.finalize(self, _remove, self.path, handle, os.getpid())
         self._open()
 
     def _open(self) -> None:
@@ -64,7 +70,10 @@ class Cache:
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state)
-        self._open()
+        if os.path.exists(self.path):
+            self._open()
+        else:  # the process that made it has ended
+            Cache.__init__(self, np.diff(self.starts).tolist(), self.shape[1:], self.dtype)
 
     def get(self, k: int) -> Array | None:
         """Return the elements of a set, or None if they were not stored yet."""
@@ -76,9 +85,28 @@ class Cache:
         self._full[k] = 1
 
 
-def _remove(path: str, process: int) -> None:
+def _remove(path: str, handle: int, process: int) -> None:
     if os.getpid() == process:  # a worker that ends must not
+        os.close(handle)
         Path(path).unlink(missing_ok=True)
+
+
+def _remove_left(folder: Path) -> None:
+    """Remove the files of processes that were killed, which hold no lock any more."""
+    for path in folder.glob(f"{PREFIX}*{SUFFIX}"):
+        with suppress(OSError):
+            handle = os.open(path, os.O_RDWR | getattr(os, "O_NOFOLLOW", 0))
+            try:
+                _lock(handle)
+                path.unlink()
+            finally:
+                os.close(handle)
+
+
+def _lock(handle: int) -> None:
+    """Lock an open file until its process ends; raise OSError if another has it."""
+    if sys.platform != "win32":  # there, a file that is open cannot be removed
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
 def cache_for(store: Store | None) -> Cache | None:
@@ -93,7 +121,7 @@ def read_set(store: Store, cache: Cache | None, k: int) -> tuple[Any, list[int]]
     if cache is not None and (stored := cache.get(k)) is not None:
         return stored, []
     values, failed = store.read(k)
-    if cache is not None:
+    if cache is not None and not failed:
         cache.put(k, values)
     return values, failed
 

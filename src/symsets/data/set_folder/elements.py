@@ -137,7 +137,7 @@ def _examine_arrays(sets: Sequence[FoundSet], how: Preparation) -> Examined:
     shapes = [_set_shape(file, array_shape(file), how.kind) for file in files]
     expected: tuple[int | None, ...] = shapes[0][1:]
     if how.channels is not None:
-        expected = (how.channels, how.length)[: len(shapes[0]) - 1]
+        expected = (how.channels, how.length or shapes[0][-1])[: len(shapes[0]) - 1]
     first = files[0] if how.channels is None else ""
     for file, shape in zip(files, shapes, strict=True):
         check_elements(file, shape[1:], expected, first)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from symsets._checks import shown
-from symsets._files import read_bytes
+from symsets._files import named_errors, read_bytes
 from symsets.data.splits import SPLITS
 
 EXPECTED = "'set,label', 'set,file' or 'set,file,score'"
@@ -53,7 +53,8 @@ def read_csv(path: Path) -> Iterator[tuple[int, list[str]]]:
     Raises:
         ValueError: The file is no text in UTF-8, or no table.
     """
-    content = read_bytes(path, MOST_BYTES)
+    with named_errors(path):
+        content = read_bytes(path, MOST_BYTES)
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -114,7 +115,9 @@ def read_labels(path: Path, prefix: str = "") -> Labels:
             Row(
                 line,
                 prefix + cells[place["set"]].strip("/").replace("\\", "/"),
-                cells[place["file"]] if "file" in place else None,
+                cells[place["file"]].replace("\\", "/").rpartition("/")[2]
+                if "file" in place
+                else None,
                 tuple(cells[place[name]] for name in values),
                 SPLIT_NAMES[split] if split else None,
             )

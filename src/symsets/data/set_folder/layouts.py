@@ -112,6 +112,12 @@ def find_sets(
             f"{root} must hold a folder or a file for each set, found none: expected "
             "set/*.jpg, class/set/*.jpg, or set.npy (.npz .csv .parquet .h5)"
         )
+    seen: dict[str, FoundSet] = {}
+    for one in sets:
+        if (other := seen.setdefault(one.name, one)) is not one:
+            raise ValueError(
+                f"{one.files[0]} must be the only file of set {one.name!r}, found {other.files[0]}"
+            )
     levels = {(one.whole, one.label is not None): one for one in sets}
     if len(levels) > 1:
         first, other = list(levels.values())[:2]

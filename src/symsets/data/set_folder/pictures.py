@@ -20,10 +20,9 @@ from symsets.data.decoding import (
     UnusableError,
     eight_bits,
     is_deep,
-    middle,
+    middle_box,
     opened_image,
     over_white,
-    resized,
     shrink,
     sixteen_bits,
     turned,
@@ -156,20 +155,28 @@ class Decoder:
         Raises:
             UnusableError: It cannot be decoded.
         """
+        mode = "L" if self.channels == 1 else "RGB"
         with opened_image(Path(path)) as image:
             upright = turned(image, max(self.shape))
-            if self.resize == "crop":
-                upright = middle(upright, self.shape)
             if self.deep and is_deep(upright):
                 return self._sixteen_bits(upright)[None]
-            plain = upright if upright.mode in ("L", "RGB") else over_white(eight_bits(upright))
-            values = np.asarray(
-                resized(plain, self.shape).convert("L" if self.channels == 1 else "RGB")
-            )
+            plain = upright if upright.mode in ("L", "RGB") else eight_bits(upright)
+            small = self._resized(plain)
+            if small.mode != mode:
+                small = (small if small.mode == "L" else over_white(small)).convert(mode)
+            values = np.asarray(small)
         values = values[None] if self.channels == 1 else values.transpose(2, 0, 1)
         return values.astype(np.uint16) * 257 if self.deep else values
 
+    def _resized(self, image: Image.Image) -> Image.Image:
+        """Scale the middle, or all, of a picture; weighted means of pixels leave no ripples."""
+        box = middle_box(image.size, self.shape) if self.resize == "crop" else (0, 0, *image.size)
+        if (box[2] - box[0], box[3] - box[1]) == self.shape[::-1]:
+            return image.crop(box)
+        bilinear = require("PIL.Image", "images").Resampling.BILINEAR
+        return image.resize(self.shape[::-1], bilinear, box=box, reducing_gap=3.0)
+
     def _sixteen_bits(self, image: Image.Image) -> np.ndarray[Any, Any]:
         grey = require("PIL.Image", "images").fromarray(sixteen_bits(image).astype(np.float32))
-        values = np.asarray(resized(grey, self.shape))
+        values = np.asarray(self._resized(grey))
         return np.rint(values).clip(0, 2**16 - 1).astype(np.uint16)

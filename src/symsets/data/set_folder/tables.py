@@ -11,7 +11,7 @@ from symsets._extras import require
 from symsets._files import check_regular, named_errors
 from symsets.data.set_folder.arrays import Array
 from symsets.data.set_folder.labels import SPLIT_NAMES, Labels, Row, read_csv
-from symsets.data.set_folder.layouts import LABELS, FoundSet, suffix_of
+from symsets.data.set_folder.layouts import FoundSet, list_folder, suffix_of
 from symsets.data.set_folder.stores import TableStore
 
 RESERVED = ("set", "element", "score", "best", "split")
@@ -32,10 +32,10 @@ def find_table(root: Path) -> Path | None:
     """Return the table that a path is, or that is the only file beside labels in a folder."""
     if root.is_file():
         return root
-    found = [path for path in root.iterdir() if not path.name.startswith(".")]
-    found = [path for path in found if path.name != LABELS and path.is_file()]
-    if len(found) == 1 and suffix_of(found[0].name) in SUFFIXES and "set" in _header(found[0]):
-        return found[0]
+    top = list_folder(root)
+    found = [root / name for name in top.files]
+    if len(found) == 1 and not top.folders and suffix_of(found[0].name) in SUFFIXES:
+        return found[0] if "set" in _header(found[0]) else None
     return None
 
 

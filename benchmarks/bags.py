@@ -17,6 +17,8 @@ import math
 import statistics
 import time
 from collections.abc import Callable, Iterator
+from functools import lru_cache
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +28,9 @@ from kept import keep
 from torch import Tensor, nn
 
 from symsets import RaggedSets, Sequential, set_layer
+from symsets.data import LabelledSets
 from symsets.data.digits import TASKS, digit_bags
+from symsets.data.splits import SPLITS
 from symsets.models import Card, network_for
 from symsets.models._trunks import Shift
 from symsets.nn import AttentionPool, Classify
@@ -168,10 +172,15 @@ def make(name: str) -> nn.Module:
     return min(rivals, key=lambda net: abs(parameters(net) - wanted))
 
 
+@lru_cache(maxsize=3)
+def sets_of(task: str, split: str, bags: int) -> LabelledSets:
+    num = {"train": bags, "val": 1000, "test": 2000}[split]
+    return digit_bags(task, num=num, split=split)
+
+
 def train(name: str, task: str, rate: float, seed: int, bags: int, epochs: int) -> dict[str, Any]:
     """Return accuracies after the last epoch, and the CPU time of one."""
-    splits = {"train": bags, "val": 1000, "test": 2000}
-    data = {split: digit_bags(task, num=num, split=split) for split, num in splits.items()}
+    data = {split: sets_of(task, split, bags) for split in SPLITS}
     torch.manual_seed(seed)
     net, shift, steps = make(name), Shift(1), bags // BATCH
     optimiser = torch.optim.AdamW(net.parameters(), lr=rate, weight_decay=0.05)
@@ -211,12 +220,13 @@ def accuracies(runs: dict[str, Any], bags: int, epochs: int, save: Callable[[], 
             save()
         return runs[key]
 
+    rates = {}
     for name in (*OURS, *RIVALS):
         tried = {rate: run(name, "largest", rate, SEEDS[0])["val"] for rate in RATES}
-        rate = max(tried, key=lambda rate: tried[rate])
-        for task in TASKS:
-            for seed in SEEDS:
-                run(name, task, rate, seed)
+        rates[name] = max(tried, key=lambda rate: tried[rate])
+    for task, seed in product(TASKS, SEEDS):
+        for name, rate in rates.items():
+            run(name, task, rate, seed)
 
 
 def table(runs: dict[str, Any]) -> dict[str, dict[str, Any]]:
@@ -331,7 +341,7 @@ def main() -> None:
     kept: dict[str, Any] = {}
     if options.out and options.out.is_file():
         kept = json.loads(options.out.read_text())
-    bags, epochs = (2000, 8) if options.quick else (4000, 12)
+    bags, epochs = (2000, 6) if options.quick else (4000, 12)
     settings = {"train_bags": bags, "epochs": epochs, "batch": BATCH}
     if kept.get("settings", settings) != settings:
         parser.error(f"{options.out} holds runs of other settings, {kept['settings']}")

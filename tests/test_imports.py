@@ -14,7 +14,7 @@ ORDER = (  # what may be imported by all that come later
     ("sets", "groups"),
     ("nn",),
     ("lift", "testing", "models"),
-    ("saving", "data"),
+    ("saving", "data", "pages"),
     ("train",),
     ("cli",),
     ("experiments",),

@@ -9,7 +9,7 @@ import argparse
 from dataclasses import replace
 from pathlib import Path
 
-from symsets.experiments.report._sheets import Sets
+from symsets.experiments.report._answers import Sets
 from symsets.experiments.report.examples import KINDS, read_examples
 from symsets.experiments.report.load_records import load_records
 

@@ -60,7 +60,7 @@ def show_left_out(evaluator: Evaluator) -> None:
 
 def show_report(report: Report) -> None:
     """Print the tables and conclusions of a report, and where it was written."""
-    from symsets.experiments.report import to_rich
+    from symsets.pages import to_rich
 
     for table in report.tables:
         console.print(to_rich(table, width=console.width), "")

@@ -14,6 +14,7 @@ from symsets.cli import app
 from symsets.experiments import report
 from symsets.experiments.report.figures import pictures
 from symsets.experiments.study.records import Record, write_records
+from symsets.pages import to_markdown
 
 runner = CliRunner()
 
@@ -117,7 +118,7 @@ def test_the_markdown_says_the_same(written):
     for line in written.headlines:
         assert line.partition(": ")[2] in text
     for table in written.tables:
-        assert report.to_markdown(table) in text
+        assert to_markdown(table) in text
     assert "27 runs of 5 models; **1 failed** and is in no mean." in text
     for path in re.findall(r"!\[.*\]\((.*)\)", text):
         assert (written.markdown.parent / path).is_file()

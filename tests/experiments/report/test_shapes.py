@@ -7,9 +7,10 @@ image = pytest.importorskip("matplotlib.image", reason="needs matplotlib")
 
 from matplotlib.colors import to_rgb  # noqa: E402
 
-from symsets.experiments.report._drawing import DPI, INK, NO, YES  # noqa: E402
+from symsets.experiments.report._answers import Answer, Sets  # noqa: E402
 from symsets.experiments.report._shapes import GHOST, SKIN, draw_shapes  # noqa: E402
-from symsets.experiments.report._sheets import GAP, Answer, Sets  # noqa: E402
+from symsets.pages.drawing import DPI, INK, NO, YES  # noqa: E402
+from symsets.pages.sheets import GAP  # noqa: E402
 
 FACES = torch.tensor([[0, 1, 2], [0, 2, 3], [0, 3, 1], [1, 3, 2]])
 CORNERS = torch.tensor([[0.0, 1, 0, 0], [0, 0, 1, 0], [0, 0, 0, 1]])

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 import torch
 
-from symsets.experiments.report._sheets import Answer, Sets
+from symsets.experiments.report._answers import Answer, Sets
 from symsets.experiments.report._views import _seen_from, draw_views
 from symsets.experiments.report.figures import pictures
 from symsets.experiments.report.load_records import Comparison, Score

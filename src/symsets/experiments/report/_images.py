@@ -7,9 +7,10 @@ from collections.abc import Mapping, Sequence
 
 from torch import Tensor
 
-from symsets.experiments.report._drawing import Picture
-from symsets.experiments.report._sheets import Line, Sets, Sheet, Tile, counted
-from symsets.experiments.report.models import style_of
+from symsets.experiments.report._answers import Sets, counted
+from symsets.pages.drawing import Picture
+from symsets.pages.sheets import Line, Sheet, Tile
+from symsets.pages.styles import style_of
 from symsets.train.metrics import mean_absolute_error, psnr
 
 __all__ = ["draw_bursts", "draw_choices", "draw_colors"]

@@ -11,8 +11,9 @@ import torch
 from torch import Tensor
 
 from symsets._extras import require
-from symsets.experiments.report._drawing import NO, YES, Picture
-from symsets.experiments.report._sheets import Line, Sets, Sheet, Tile
+from symsets.experiments.report._answers import Sets
+from symsets.pages.drawing import NO, YES, Picture
+from symsets.pages.sheets import Line, Sheet, Tile
 
 __all__ = ["draw_shapes"]
 

@@ -7,11 +7,12 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from symsets.experiments.report._drawing import Picture
-from symsets.experiments.report._sheets import Line, Sets, Sheet, Tile
+from symsets.experiments.report._answers import Sets
 from symsets.experiments.report.metrics import display_of
 from symsets.experiments.views.clouds import union_of_views
 from symsets.experiments.views.distances import agreement
+from symsets.pages.drawing import Picture
+from symsets.pages.sheets import Line, Sheet, Tile
 
 __all__ = ["draw_views"]
 

@@ -14,13 +14,13 @@ from symsets._files import named_errors
 from symsets.data._arrays import array_names, read_arrays
 from symsets.experiments.frames import sets as frames
 from symsets.experiments.quality import sets as quality
-from symsets.experiments.report._drawing import Picture
+from symsets.experiments.report._answers import Answer, Sets
 from symsets.experiments.report._images import draw_bursts, draw_choices, draw_colors
 from symsets.experiments.report._shapes import draw_shapes
-from symsets.experiments.report._sheets import Answer, Sets
 from symsets.experiments.report._views import draw_views
 from symsets.experiments.report.load_records import Comparison
-from symsets.experiments.report.models import BASELINES
+from symsets.pages.drawing import Picture
+from symsets.pages.styles import BASELINES
 
 __all__ = ["examples", "read_examples"]
 

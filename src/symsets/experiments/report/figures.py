@@ -8,11 +8,11 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from symsets.experiments.report._drawing import INK, Picture, canvas, far_apart, style
 from symsets.experiments.report.load_records import Comparison, Score
 from symsets.experiments.report.metrics import MetricDisplay, display_of
-from symsets.experiments.report.models import BASELINES, style_of
-from symsets.experiments.report.tables import duration
+from symsets.pages.drawing import INK, Picture, canvas, far_apart, style
+from symsets.pages.styles import BASELINES, style_of
+from symsets.pages.tables import duration
 
 __all__ = ["pictures"]
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from symsets.experiments.report.load_records import Comparison, Score
 from symsets.experiments.report.metrics import MetricDisplay
-from symsets.experiments.report.models import BASELINES, SIAMESE, style_of
+from symsets.pages.styles import BASELINES, SIAMESE, style_of
 
 __all__ = ["headline"]
 

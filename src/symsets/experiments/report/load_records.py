@@ -12,11 +12,11 @@ from typing import TypeVar
 
 from symsets._files import reading
 from symsets.experiments.report.metrics import MetricDisplay, display_of
-from symsets.experiments.report.models import rank
 from symsets.experiments.report.published import Published, published
 from symsets.experiments.report.runs import Run, read_runs
 from symsets.experiments.study.experiment import find_experiment
 from symsets.experiments.study.records import Record, read_records
+from symsets.pages.styles import rank
 
 __all__ = ["Comparison", "Numbers", "Results", "Score", "group_by", "load_records"]
 

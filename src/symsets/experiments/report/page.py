@@ -7,26 +7,28 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from symsets._extras import require
-from symsets._files import atomic_write, below
-from symsets.experiments.report._drawing import Picture
+from symsets._files import below
 from symsets.experiments.report.examples import examples as draw_examples
 from symsets.experiments.report.figures import pictures
 from symsets.experiments.report.headline import headline
 from symsets.experiments.report.load_records import Comparison, Results, group_by, load_records
-from symsets.experiments.report.models import rank, style_of
 from symsets.experiments.report.published import published
-from symsets.experiments.report.render import code_block, escape_markdown, to_markdown
 from symsets.experiments.report.tables import (
-    Table,
     parts_table,
     results_table,
     search_table,
     skip_table,
 )
 from symsets.experiments.report.verdicts import RULE, Verdict, verdicts
+from symsets.pages.drawing import Picture
+from symsets.pages.render import code_block, to_markdown
+from symsets.pages.styles import rank, style_of
+from symsets.pages.tables import Table
+from symsets.pages.writing import write_page
 
 __all__ = ["Report", "write"]
+
+PAGES = Path(__file__).parent
 
 
 @dataclass(frozen=True)
@@ -87,9 +89,7 @@ def write(
     markdown = html.with_suffix(".md")
     content = _content(results, sections, more)
     for path, page in ((html, "page.html"), (markdown, "page.md")):
-        text = _rendered(page, content, escape=path is html)
-        with atomic_write(path) as part:
-            part.write_text(text, encoding="utf-8", errors="replace")  # paths may hold stray bytes
+        write_page(path, PAGES / page, content)
     told = [section for section in sections if section.headline]
     return Report(
         html=html,
@@ -163,16 +163,3 @@ def _content(results: Results, sections: list[Section], more: tuple[Table, ...])
         "code_block": code_block,
         "by_reason": lambda verdicts: group_by(verdicts, lambda v: (v.state, v.reason)),
     }
-
-
-def _rendered(template: str, content: dict[str, Any], *, escape: bool) -> str:
-    jinja2 = require("jinja2", "experiments")
-    environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("symsets.experiments.report", ""),
-        autoescape=escape,
-        finalize=None if escape else escape_markdown,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        undefined=jinja2.StrictUndefined,
-    )
-    return environment.get_template(template).render(content)

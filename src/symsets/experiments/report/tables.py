@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from symsets.experiments.report.load_records import Comparison, Numbers, Score
 from symsets.experiments.report.metrics import MetricDisplay, display_of
-from symsets.experiments.report.models import BASELINES, rank, style_of
 from symsets.experiments.report.published import published
+from symsets.pages.styles import BASELINES, rank, style_of
+from symsets.pages.tables import Cell, Table, duration
 
 __all__ = [
-    "Cell",
-    "Table",
-    "duration",
     "parts_table",
     "results_table",
     "search_table",
@@ -22,31 +19,6 @@ __all__ = [
 ]
 
 NOTHING = "–"
-
-
-@dataclass(frozen=True)
-class Cell:
-    """What stands in one place of a table.
-
-    Attributes:
-        text: What it says.
-        best: Whether it is the best of its column.
-        note: A remark in smaller letters, such as runs that failed.
-    """
-
-    text: str
-    best: bool = False
-    note: str = ""
-
-
-@dataclass(frozen=True)
-class Table:
-    """A table whose first column names its rows and whose other columns hold numbers."""
-
-    title: str
-    caption: str
-    columns: tuple[str, ...]
-    rows: tuple[tuple[Cell, ...], ...]
 
 
 def results_table(comparison: Comparison) -> Table:
@@ -138,18 +110,6 @@ def skip_table(data: str, found: Numbers) -> Table:
             for name, line in lines.items()
         ),
     )
-
-
-def duration(seconds: float) -> str:
-    """Return a time in the unit that people would use.
-
-    Example:
-        >>> duration(0.42), duration(42), duration(200), duration(5400)
-        ('0.42 s', '42 s', '3.3 min', '1.5 h')
-    """
-    if seconds < 120:
-        return f"{seconds:.{2 if seconds < 1 else 1 if seconds < 10 else 0}f} s"
-    return f"{seconds / 60:.1f} min" if seconds < 3600 else f"{seconds / 3600:.1f} h"
 
 
 def _head(size: int, m: MetricDisplay, comparison: Comparison) -> str:

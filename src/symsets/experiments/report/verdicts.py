@@ -9,8 +9,8 @@ from typing import Literal
 
 from symsets.experiments.report.load_records import Comparison, Score
 from symsets.experiments.report.metrics import MetricDisplay, display_of
-from symsets.experiments.report.models import style_of
 from symsets.experiments.report.published import Beats, Below, Claim, Improves
+from symsets.pages.styles import style_of
 
 __all__ = ["RULE", "State", "Verdict", "judge", "verdicts"]
 

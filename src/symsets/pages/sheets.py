@@ -2,49 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from torch import Tensor
 
 from symsets._extras import require
-from symsets.experiments.report._drawing import INK, Picture
-from symsets.experiments.report.models import style_of
+from symsets.pages.drawing import INK, Picture
 
-__all__ = ["GAP", "Answer", "Line", "Sets", "Sheet", "Tile", "counted"]
+__all__ = ["GAP", "Line", "Sheet", "Tile"]
 
 WIDTH = 9.0  # of a full sheet
 GAP, LINE = 0.08, 0.165  # between pictures, and from one line of text to the next
 LETTERS = 8.0  # points
-
-
-@dataclass(frozen=True)
-class Answer:
-    """What a run made of the sets."""
-
-    output: Tensor
-    seed: int = 0
-
-
-@dataclass(frozen=True)
-class Sets:
-    """Sets of pictures ``(S, N, C, H, W)`` or shapes, what is right, and the answers of models.
-
-    Pixel values are in [0, 1]; those of answers may lie outside, which counts as an error. More
-    is what an experiment needs besides to show its sets.
-    """
-
-    x: Tensor
-    target: Tensor
-    answers: Mapping[str, Answer]
-    more: Mapping[str, Tensor] = field(default_factory=dict)
-
-    def name(self, model: str, *, bold: bool = False) -> Line:
-        """Return the label of a model in its colour, with its seed if that is not the first."""
-        seed = self.answers[model].seed
-        label = style_of(model).label + (f", seed {seed}" if seed else "")
-        return Line(label, style_of(model).colour, bold)
 
 
 class Line(NamedTuple):
@@ -163,8 +134,3 @@ class Sheet:
         self.figure.set_size_inches(self.width, self.y)
         self.axis.set(xlim=(0, self.width), ylim=(self.y, 0), aspect="auto")
         return Picture("examples", caption, description, self.figure, wide=True)
-
-
-def counted(found: Mapping[str, object]) -> str:
-    """Return what was found of each model, in words."""
-    return ", ".join(f"{style_of(model).label} {what}" for model, what in found.items())

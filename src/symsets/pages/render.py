@@ -10,7 +10,7 @@ import rich.table
 from rich.console import Console
 from rich.text import Text
 
-from symsets.experiments.report.tables import Cell, Table
+from symsets.pages.tables import Cell, Table
 
 __all__ = ["code_block", "escape_markdown", "to_markdown", "to_rich"]
 

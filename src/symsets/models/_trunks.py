@@ -18,7 +18,8 @@ from symsets.nn.registry import Make
 from symsets.sets import GraphSets, RaggedSets, pool
 
 GRID = 4  # entries on each side at which pictures and signals are no longer halved
-WIDEST = 8  # times the width of the first layer
+WIDEST = 8  # channels, times the width of the first layer
+LENGTH = 8  # of the vector of a picture or signal, times that width
 DEPTH = 2  # residual blocks of networks for vectors, layers of those for clouds and graphs
 
 
@@ -85,7 +86,7 @@ def _halving(axes: int, channels: int, size: Sequence[int], width: int, scheme: 
                 make(o, o),
             ),
         ]
-    last = 4 * width
+    last = LENGTH * width
     parts += [norm(wide[-1]), nn.ReLU(), Grid(grid), nn.Flatten()]
     return Sequential(*parts, nn.Linear(wide[-1] * math.prod(grid), last), nn.ReLU())
 

@@ -83,3 +83,32 @@ def test_bad_input_is_named():
         restoration_trunk("dss-mode", 3, 8, num_blocks=1)
     with pytest.raises(ValueError, match="channels must be at least 1, got 0"):
         restoration_trunk("dss-mean", 3, 0, num_blocks=1)
+
+
+def test_in_training_whole_sets_skip_a_block_and_others_change_more():
+    torch.manual_seed(0)
+    block, x = awake(GatedBlock("dss-mean", 4, drop=0.25)), torch.randn(400, 2, 4, 3, 3).double()
+    change = block.train()(x) - x
+    usual = block.eval()(x) - x
+    skipped = (change == 0).flatten(1).all(1)
+    assert 0.15 < skipped.double().mean() < 0.35
+    torch.testing.assert_close(change[~skipped], usual[~skipped] / 0.75)
+    plain = awake(GatedBlock("dss-mean", 4))
+    plain.load_state_dict(block.state_dict())
+    torch.testing.assert_close(plain.train()(x), x + usual)
+
+
+def test_ragged_sets_skip_a_block_as_a_whole():
+    torch.manual_seed(0)
+    block = awake(GatedBlock("siamese", 4, drop=0.5)).train()
+    x = RaggedSets(torch.randn(60, 4, 3, 3).double(), [1, 2, 3] * 10)
+    same = (block(x).elements == x.elements).flatten(1).all(1)
+    parts = [part.unique() for part in same.split([1, 2, 3] * 10)]
+    assert all(len(part) == 1 for part in parts)
+    assert {bool(part) for part in parts} == {True, False}
+
+
+@pytest.mark.parametrize(("drop", "message"), [(1, "below 1, got 1"), (-1, "0 or positive")])
+def test_shares_that_are_none_are_named(drop, message):
+    with pytest.raises(ValueError, match=f"drop must be {message}"):
+        GatedBlock("siamese", 4, drop=drop)

@@ -10,7 +10,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from symsets._checks import positive
+from symsets._checks import check_number, positive
 from symsets.models._convolution import convolution
 from symsets.nn import Sequential, SetModule, Siamese, set_layer
 from symsets.sets import Sets, map_elements, pool, spread
@@ -70,6 +70,8 @@ class GatedBlock(SetModule):
         scheme: A name from :func:`symsets.schemes`.
         channels: Of an element.
         size: What sums over a set are divided by.
+        drop: In training, this share of all sets skips the block, and others change by as much more
+            (stochastic depth).
 
     Shape:
         - x: ``(B, N, C, H, W)`` or ragged; the output as well.
@@ -89,8 +91,12 @@ class GatedBlock(SetModule):
 
     min_axes = 5
 
-    def __init__(self, scheme: str, channels: int, *, size: float = 1.0) -> None:
+    def __init__(self, scheme: str, channels: int, *, size: float = 1.0, drop: float = 0.0) -> None:
         super().__init__()
+        check_number("drop", drop)
+        if drop >= 1:
+            raise ValueError(f"drop must be below 1, got {drop}")
+        self.drop = drop
         make = partial(convolution, kernel_size=3, padding=1)
         self.norm = ChannelNorm()
         self.hear = set_layer(scheme, make, channels, 2 * channels, size=size)
@@ -107,9 +113,21 @@ class GatedBlock(SetModule):
         """Apply the block."""
         heard = self.hear(map_elements(x, self.norm))
         change = map_elements(heard, lambda rows: self.last(_gated(rows)))
+        if self.drop and self.training:
+            change = _dropped(change, self.drop)
         if isinstance(x, Tensor):
             return x + change
         return x.with_elements(x.elements + change.elements)
+
+
+def _dropped(change: Sets, share: float) -> Any:
+    """Set a share of all sets to zero, drawn at random, and enlarge the others."""
+    num_sets = len(change)
+    kept = torch.rand(num_sets, 1, 1, 1, device=change.device) >= share
+    factor = kept.to(change.dtype) / (1 - share)
+    if isinstance(change, Tensor):
+        return change * factor[:, None]
+    return change.with_elements(change.elements * spread(factor, change))
 
 
 def _gated(rows: Tensor) -> Tensor:
@@ -118,7 +136,13 @@ def _gated(rows: Tensor) -> Tensor:
 
 
 def restoration_trunk(
-    scheme: str, in_channels: int, channels: int, num_blocks: int, *, size: float = 1.0
+    scheme: str,
+    in_channels: int,
+    channels: int,
+    num_blocks: int,
+    *,
+    size: float = 1.0,
+    drop: float = 0.0,
 ) -> Sequential:
     """Make a trunk in the manner of NAFNet for sets of pictures of any size.
 
@@ -131,6 +155,7 @@ def restoration_trunk(
         channels: Of all blocks.
         num_blocks: How many.
         size: What sums over a set are divided by.
+        drop: Of :class:`GatedBlock`.
 
     Example:
         >>> trunk = restoration_trunk("dss-max", 3, 16, num_blocks=2)
@@ -139,7 +164,7 @@ def restoration_trunk(
     """
     channels = positive("channels", channels)
     first = convolution(positive("in_channels", in_channels), channels, kernel_size=3, padding=1)
-    blocks = [GatedBlock(scheme, channels, size=size) for _ in range(num_blocks)]
+    blocks = [GatedBlock(scheme, channels, size=size, drop=drop) for _ in range(num_blocks)]
     return Sequential(Siamese(first), *blocks)
 
 

@@ -33,6 +33,8 @@ dss-power2    | DSS(powers)   | #46707f | h | -  | L₁(xᵢ) + L₂(Σⱼ xⱼ,
 dss-sum-twice | DSS(sum), two layers | #1f4e8c | p | - | DSS(sum) with a second layer
 attention     | attention     | #8a7a12 | P | -  | every element attends to its set, in every layer
 siamese       | Siamese       | #d98c00 | o | -- | each element by itself up to the end
+siamese-wide  | Siamese, wide | #b8860b | v | -- | the same with more channels, for equal parameters
+siamese-late  | Siamese, late | #e0b050 | D | -- | the same without the mean of the set as an input
 siamese-ds    | Siamese+DS    | #d55e00 | s | -- | each element by itself first, then a DeepSets \
 over what became of them
 wreath        | wreath        | #a8462f | ^ | -- | elements may move independently: only means of \

@@ -5,6 +5,7 @@ import torch
 import torch.nn.functional as F
 
 from symsets import RaggedSets
+from symsets.experiments.satellite.augmentation import Augmentation
 from symsets.experiments.satellite.generated import GeneratedScenes
 from symsets.experiments.satellite.metric import cpsnr
 from symsets.experiments.satellite.sets import (
@@ -138,6 +139,29 @@ def test_small_scenes_show_all_their_pictures_before_one_comes_again(scenes):
         counts = row.unique(return_counts=True)[1]
         assert len(counts) == scenes.sizes[k]
         assert counts.max() - counts.min() <= 1
+
+
+def test_sets_may_show_fewer_different_pictures(scenes):
+    torch.manual_seed(0)
+    few = SceneSets(scenes, num_elements=8, crop=CROP, augmentation=Augmentation(fewest=3))
+    counts = {len(row.unique()) for row in few._draw(torch.arange(3).repeat(50))}
+    assert counts == set(range(3, 9))
+
+
+def test_a_gain_changes_truth_and_usual_error_alike(scenes):
+    sets = SceneSets(scenes, num_elements=8, crop=SIDE, augmentation=Augmentation(gain=0.3))
+    _, y = sets.batch(torch.arange(3))
+    factor = y[:, 0].mean((1, 2)) / scenes.high.mean((1, 2))
+    assert (factor - 1).abs().max() > 0.01
+    torch.testing.assert_close(y[:, 2, 0, 0], factor * sets.errors)
+
+
+def test_registered_pictures_have_weights(sets):
+    x, _ = sets.part(0, 3)
+    weights = x.elements[:, SEEN].flatten(1)
+    assert len(weights.amax(1).unique()) > 4
+    assert weights.max() == 1
+    assert weights.min() == 0
 
 
 def test_fewer_pictures_and_fewer_scenes(sets):

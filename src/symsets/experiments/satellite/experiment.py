@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import ClassVar
 
 import torch
 from torch import Tensor, nn
 
+from symsets.experiments.satellite.augmentation import Augmentation
 from symsets.experiments.satellite.metric import cpsnr, cssim, shift_loss
 from symsets.experiments.satellite.network import SatelliteNetwork, over_turns
+from symsets.experiments.satellite.norms import norms_of
 from symsets.experiments.satellite.packs import ScenePack
 from symsets.experiments.satellite.scenes import SceneFolder, SceneSource
 from symsets.experiments.satellite.sets import SceneSets, bicubic, mean
@@ -20,7 +23,8 @@ from symsets.train.evaluation import Network, evaluate
 from symsets.train.metrics import Metric, Task
 from symsets.train.plan import Plan
 
-MODELS = ("siamese", "siamese-late", "dss-mean", "dss-max", "dss-sum", "aittala", "attention")
+LATE, WIDE = "siamese-late", "siamese-wide"
+MODELS = ("siamese", LATE, WIDE, "dss-mean", "dss-max", "dss-sum", "aittala", "attention")
 NUM_ELEMENTS = 16
 PICTURES = (1, 3, 5, 9)  # further numbers of pictures at the test
 CPSNR, CSSIM = Metric("cpsnr", cpsnr), Metric("cssim", cssim)
@@ -74,7 +78,12 @@ class SatelliteExperiment(Experiment[SceneSource]):
 
     Settings are the bands ``"RED"`` and ``"NIR"``, and ``"RED-raw"`` and ``"NIR-raw"``, where
     pictures are not registered beforehand. Model ``"siamese-late"`` is ``"siamese"`` without the
-    mean of the set among its inputs.
+    mean of the set among its inputs; ``"siamese-wide"`` has more channels before the merge, so that
+    it has as many parameters as ``"dss-mean"``, but for 2 %.
+
+    Attributes:
+        augmentation: What training changes in sets at random, for all models.
+        drop: The share of sets that skip a block in training, for all models.
     """
 
     name = "satellite"
@@ -90,6 +99,8 @@ class SatelliteExperiment(Experiment[SceneSource]):
     task = Task(shift_loss, (CPSNR,), keep_outputs=False)
     baselines: ClassVar = {"bicubic": bicubic, "mean": mean}
     default_data = "embedded"
+    augmentation = Augmentation(fewest=9)
+    drop = 0.0
     plans: ClassVar = {"ours": OURS, "published": OURS}  # the papers' networks are not ours
 
     def open_source(self, data: str, seed: int) -> SceneSource:
@@ -118,23 +129,27 @@ class SatelliteExperiment(Experiment[SceneSource]):
         self, source: SceneSource, setting: str, split: str, num: int, device: str, seed: int
     ) -> SceneSets:
         """Register and resample the scenes of a split."""
-        return _scene_sets(source, setting, split, num, device)  # type: ignore[arg-type]
+        return _scene_sets(source, setting, split, num, device, self.augmentation)  # type: ignore[arg-type]
 
     def make_network(
         self, model: str, recipe: str, width: float, setting: str, source: SceneSource
     ) -> nn.Module:
         """Make a network that merges."""
         channels, merged = scaled([64, 128], width)
-        small = width < 1
-        network = SatelliteNetwork(
-            "siamese" if model == "siamese-late" else model,
-            channels=channels,
-            num_blocks=2 if small else 6,
+        blocks = 6 if width >= 1 else 2
+        make = partial(
+            SatelliteNetwork,
+            num_blocks=blocks,
             merged_channels=merged,
-            merged_blocks=2 if small else 6,
+            merged_blocks=blocks,
             num_elements=NUM_ELEMENTS,
-            gives_mean=model != "siamese-late",
+            gives_mean=model != LATE,
+            drop=self.drop,
         )
+        if model == WIDE:
+            channels = _equal_channels(make, channels)
+        scheme = "siamese" if model in (LATE, WIDE) else model
+        network = make(scheme, channels=channels)
         return network.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
 
     def make_plan(self, recipe: str, epochs: int, setting: str) -> Plan:
@@ -161,6 +176,9 @@ class SatelliteExperiment(Experiment[SceneSource]):
         values |= measured("cpsnr/eight turns", test, lambda x: over_turns(network, x))
         for pictures in PICTURES:
             values |= measured(f"cpsnr/{pictures} pictures", test.with_pictures(pictures), network)
+        if norms := norms_of(source, test.names):
+            found = measured("score", test, network)["score"]
+            values["score"] = torch.tensor(norms, device=found.device) / found
         return values | measured("cpsnr/all pictures", test.with_pictures(max(test.sizes)), network)
 
     def example_inputs(self, x: Tensor) -> Tensor:
@@ -168,8 +186,25 @@ class SatelliteExperiment(Experiment[SceneSource]):
         return bicubic(x)
 
 
+def _equal_channels(make: Callable[..., nn.Module], channels: int) -> int:
+    """Return the channels that give ``"siamese"`` the parameters of ``"dss-mean"``, nearly.
+
+    From 64 on they are a multiple of eight, which GPUs are fastest with.
+    """
+
+    def parameters(scheme: str, num: int) -> int:
+        with torch.device("meta"):
+            return sum(p.numel() for p in make(scheme, channels=num).parameters())
+
+    wanted = parameters("dss-mean", channels)
+    choices = range(channels, 2 * channels, 8 if channels >= 64 else 1)
+    return min(choices, key=lambda num: abs(parameters("siamese", num) - wanted))
+
+
 @lru_cache(maxsize=4)
-def _scene_sets(source: SceneSource, setting: str, split: str, num: int, device: str) -> SceneSets:
+def _scene_sets(
+    source: SceneSource, setting: str, split: str, num: int, device: str, change: Augmentation
+) -> SceneSets:
     band = setting.removesuffix(RAW)
     scenes = source.scenes(band, split, num)
     side = scenes.low.shape[-1]
@@ -178,6 +213,7 @@ def _scene_sets(source: SceneSource, setting: str, split: str, num: int, device:
         num_elements=NUM_ELEMENTS,
         crop=min(48, 3 * side // 4),
         registered=not setting.endswith(RAW),
+        augmentation=change,
         device=device,
     )
 

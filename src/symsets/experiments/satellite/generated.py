@@ -10,7 +10,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from symsets.data.splits import SPLITS, checked_split
-from symsets.experiments.satellite.registration import enlarge
+from symsets.experiments.satellite.resampling import enlarge
 from symsets.experiments.satellite.scenes import FULL, SCALE, STEP, Scene, Scenes, stack
 from symsets.experiments.synthetic.dead_leaves import DeadLeaves
 

@@ -42,6 +42,7 @@ class SatelliteNetwork(nn.Module):
         contrast: What pictures are divided by: how much places differ in brightness.
         gives_mean: Whether the mean of the set is an input; if not, what is under clouds becomes
             the mean of its own picture, and elements meet for the first time in the trunk.
+        drop: In training, the share of sets that skip a block.
 
     Shape:
         - x: ``(B, N, 14, H, W)`` or ragged, elements as :class:`~.sets.SceneSets` makes them.
@@ -67,6 +68,7 @@ class SatelliteNetwork(nn.Module):
         num_elements: int = 16,
         contrast: float = 0.02,
         gives_mean: bool = True,
+        drop: float = 0.0,
     ) -> None:
         super().__init__()
         self.arguments: dict[str, Any] = {
@@ -78,13 +80,18 @@ class SatelliteNetwork(nn.Module):
             "num_elements": positive("num_elements", num_elements),
             "contrast": contrast,
             "gives_mean": gives_mean,
+            "drop": drop,
         }
         self.contrast = contrast
         self.gives_mean = gives_mean
         given = CHANNELS + (SCALE**2 + 1 if gives_mean else 0)
-        self.trunk = restoration_trunk(model, given, channels, num_blocks, size=num_elements)
+        self.trunk = restoration_trunk(
+            model, given, channels, num_blocks, size=num_elements, drop=drop
+        )
         self.merge = WeightedMerge(channels, merged_channels)
-        self.merged = restoration_trunk("siamese", merged_channels, merged_channels, merged_blocks)
+        self.merged = restoration_trunk(
+            "siamese", merged_channels, merged_channels, merged_blocks, drop=drop
+        )
         self.last = convolution(merged_channels, SCALE**2, kernel_size=3, padding=1)
         nn.init.zeros_(self.last.weight)
         assert self.last.bias is not None

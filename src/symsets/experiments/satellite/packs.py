@@ -10,6 +10,7 @@ from __future__ import annotations
 import lzma
 import math
 import os
+import shutil
 from collections.abc import Callable, Sequence
 from functools import cache
 from itertools import accumulate
@@ -19,6 +20,7 @@ import numpy as np
 
 from symsets._files import atomic_write, check_claim, shorten
 from symsets.data._arrays import Kinds, array_names, read_arrays
+from symsets.experiments.satellite.norms import FILE, read_norms
 from symsets.experiments.satellite.scenes import (
     BANDS,
     SCALE,
@@ -92,7 +94,7 @@ def pack_scenes(
     most: int | None = None,
     watch: Callable[[], None] | None = None,
 ) -> list[Path]:
-    """Write the scenes of a band into one file or several.
+    """Write the scenes of a band into one file or several, and copy ``norm.csv`` if there is one.
 
     Args:
         folder: In the layout of the challenge.
@@ -114,6 +116,8 @@ def pack_scenes(
         with atomic_write(path) as unfinished, unfinished.open("wb") as file:
             np.savez(file, **_arrays(scenes[k::files], band, part))  # type: ignore[arg-type]
         paths.append(path)
+    if (norms := Path(folder) / FILE).is_file():
+        shutil.copyfile(norms, out / FILE)
     return paths
 
 
@@ -202,6 +206,7 @@ class ScenePack:
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = Path(path)
+        self.norms = read_norms(self.path if self.path.is_dir() else self.path.parent)
         files = sorted(self.path.glob("*.npz")) if self.path.is_dir() else [self.path]
         self._scenes: dict[tuple[str, str], dict[str, Path]] = {}
         self._read = cache(read_pack)  # a file has scenes of several splits

@@ -8,26 +8,31 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
+from symsets.experiments.satellite.resampling import enlarge, is_clear
 from symsets.sets import Sets, add_to_elements, fold, pool, spread
 
 REACH = 4.0  # px: shifts are looked for up to here
 COARSE, FINE = 0.25, 0.02  # px: steps of the two searches
-ROUNDS = 2
 CUTOFF = 0.2  # cycles per pixel: what is finer is noise and aliasing
+STEPS = 4  # of least squares
+DAMPING = 1e-4  # keeps places without detail where they are
+ROUNDS = 2  # of weights
+SMALLEST = 1e-6  # of what is divided by
 
 
-def find_shifts(pictures: Tensor, clear: Tensor, *, rounds: int = ROUNDS) -> Tensor:
+def find_shifts(pictures: Tensor, clear: Tensor, *, steps: int = STEPS) -> Tensor:
     """Return where each picture of a set lies, ``(N, 2)``: rows and columns, in pixels.
 
     ``pictures[i]`` at ``p + shifts[i]`` shows what the others show; the mean of all shifts is zero,
-    so no picture decides where the set is. Each picture is compared with the mean of all by phase
-    correlation; the mean becomes sharper from round to round. Places need some fine detail: shifts
-    of very smooth ones are found too small.
+    so no picture decides where the set is. Phase correlation with the clearest picture finds the
+    shifts to about a tenth of a pixel, less well under clouds. From there, each picture is fitted
+    to the mean of all, over pixels that are clear in both, by Gauss–Newton steps (Lucas and Kanade,
+    1981); the mean becomes sharper from step to step.
 
     Args:
-        pictures: ``(N, H, W)``, the clearest first: the first round compares with that one.
-        clear: ``(N, H, W)``; what is not clear is taken from the mean.
-        rounds: How often to compare.
+        pictures: ``(N, H, W)``, the clearest first.
+        clear: ``(N, H, W)``.
+        steps: How often to fit.
 
     Example:
         >>> scene = torch.rand(64, 64, generator=torch.Generator().manual_seed(0))
@@ -36,15 +41,71 @@ def find_shifts(pictures: Tensor, clear: Tensor, *, rounds: int = ROUNDS) -> Ten
         tensor([[ 0.5000, -0.5000],
                 [-0.5000,  0.5000]])
     """
-    shifts = pictures.new_zeros(len(pictures), 2)
-    reference = pictures[0]
-    for _ in range(rounds):
-        filled = torch.where(clear, pictures, reference)
-        shifts = _correlate(reference, filled)
-        shifts = shifts - shifts.mean(0)
-        moved, seen = enlarge(pictures, shifts), enlarge(clear.to(pictures.dtype), shifts)
-        reference = masked_mean(moved[None, :, None], seen[None, :, None] > 0.99)[0][0, 0]
+    pictures = _without_clouds(pictures, clear)
+    shifts = _centre(_correlate(pictures[0], torch.where(clear, pictures, pictures[0])))
+    for _ in range(steps):
+        shifts = _centre(shifts + _correction(*_register(pictures, clear, shifts)).clamp(-1, 1))
     return shifts
+
+
+def find_weights(pictures: Tensor, clear: Tensor, shifts: Tensor) -> Tensor:
+    r"""Return how far each picture of a set can be trusted, ``(N,)``, at most 1.
+
+    .. math:: w_i = \min_j e_j / e_i
+
+    :math:`e_i` is the root of the mean squared difference of registered picture :math:`i` from the
+    mean of all. Snow, haze and clouds that no mask tells of make it large.
+
+    Args:
+        pictures: ``(N, H, W)``.
+        clear: ``(N, H, W)``.
+        shifts: ``(N, 2)``, from :func:`find_shifts`.
+    """
+    moved, seen, _ = _register(_without_clouds(pictures, clear), clear, shifts)
+    weights = moved.new_ones(len(moved))
+    for _ in range(ROUNDS):
+        weight = weights[:, None, None] * seen
+        mean, own = masked_mean(moved[None, :, None], weight[None, :, None])
+        squares = (moved - mean[0] - fold(own)[0][:, 0]).square() * seen
+        num = seen.sum((1, 2))
+        error = (squares.sum((1, 2)) / num.clamp(min=1)).sqrt().clamp(min=SMALLEST)
+        error = torch.where(num > 0, error, torch.inf)
+        weights = (error.amin() / error).nan_to_num(1.0)  # a set without any clear pixel
+    return weights
+
+
+def _without_clouds(pictures: Tensor, clear: Tensor) -> Tensor:
+    """Replace what is under clouds by the mean of what is clear in the same picture."""
+    num = clear.sum((1, 2), keepdim=True).clamp(min=1)
+    level = torch.where(clear, pictures, 0).sum((1, 2), keepdim=True) / num
+    return torch.where(clear, pictures, level)
+
+
+def _register(pictures: Tensor, clear: Tensor, shifts: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """Return registered pictures, where they are clear, and their mean ``(H, W)``."""
+    moved, seen = enlarge(pictures, shifts), is_clear(clear, shifts)
+    return moved, seen, masked_mean(moved[None, :, None], seen[None, :, None])[0][0, 0]
+
+
+def _correction(moved: Tensor, seen: Tensor, mean: Tensor) -> Tensor:
+    r"""Return by how much shifts are wrong, ``(N, 2)``, by least squares.
+
+    A registered picture is :math:`g \cdot mean + o - \delta \cdot \nabla mean`, with a contrast
+    and a brightness of its own.
+    """
+    slopes = torch.gradient(mean)
+    parts = torch.stack([-slopes[0], -slopes[1], mean, torch.ones_like(mean)], dim=-1).flatten(0, 1)
+    scale = parts.square().mean(0).sqrt().clamp(min=SMALLEST)
+    parts = parts / scale  # (H W, 4)
+    weighted = parts.mT * seen.flatten(1)[:, None]  # (N, 4, H W)
+    normal = weighted @ parts
+    normal = normal + DAMPING * mean.numel() * torch.eye(4, device=mean.device, dtype=mean.dtype)
+    found = torch.linalg.solve(normal, weighted @ moved.flatten(1)[..., None])[..., 0] / scale
+    return found[:, :2] / found[:, 2:3].clamp(min=0.5)
+
+
+def _centre(shifts: Tensor) -> Tensor:
+    return shifts - shifts.mean(0)
 
 
 def masked_mean(x: Sets, clear: Sets) -> tuple[Tensor, Sets]:
@@ -56,7 +117,7 @@ def masked_mean(x: Sets, clear: Sets) -> tuple[Tensor, Sets]:
 
     Args:
         x: Pictures.
-        clear: 1 (or True) where they are clear, else 0.
+        clear: 0 where they are not clear; else 1 (or True), or any weight.
 
     Shape:
         - x: ``(B, N, C, H, W)`` or ragged.
@@ -70,48 +131,14 @@ def masked_mean(x: Sets, clear: Sets) -> tuple[Tensor, Sets]:
     rest = fold(add_to_elements(x, -spread(some, x)))[0]
     axes = (1, 2, 3)
     num = values.shape[1] * weight.sum(axes, keepdim=True)
-    brightness = (rest * weight).sum(axes, keepdim=True) / num.clamp(min=1)
+    brightness = (rest * weight).sum(axes, keepdim=True) / num.clamp(min=SMALLEST)
     return _weighted_mean(values - brightness, weight, unfold), unfold(brightness)
 
 
 def _weighted_mean(values: Tensor, weight: Tensor, unfold: Callable[[Tensor], Sets]) -> Tensor:
     num = pool(unfold(weight), "sum")
     total = pool(unfold(values * weight), "sum")
-    return torch.where(num > 0, total / num.clamp(min=1), pool(unfold(values), "mean"))
-
-
-def enlarge(pictures: Tensor, shifts: Tensor, scale: int = 1) -> Tensor:
-    """Return pictures as seen at ``p + shifts``, on a grid ``scale`` times as fine.
-
-    Cubic interpolation (Keys, 1981), as products with two matrices of each picture; borders are
-    continued.
-
-    Shape:
-        - pictures: ``(N, H, W)``.
-        - shifts: ``(N, 2)``, rows and columns, in pixels of the input.
-        - output: ``(N, scale H, scale W)``.
-    """
-    rows, columns = (
-        _cubic(side, shift, scale)
-        for side, shift in zip(pictures.shape[-2:], shifts.unbind(-1), strict=True)
-    )
-    return rows @ pictures @ columns.mT
-
-
-def _cubic(side: int, shift: Tensor, scale: int) -> Tensor:
-    """Return the weights of all input pixels in all output pixels, ``(N, scale · side, side)``."""
-    place = torch.arange(scale * side, device=shift.device, dtype=shift.dtype)
-    place = (place + 0.5) / scale - 0.5 + shift[:, None]  # (N, K)
-    first = place.floor() - 1
-    weights = shift.new_zeros(*place.shape, side)
-    for k in range(4):
-        distance = (place - (first + k)).abs()
-        near = (1.5 * distance - 2.5) * distance.square() + 1
-        far = ((2.5 - 0.5 * distance) * distance - 4) * distance + 2
-        weight = torch.where(distance <= 1, near, far)
-        pixel = (first + k).clamp(0, side - 1).long()
-        weights.scatter_add_(2, pixel[..., None], weight[..., None])
-    return weights
+    return torch.where(num > 0, total / num.clamp(min=SMALLEST), pool(unfold(values), "mean"))
 
 
 def _correlate(reference: Tensor, pictures: Tensor) -> Tensor:

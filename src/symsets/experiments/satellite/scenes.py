@@ -25,6 +25,7 @@ from symsets.data.decoding import (
 )
 from symsets.data.folders import MissingDataError, checked_folder
 from symsets.data.splits import shuffled
+from symsets.experiments.satellite.norms import read_norms
 
 BANDS = ("RED", "NIR")
 SCALE = 3  # a side of the fine picture has so many times the pixels
@@ -220,6 +221,7 @@ class SceneFolder:
 
     Attributes:
         skipped: How many scenes were left out, and why.
+        norms: The cPSNR of the challenge's baseline by scene, if there is a ``norm.csv``.
     """
 
     name = "PROBA-V"
@@ -228,6 +230,7 @@ class SceneFolder:
         self.root = checked_folder(Path(root))
         self.most = most
         self.skipped = Skipped()
+        self.norms = read_norms(self.root)
         self._shapes: dict[str, tuple[int, ...]] = {}
         if not self.bands:
             raise MissingDataError(f"{root} must be {NEEDS}")

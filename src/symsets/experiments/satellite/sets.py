@@ -11,13 +11,15 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from symsets.data.labelled import SetDataset
+from symsets.experiments.satellite.augmentation import Augmentation
 from symsets.experiments.satellite.metric import shift_errors
-from symsets.experiments.satellite.registration import enlarge, find_shifts, masked_mean
+from symsets.experiments.satellite.registration import find_shifts, find_weights, masked_mean
+from symsets.experiments.satellite.resampling import enlarge, is_clear
 from symsets.experiments.satellite.scenes import SCALE, Scenes
 from symsets.sets import RaggedSets, Sets, fold, map_elements
 
 CHANNELS = 5 + SCALE**2
-"""Of an element: raw picture, its mask, its shift (2), the registered mask, nine sub-pixels."""
+"""Of an element: raw picture, its mask, its shift (2), the registered weight, nine sub-pixels."""
 RAW, CLEAR, SHIFT, SEEN, FINE = (
     slice(*ends) for ends in ((0, 1), (1, 2), (2, 4), (4, 5), (5, CHANNELS))
 )
@@ -27,8 +29,9 @@ class SceneSets(SetDataset):
     """Scenes, registered and resampled once, cropped and turned whenever they are asked for.
 
     An element is one coarse picture: the picture as it came, where it is clear, its shift against
-    the centre of its set (rows, columns), where it is clear after registration, and the registered
-    picture on the fine grid, whose nine sub-pixels are channels.
+    the centre of its set (rows, columns), its weight in the mean of the set, which is zero where it
+    is not clear after registration, and the registered picture on the fine grid, whose nine
+    sub-pixels are channels.
 
     In training, each set is ``num_elements`` pictures drawn at random, a crop, turned or mirrored;
     a scene with fewer pictures shows some of them twice. For evaluation a set is the clearest
@@ -38,7 +41,9 @@ class SceneSets(SetDataset):
         scenes: The pictures.
         num_elements: Pictures of a set: exactly in training, at most in evaluation.
         crop: Height and width of coarse pictures in training.
-        registered: Whether pictures are registered; if not, all shifts are zero.
+        registered: Whether pictures are registered; if not, all shifts are zero, and all weights
+            zero or one.
+        augmentation: What else training changes at random.
         device: Where to work.
 
     Shape:
@@ -54,6 +59,7 @@ class SceneSets(SetDataset):
         num_elements: int = 16,
         crop: int = 48,
         registered: bool = True,
+        augmentation: Augmentation | None = None,
         device: torch.device | str = "cpu",
     ) -> None:
         if not 1 <= crop <= min(scenes.low.shape[-2:]):
@@ -61,6 +67,7 @@ class SceneSets(SetDataset):
         self.names = scenes.names
         self.num_elements = num_elements
         self.crop = crop
+        self.augmentation = augmentation or Augmentation()
         self.sizes = scenes.sizes
         self.low, self.clear, self.high, self.known = (
             value.to(device) for value in (scenes.low, scenes.clear, scenes.high, scenes.known)
@@ -71,9 +78,9 @@ class SceneSets(SetDataset):
             for low, clear in sets
         ]
         self.shifts = torch.cat(found)
-        parts = [_fine(*pictures, s) for pictures, s in zip(sets, found, strict=True)]
+        parts = [_fine(*pictures, s, registered) for pictures, s in zip(sets, found, strict=True)]
         self.fine = torch.cat([fine.half() for fine, _ in parts])
-        self.fine_clear = torch.cat([seen for _, seen in parts])
+        self.weights = torch.cat([weights.half() for _, weights in parts])
         self.errors = torch.stack([self._usual_error(k, *part) for k, part in enumerate(parts)])
         self.dtype = torch.float32
         self._tables()
@@ -106,31 +113,35 @@ class SceneSets(SetDataset):
         scene = which.flatten().to(self.device)
         picture = self._draw(scene)  # (B, N)
         turn = Turn.draw(len(scene), self.low.shape[-2:], self.crop, self.device)
+        fine = turn(self.fine, picture, scale=SCALE).float()
+        high, known = (turn(v, scene[:, None], scale=SCALE)[:, 0] for v in (self.high, self.known))
+        low, fine, high, factor = self.augmentation(turn(self.low, picture), fine, high)
         x = _element(
-            turn(self.low, picture),
+            low,
             turn(self.clear, picture),
             turn.vectors(self.shifts[picture]),
-            turn(self.fine_clear, picture),
-            turn(self.fine, picture, scale=SCALE),
+            turn(self.weights, picture),
+            fine,
         )
-        high, known = (turn(v, scene[:, None], scale=SCALE) for v in (self.high, self.known))
-        y = self._target(high[:, 0], known[:, 0], scene)
+        y = self._target(high, known, factor * self.errors[scene])
         shape = tuple(which.shape)
         return x.to(self.dtype).unflatten(0, shape), y.to(self.dtype).unflatten(0, shape)
 
     def _draw(self, scene: Tensor) -> Tensor:
         """Draw pictures of scenes, ``(B, N)``; those of scenes with fewer come again."""
-        size = self._size[scene][:, None]
+        size = self._size[scene]
         most = max(self.sizes)
         keys = torch.rand(len(scene), most, device=self.device)
-        keys = keys + (torch.arange(most, device=self.device) >= size)  # those that are not there
+        # Those that are not there come last.
+        keys = keys + (torch.arange(most, device=self.device) >= size[:, None])
         order = keys.argsort(1)
-        place = torch.arange(self.num_elements, device=self.device) % size
+        different = self.augmentation.sizes(size, self.num_elements)
+        place = torch.arange(self.num_elements, device=self.device) % different[:, None]
         return self._start[scene][:, None] + order.gather(1, place)
 
-    def _target(self, high: Tensor, known: Tensor, scene: Tensor) -> Tensor:
-        error = self.errors[scene][:, None, None].expand_as(high)
-        return torch.stack([high, known.to(high.dtype), error], dim=1)
+    def _target(self, high: Tensor, known: Tensor, error: Tensor) -> Tensor:
+        everywhere = error[:, None, None].expand_as(high)
+        return torch.stack([high, known.to(high.dtype), everywhere], dim=1)
 
     def part(self, start: int, stop: int) -> tuple[Sets, Tensor]:
         """Return the scenes from ``start`` to ``stop``: their clearest pictures in full."""
@@ -143,11 +154,11 @@ class SceneSets(SetDataset):
             self.low[picture],
             self.clear[picture],
             self.shifts[picture],
-            self.fine_clear[picture],
+            self.weights[picture],
             self.fine[picture],
         )
         scene = torch.arange(start, stop, device=self.device)
-        y = self._target(self.high[scene], self.known[scene], scene)
+        y = self._target(self.high[scene], self.known[scene], self.errors[scene])
         return RaggedSets(x.to(self.dtype), sizes), y.to(self.dtype)
 
     def with_pictures(self, num: int) -> SceneSets:
@@ -164,7 +175,7 @@ class SceneSets(SetDataset):
             )
         fewer, total = copy.copy(self), sum(self.sizes[:num])
         fewer.names, fewer.sizes = self.names[:num], self.sizes[:num]
-        for name in ("low", "clear", "shifts", "fine", "fine_clear"):
+        for name in ("low", "clear", "shifts", "fine", "weights"):
             setattr(fewer, name, getattr(self, name)[:total])
         for name in ("high", "known", "errors"):
             setattr(fewer, name, getattr(self, name)[:num])
@@ -175,7 +186,7 @@ class SceneSets(SetDataset):
         """Move the scenes; sets come in the given type from now on."""
         moved = copy.copy(self)
         for name in (
-            "low", "clear", "shifts", "fine", "fine_clear", "high", "known", "errors"
+            "low", "clear", "shifts", "fine", "weights", "high", "known", "errors"
         ):  # fmt: skip
             setattr(moved, name, getattr(self, name).to(device))
         moved.dtype = dtype or self.dtype
@@ -183,10 +194,12 @@ class SceneSets(SetDataset):
         return moved
 
 
-def _fine(low: Tensor, clear: Tensor, shifts: Tensor) -> tuple[Tensor, Tensor]:
-    """Return registered pictures on the fine grid, and where they are clear, on the coarse one."""
-    seen = enlarge(clear.to(low.dtype), shifts) > 0.99
-    return enlarge(low, shifts, SCALE), seen
+def _fine(low: Tensor, clear: Tensor, shifts: Tensor, weighted: bool) -> tuple[Tensor, Tensor]:
+    """Return registered pictures on the fine grid, and their weights, on the coarse one."""
+    weights = is_clear(clear, shifts).to(low.dtype)
+    if weighted:
+        weights = weights * find_weights(low, clear, shifts)[:, None, None]
+    return enlarge(low, shifts, SCALE), weights
 
 
 def _mean_of(fine: Tensor, seen: Tensor) -> Tensor:

@@ -356,7 +356,7 @@ def main() -> None:
         kept = json.loads(options.out.read_text())
     bags, epochs = (2000, 8) if options.quick else (4000, 12)
     settings = {"train_bags": bags, "epochs": epochs, "batch": BATCH}
-    if kept.get("settings", settings) != settings:
+    if kept.get("runs") and kept["settings"] != settings:
         parser.error(f"{options.out} holds runs of other settings, {kept['settings']}")
     runs, times = kept.get("runs", {}), kept.get("times", {})
 

@@ -237,3 +237,17 @@ def test_a_dataset_with_a_card_will_do():
 def test_wrong_input_is_named(call, error, message):
     with pytest.raises(error, match=message):
         call()
+
+
+@pytest.mark.parametrize("kind", ["clouds", "graphs"])
+def test_sets_of_clouds_and_graphs_train(kind):
+    from symsets.data import LabelledSets
+    from symsets.train import ACCURACY, Plan, Task, fit
+
+    x = sets_of(kind, sizes=(2, 3, 1, 4) * 4)
+    train = LabelledSets(x, torch.arange(16) % 2)
+    task = Task(nn.functional.cross_entropy, (ACCURACY,))
+    plan = Plan(epochs=2, batch_size=8, learning_rate=1e-2)
+    (fitted,) = fit([network("classify", kind)], [0], plan, train, train, task)
+    losses = [row["train_loss"] for row in fitted.curves]
+    assert losses[1] < losses[0]

@@ -68,12 +68,14 @@ def test_layers_for_clouds_see_the_nodes():
         ),
         (
             lambda: collate([[Data(x=torch.zeros(2, 3), edge_index=torch.tensor([[0], [2]]))]]),
-            "edge_index must number the 2 nodes of its graph from 0, got 0 to 2",
+            r"edges must number the 2 nodes of their graph from 0, got \[0, 2\]",
         ),
         (lambda: GraphSets.from_data([[]]), "sets must hold at least one graph"),
         (
             lambda: GraphSets(
-                RaggedSets(torch.zeros(2, 3), [2]), [1], RaggedSets(torch.zeros(1, 2), [1, 0])
+                RaggedSets(torch.zeros(2, 3), [2]),
+                [1],
+                RaggedSets(torch.zeros(1, 2).long(), [1, 0]),
             ),
             "edges must be those of 1 graphs, got those of 2",
         ),

@@ -10,6 +10,7 @@ import torch
 
 from symsets import RaggedSets
 from symsets.data import LabelledSets
+from symsets.sets.graphs import GraphSets
 from symsets.sets.partition import OpenPartition, Partition
 
 
@@ -31,7 +32,12 @@ def test_a_file_cannot_make_sets_of_sizes_that_do_not_fit(counts):
 
 def test_what_a_file_may_make_is_known():
     ours = {kind for kind in torch.serialization.get_safe_globals() if "symsets" in str(kind)}
-    assert ours == {RaggedSets, Partition, LabelledSets}  # all made by checked constructors
+    assert ours == {
+        RaggedSets,
+        GraphSets,
+        Partition,
+        LabelledSets,
+    }  # all made by checked constructors
 
 
 def test_new_files_hold_no_partition():

@@ -9,6 +9,7 @@ from itertools import pairwise
 from typing import Any
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 
 from symsets.models._convolution import convolution
@@ -17,7 +18,8 @@ from symsets.nn.registry import Make
 from symsets.sets import GraphSets, RaggedSets, pool
 
 GRID = 4  # entries on each side at which pictures and signals are no longer halved
-WIDEST = 8  # times the width of the first layer
+WIDEST = 8  # channels, times the width of the first layer
+LENGTH = 8  # of the vector of a picture or signal, times that width
 DEPTH = 2  # residual blocks of networks for vectors, layers of those for clouds and graphs
 
 
@@ -67,7 +69,6 @@ def graph_trunk(channels: int, width: int) -> Sequential:
 def _halving(axes: int, channels: int, size: Sequence[int], width: int, scheme: str) -> Sequential:
     conv: Callable[..., nn.Module] = convolution if axes == 2 else nn.Conv1d
     norm: Callable[[int], nn.Module] = nn.BatchNorm2d if axes == 2 else nn.BatchNorm1d
-    average: Callable[..., nn.Module] = nn.AdaptiveAvgPool2d if axes == 2 else nn.AdaptiveAvgPool1d
     make: Make = partial(conv, kernel_size=3, padding=1, bias=False)
     times = max(1, math.ceil(math.log2(max(min(size), 1) / GRID)))
     grid = [math.ceil(n / 2**times) for n in size]
@@ -85,8 +86,8 @@ def _halving(axes: int, channels: int, size: Sequence[int], width: int, scheme: 
                 make(o, o),
             ),
         ]
-    last = 4 * width
-    parts += [norm(wide[-1]), nn.ReLU(), average(tuple(grid)), nn.Flatten()]
+    last = LENGTH * width
+    parts += [norm(wide[-1]), nn.ReLU(), Grid(grid), nn.Flatten()]
     return Sequential(*parts, nn.Linear(wide[-1] * math.prod(grid), last), nn.ReLU())
 
 
@@ -134,6 +135,35 @@ class GraphVectors(SetModule):
         of_graphs = x.elements.with_elements(nodes)
         pooled = [pool(of_graphs, how) for how in ("mean", "max")]
         return x.with_elements(self.last(torch.cat(pooled, dim=1)))
+
+
+class Grid(nn.Module):
+    """Average pictures or signals over the cells of a grid; those of its size stay as they are.
+
+    Args:
+        size: Cells on each axis.
+
+    Example:
+        >>> Grid([4, 4])(torch.randn(2, 8, 9, 7)).shape
+        torch.Size([2, 8, 4, 4])
+    """
+
+    def __init__(self, size: Sequence[int]) -> None:
+        super().__init__()
+        self.size = tuple(size)
+
+    def extra_repr(self) -> str:
+        """Show the number of cells."""
+        return "×".join(map(str, self.size))
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Average rows ``(T, C, *E)``."""
+        if x.shape[2:] == self.size:
+            return x
+        average: Callable[..., Tensor] = (
+            F.adaptive_avg_pool2d if len(self.size) == 2 else F.adaptive_avg_pool1d
+        )
+        return average(x, self.size)
 
 
 class Shift(nn.Module):

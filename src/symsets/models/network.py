@@ -15,6 +15,7 @@ from symsets.lift import lift
 from symsets.lift.network import Lifted
 from symsets.models._blocks import Scores
 from symsets.models._trunks import (
+    LENGTH,
     Shift,
     cloud_trunk,
     graph_trunk,
@@ -163,7 +164,7 @@ class SetNetwork(SetModule):
             if size is None or len(size) != axes:
                 raise ValueError(f"size must be {axes} numbers for {kind}, got {shown(size)}")
             make = picture_trunk if axes == 2 else signal_trunk
-            return make(channels, size, width, inner), 4 * width
+            return make(channels, size, width, inner), LENGTH * width
         if kind == "vectors":
             return vector_trunk(channels, width, known["scheme"]), width
         vectors: Callable[..., Sequential] = cloud_trunk if kind == "clouds" else graph_trunk

@@ -53,6 +53,20 @@ class GraphSets(RaggedSets):
             )
         super().__init__(elements, sizes)
         self.edges = edges
+        if edges.device.type == "cpu":  # what moves to another device was here before
+            self._check_edges(edges.elements)
+
+    def _check_edges(self, pairs: Tensor) -> None:
+        if pairs.dtype != torch.int64 or pairs.shape[1:] != (2,):
+            raise ValueError(f"edges must be pairs of integers (E, 2), got {shown(pairs)}")
+        nodes = self.elements.partition.sizes[self.edges.partition.index].unsqueeze(1)
+        wrong = ((pairs < 0) | (pairs >= nodes)).any(1).nonzero()
+        if len(wrong):
+            first = int(wrong[0])
+            raise ValueError(
+                f"edges must number the {int(nodes[first])} nodes of their graph from 0, "
+                f"got {pairs[first].tolist()}"
+            )
 
     @classmethod
     def from_data(cls, sets: Sequence[Sequence[Any]]) -> GraphSets:
@@ -69,11 +83,6 @@ class GraphSets(RaggedSets):
                 raise ValueError(
                     "each graph must have node features x (V, C) and an edge_index (2, E), "
                     f"got {shown(graph)}"
-                )
-            if edges.numel() and not 0 <= edges.min() <= edges.max() < len(x):
-                raise ValueError(
-                    f"edge_index must number the {len(x)} nodes of its graph from 0, "
-                    f"got {int(edges.min())} to {int(edges.max())}"
                 )
         nodes, edges = (
             RaggedSets.from_list(rows)

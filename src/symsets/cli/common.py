@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 __all__ = ["console", "show_left_out", "show_report", "user_errors"]
 
+MEMORY, DIVERGED = "allocate|not enough memory", "^training failed"
+
 console = Console(highlight=False, markup=False)  # names of files may hold brackets
 
 
@@ -36,7 +38,7 @@ def user_errors(*, interrupted: str = "interrupted") -> Iterator[None]:
         Console(stderr=True, highlight=False, markup=False).print(f"symsets: {interrupted}")
         raise typer.Exit(130) from error
     except (ValueError, OSError, MissingExtraError, MemoryError, RuntimeError) as error:
-        if type(error) is RuntimeError and not re.search("allocate|not enough memory", str(error)):
+        if type(error) is RuntimeError and not re.search(f"{MEMORY}|{DIVERGED}", str(error)):
             raise  # a mistake of ours
         console = Console(stderr=True, highlight=False, markup=False)
         console.print(f"symsets: {_message(error)}", soft_wrap=True)
@@ -47,7 +49,7 @@ def _message(error: Exception) -> str:
     """Return what went wrong, without the number that the system has for it."""
     if isinstance(error, OSError) and error.strerror:
         return f"{error.filename}: {error.strerror}" if error.filename else error.strerror
-    if isinstance(error, MemoryError | RuntimeError):
+    if isinstance(error, MemoryError | RuntimeError) and not re.search(DIVERGED, str(error)):
         return f"not enough memory for this: {error}"
     return str(error)
 

@@ -42,7 +42,8 @@ def train(
         int | None, typer.Option(min=1, max=10**6, help="Sets in a step; 32 of many, 4 of few.")
     ] = None,
     lr: Annotated[
-        float | None, typer.Option(help="The learning rate; 0.003, or 0.0003 with timm.")
+        float | None,
+        typer.Option(min=0, max=1000, help="The learning rate; 0.003, or 0.0003 with timm."),
     ] = None,
     precision: Annotated[str, typer.Option(help="float32, tf32, bfloat16, float16.")] = "float32",
     balanced: Annotated[

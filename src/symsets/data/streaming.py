@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import copy
 import random
+import signal
+import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
+from types import TracebackType
 from typing import Any
 
 import numpy as np
@@ -166,7 +169,20 @@ class StreamedSets(SetStream):
             collate_fn=_collate_rows,
             pin_memory=self._device.type == "cuda",
             persistent_workers=workers > 0,
+            worker_init_fn=_end_quietly if workers else None,
         )
+
+
+def _end_quietly(worker: int) -> None:
+    """Leave interrupts to the process that trains, and be silent when it no longer listens."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    usual = sys.excepthook
+
+    def hook(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+        if not issubclass(kind, ConnectionError):
+            usual(kind, error, trace)
+
+    sys.excepthook = hook
 
 
 class LoadedSets(SetStream):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import warnings
 from collections.abc import Iterable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -64,7 +65,9 @@ class Picture:
         """Return the figure as SVG."""
         buffer = StringIO()
         nothing = dict.fromkeys(("Date", "Creator", "Format", "Type"))
-        with style():
+        with style(), warnings.catch_warnings():
+            # Text stays text, and browsers have the signs that our font lacks.
+            warnings.filterwarnings("ignore", message="Glyph .* missing from font")
             self.figure.savefig(buffer, format="svg", dpi=DPI, facecolor="white", metadata=nothing)
         drawn = buffer.getvalue()
         return _own_ids(drawn[drawn.index("<svg") :], self.name)

@@ -34,7 +34,7 @@ def curves(histories: Mapping[str, History], metric: str) -> list[Picture]:
                     points = [(row["epoch"], row[key]) for row in history if key in row]
                     if points:
                         axis.plot(*zip(*points, strict=True), line, color=style_of(name).colour,
-                                  label=label)  # fmt: skip
+                                  label=label, marker="o" if len(points) == 1 else None)  # fmt: skip
                         label = None
             axis.set_xlabel("epoch")
             axis.xaxis.get_major_locator().set_params(integer=True)

@@ -18,11 +18,11 @@ from symsets._files import atomic_write
 from symsets.data.set_folder import SetFolder
 from symsets.models.card import Card
 from symsets.pages import Cell, Picture, Table, write_page
-from symsets.saving import load
-from symsets.tools.comparing import shown_score
+from symsets.saving import DESCRIPTION, load
+from symsets.tools.comparing import SHARES, shown_score
 from symsets.tools.measuring import Score, measure, task_of
 from symsets.tools.report import QUESTIONS, Section
-from symsets.tools.sheet import ShownSet, sheet
+from symsets.tools.sheet import ShownSet, sheet, short
 from symsets.train import Prediction, predict
 
 SHOWN = 12  # sets on the page and in the terminal
@@ -65,6 +65,12 @@ def predict_folder(
     path = as_path("out", out)
     if path.suffix != ".csv":
         raise ValueError(f"out must end in .csv, got {str(path)!r}")
+    if not (Path(model) / DESCRIPTION).is_file():
+        raise ValueError(
+            f"model must be a folder that `symsets train` wrote, but {model} "
+            f"{'has no ' + DESCRIPTION if Path(model).is_dir() else 'is no folder'}"
+        )
+    path.parent.mkdir(parents=True, exist_ok=True)
     network = load(model)
     card: Card | None = getattr(network, "card", None)
     if card is None:
@@ -74,7 +80,6 @@ def predict_folder(
         )
     sets = SetFolder(folder, like=card)
     answers = predict(network, sets, device=device, workers=workers)
-    path.parent.mkdir(parents=True, exist_ok=True)
     pictures = path.with_suffix("") if card.task == "merge" else None
     write_rows(path, _rows(card, sets, answers, pictures))
     notes = [*_right(network, card, sets, workers), *_skipped(sets)]
@@ -154,7 +159,8 @@ def _right(network: Any, card: Card, sets: SetFolder, workers: int | None) -> li
     metric = task_of(card).metric.name
     device = str(next(network.parameters()).device)
     found = measure(network, card, sets, device=device, workers=workers)
-    return [f"The folder has labels: {metric} {shown_score(Score.of(found, metric), metric)}."]
+    score = f"{shown_score(Score.of(found, metric), metric)}{' %' if metric in SHARES else ''}"
+    return [f"The folder has labels: {metric} {score}."]
 
 
 def _skipped(sets: SetFolder) -> list[str]:
@@ -167,7 +173,7 @@ def _skipped(sets: SetFolder) -> list[str]:
 
 def _table(card: Card, answers: Sequence[Prediction]) -> Table:
     shown = answers[:SHOWN]
-    rows = tuple((Cell(answer.name), Cell(said(answer))) for answer in shown)
+    rows = tuple((Cell(short(answer.name)), Cell(short(said(answer)))) for answer in shown)
     caption = f"The first {len(shown)} of {len(answers)} sets." if len(answers) > SHOWN else ""
     return Table("Answers", caption, ("set", "what the network says"), rows)
 

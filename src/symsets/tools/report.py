@@ -18,7 +18,7 @@ from symsets.tools.answers import Answer, answers, in_units, worst
 from symsets.tools.comparing import Outcome
 from symsets.tools.figures import confusion, curves, ranks, scatter
 from symsets.tools.measuring import task_of
-from symsets.tools.sheet import ShownSet, sheet
+from symsets.tools.sheet import ShownSet, sheet, short
 
 SHOWN = 8  # sets on a sheet
 QUESTIONS = {
@@ -119,7 +119,8 @@ def _what_went_wrong(card: Card, chosen: Outcome, test: SetFolder) -> Section | 
     given = answers(card, chosen.found)
     shown = worst(given, SHOWN)
     num = sum(one.right is False for one in given)
-    unsure = "The answers that were least sure; none is wrong." if card.classes else ""
+    sure = any(one.right is None for one in given)
+    unsure = "The worst first." if sure else "The answers that were least sure; none is wrong."
     text = f"{num} of {len(given)} test sets. The worst first." if num else unsure
     title = "What it got wrong" if num else "The hardest sets"
     if card.kind != "pictures":
@@ -135,7 +136,7 @@ def _shown_set(sets: SetFolder, k: int, answer: Answer) -> ShownSet:
 
 
 def _answer_table(sets: SetFolder, given: Sequence[Answer], shown: Sequence[int]) -> Table:
-    rows = tuple((Cell(sets.names[k]), Cell(given[k].truth), Cell(given[k].said)) for k in shown)
+    rows = tuple(tuple(map(Cell, map(short, (sets.names[k], given[k].truth, given[k].said)))) for k in shown)
     return Table("Answers", "Test sets.", ("set", "what is right", "what the network says"), rows)
 
 

@@ -52,14 +52,14 @@ def sheet(sets: Sequence[ShownSet], name: str, caption: str) -> Picture:
 
 def _title(one: ShownSet) -> list[Line]:
     colour = {True: YES, False: NO, None: Line("").colour}[one.right]
-    first = Line(_short(one.name), bold=True)
-    return [first, *(Line(_short(line), colour) for line in one.lines)]
+    first = Line(short(one.name), bold=True)
+    return [first, *(Line(short(line), colour) for line in one.lines)]
 
 
 def _tiles(one: ShownSet) -> list[Tile]:
     tiles = []
     for k, picture in enumerate(one.pictures[:MOST_TILES]):
-        word = [Line(_short(one.below[k]))] if k < len(one.below) else []
+        word = [Line(short(one.below[k]))] if k < len(one.below) else []
         tiles.append(Tile(_in_colour(picture), below=word, framed=k in one.marked))
     for k, (title, picture) in enumerate(one.results):
         tiles.append(Tile(_in_colour(picture), below=[Line(title)], space=0 if k else 2 * GAP))
@@ -71,5 +71,12 @@ def _in_colour(picture: Tensor) -> Tensor:
     return picture.expand(3, *picture.shape[1:]) if picture.shape[0] == 1 else picture
 
 
-def _short(text: str, most: int = 34) -> str:
-    return text if len(text) <= most else f"…{text[1 - most :]}"
+def short(text: str, most: int = 34) -> str:
+    """Return a name or an answer in one line that leaves room for others.
+
+    Example:
+        >>> short("photos/of/a/holiday", most=10)
+        '…a/holiday'
+    """
+    line = " ".join(text.split())
+    return line if len(line) <= most else f"…{line[1 - most :]}"

@@ -94,19 +94,21 @@ def train_folder(
     """
     _check_schemes(schemes)
     root = Path(out)
-    if root.resolve() == Path(folder).resolve():
-        raise ValueError(f"out must be another folder than that of the sets, got {out} for both")
+    _check_out(root, Path(folder))
     device = chosen_device(device)
     sets = SetFolder(folder, task=task, size=size, cache=True)
     card = sets.card
     if card is None:
         raise ValueError(
-            f"{folder} must say what is right for each set: a folder for each class, labels.csv, "
-            "or a picture called target in each set (see symsets.data.SetFolder)"
+            f"{folder} must say what is right for each set: class/set/*.jpg, labels.csv beside the "
+            "sets, or a picture called target in each set; the sets that were found are "
+            f"{_some(sets.names)}"
         )
     say(repr(sets))
     train, val, test = parts = sets.split(seed=seed)
+    _check_classes(sets, train)
     say(f"{len(train)} sets to train, {len(val)} to validate, {len(test)} to test, on {device}")
+    rate = RATES[backbone == "small"] if learning_rate is None else learning_rate
     where: dict[str, Any] = {"device": device, "workers": workers}
     outcomes = list[Outcome]()
     for scheme in schemes:
@@ -118,7 +120,7 @@ def train_folder(
             val,
             epochs=epochs,
             batch_size=batch_size,
-            learning_rate=learning_rate or RATES[backbone == "small"],
+            learning_rate=rate,
             weight_decay=weight_decay,
             precision=precision,
             class_weights=class_weights,
@@ -140,6 +142,34 @@ def train_folder(
     told = headline(outcomes, card, best)
     page = write_report(root / PAGE, parts, outcomes, best, table, told)
     return Trained(chosen.name, tuple(outcomes), table, told, page)
+
+
+def _check_out(out: Path, folder: Path) -> None:
+    """Raise ValueError if networks cannot be written there, or would be taken for sets."""
+    if out.exists() and not out.is_dir():
+        raise ValueError(f"out must be a folder, got the file {out}")
+    if out.resolve().is_relative_to(folder.resolve()):
+        raise ValueError(
+            f"out must be another folder than that of the sets, and not lie in it, got {out} for "
+            f"the sets in {folder}"
+        )
+
+
+def _check_classes(sets: SetFolder, train: SetFolder) -> None:
+    """Raise ValueError naming a class that a network would be tested on but never saw."""
+    if sets.task != "classify" or sets.targets is None or train.targets is None:
+        return
+    seen = set(train.targets.tolist())
+    for name, number in zip(sets.names, sets.targets.tolist(), strict=True):
+        if number not in seen:
+            raise ValueError(
+                f"{sets.root} must have sets to train on of each class, found only others, such as "
+                f"{name!r}, of class {sets.classes[number]!r}"
+            )
+
+
+def _some(names: Sequence[str]) -> str:
+    return ", ".join(map(shown, names[:3])) + (", …" if len(names) > 3 else "")
 
 
 def _check_schemes(given: Sequence[str]) -> None:

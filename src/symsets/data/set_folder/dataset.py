@@ -243,7 +243,10 @@ class SetFolder(Dataset[tuple[Any, Any]]):
             seed: Chooses another division.
         """
         strata = strata_of(self.task, self.targets, len(self))
-        parts = divide(self.names, strata, self.splits, fractions, seed)
+        try:
+            parts = divide(self.names, strata, self.splits, fractions, seed)
+        except ValueError as error:
+            raise ValueError(f"{self.root} cannot be split: {error}") from error
         train, val, test = (self.subset(part) for part in parts)
         return train, val, test
 

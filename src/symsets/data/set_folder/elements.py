@@ -72,7 +72,10 @@ def examine(sets: Sequence[FoundSet], how: Preparation) -> Examined:
     fits = {"pictures": ("pictures",), "clouds": ("clouds",), "arrays": ("vectors", "signals")}
     if how.kind is not None and how.kind not in fits[kind]:
         file = next(file for one in sets for file in one.files)
-        raise ValueError(f"kind must be one of {list(fits[kind])} for {file}, got {how.kind!r}")
+        raise ValueError(
+            f"kind must be one of {list(fits[kind])} for {file}, got {how.kind!r}, which was asked "
+            "for or is what the network was trained on"
+        )
     steps: dict[str, Callable[[Sequence[FoundSet], Preparation], Examined]] = {
         "pictures": _examine_pictures,
         "clouds": _examine_clouds,

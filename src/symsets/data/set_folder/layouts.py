@@ -15,6 +15,7 @@ LABELS = "labels.csv"
 TARGET = "target"  # the name, without suffix, of the picture that a set is to be merged into
 ARRAYS = (".npy", ".npz", ".csv", ".parquet", ".h5", ".hdf5")  # one file for a set
 CLOUDS = (".npy", ".xyz", ".ply", ".off")  # one file for an element
+SYSTEM = ("__MACOSX", "@eaDir", "$RECYCLE.BIN")  # folders that archives and servers add
 MEDIA = frozenset({*IMAGE_SUFFIXES, *ARRAYS, *CLOUDS})
 
 
@@ -43,7 +44,7 @@ class FoundSet:
 
 @dataclass(frozen=True)
 class Listing:
-    """What lies directly in a folder, hidden entries left out."""
+    """What lies directly in a folder, without hidden entries and folders of the system."""
 
     path: Path
     folders: list[str]
@@ -66,7 +67,9 @@ def list_folder(path: Path) -> Listing:
     try:
         with os.scandir(path) as entries:
             found = sorted(
-                (entry.name, entry.is_dir()) for entry in entries if not entry.name.startswith(".")
+                (entry.name, entry.is_dir())
+                for entry in entries
+                if not entry.name.startswith(".") and entry.name not in SYSTEM
             )
     except OSError as error:
         raise ValueError(f"{path} must be a folder that can be read: {error.strerror}") from error

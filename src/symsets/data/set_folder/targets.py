@@ -96,6 +96,7 @@ def _guess(columns: Sequence[Column]) -> tuple[str, str]:
     numeric = [all(_is_number(value) for value in column.values) for column in columns]
     if len(columns) == 1:
         if not numeric[0]:
+            _check_words(columns[0])
             return "classify", ""
         if _are_numbered(columns[0]):
             return (
@@ -112,6 +113,19 @@ def _guess(columns: Sequence[Column]) -> tuple[str, str]:
         )
     binary = all(float(value) in (0, 1) for column in columns for value in column.values)
     return ("labels" if binary else "regress"), ""
+
+
+def _check_words(column: Column) -> None:
+    """Raise ValueError if words stand among numbers that are no classes, such as NaN or "n/a"."""
+    pairs = list(zip(column.values, column.where, strict=True))
+    numbers = [pair for pair in pairs if _is_number(pair[0])]
+    if 2 * len(numbers) <= len(pairs) or _are_numbered(Column(column.name, *zip(*numbers))):
+        return
+    value, where = next(pair for pair in pairs if not _is_number(pair[0]))
+    raise ValueError(
+        f"{where}: {column.name} must be a finite number, as most of the column are, got "
+        f'{shown(value)}; task="classify" takes them all for names of classes'
+    )
 
 
 def _are_numbered(column: Column) -> bool:

@@ -1,13 +1,19 @@
 """`symsets train` and `symsets predict`: a folder in, a table out; one line for what is wrong."""
 
 import csv
+import errno
+from pathlib import Path
 
 import numpy as np
 import pytest
+import typer
 from PIL import Image
 from typer.testing import CliRunner
 
 from symsets.cli import app
+from symsets.cli.common import user_errors
+from symsets.models.card import TASKS
+from symsets.nn.registry import schemes
 from symsets.tools import examples
 
 QUICK = ["--epochs", "1", "--workers", "0", "--device", "cpu", "--scheme", "dss-mean"]
@@ -107,7 +113,7 @@ def test_the_example_needs_no_data(work, monkeypatch):
 
 def test_the_help_names_every_choice():
     text = invoke("train", "--help").output
-    for word in ("FOLDER", "--scheme", "--backbone", "--example", "classify"):
+    for word in ("FOLDER", "timm:NAME", "digits", *TASKS, *schemes()):
         assert word in text
 
 
@@ -124,7 +130,7 @@ def test_the_help_names_every_choice():
         (["--lr", "0"], "learning_rate must be positive"),
         (["--out", "photos"], "out must be another folder"),
         (["--out", "photos/dark"], "not lie in it"),
-        (["--out", "afile"], "out must be a folder, got the file afile"),
+        (["--out", "afile"], "out must be a folder, got the file"),
     ],
 )
 def test_wrong_options_of_train_are_one_line(photos, work, options, expected):
@@ -160,6 +166,13 @@ def test_other_settings_in_the_same_folder_are_one_line(bags):
     assert "epochs 1 → 2" in line
 
 
+def test_a_file_that_cannot_be_written_is_named_and_not_its_part(capsys):
+    part = Path("runs") / ".last.ckpt.0123456789ab.part"
+    with pytest.raises(typer.Exit), user_errors():
+        raise OSError(errno.ENOSPC, "No space left on device", str(part))
+    assert f"symsets: {Path('runs') / 'last.ckpt'}: No space left" in capsys.readouterr().err
+
+
 def test_a_training_that_fails_is_one_line(work):
     random = np.random.default_rng(0)
     for k in range(12):
@@ -176,6 +189,9 @@ def test_wrong_uses_of_predict_are_one_line(bags, photos, work):
     assert "nowhere must be a folder" in refused("predict", "runs/bags", "nowhere")
     assert "got 'vectors', which was" in refused("predict", "runs/bags", photos)
     assert "out must end in .csv" in refused("predict", "runs/bags", bags, "--out", "a.txt")
+    (work / "afile").write_text("")
+    line = refused("predict", "runs/bags", bags, "--out", "afile/a.csv")
+    assert "out must be a folder, got the file" in line
     (bags / "high").rename(bags / "higher")
     assert "got 'higher'" in refused("predict", "runs/bags", bags, "--workers", 0)
     np.save(bags / "low" / "wide.npy", np.zeros((2, 7), np.float32))

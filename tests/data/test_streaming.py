@@ -1,6 +1,8 @@
 """Streams of sets: what workers read is what one process would, and random numbers are owned."""
 
 import random
+import signal
+import sys
 
 import numpy as np
 import pytest
@@ -137,3 +139,24 @@ def test_items_must_be_pairs():
         next(parts(LoadedSets(loader), 1))
     with pytest.raises(NotImplementedError, match="gives its batches in turn"):
         LoadedSets(DataLoader([(1, 2)], collate_fn=collate)).part(0, 1)
+
+
+class Handlers(Dataset):
+    """What a worker does about interrupts, and about a reader that has gone."""
+
+    def __len__(self):
+        return 2
+
+    def __getitem__(self, index):
+        sys.excepthook(BrokenPipeError, BrokenPipeError(), None)
+        ignored = signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+        return torch.full((1, 1), float(ignored)), torch.tensor(0)
+
+
+def test_workers_leave_interrupts_to_the_training_and_end_quietly(capfd):
+    [(x, _)] = parts(StreamedSets(Handlers(), workers=1), 2)
+    assert x.all()
+    assert capfd.readouterr().err == ""
+    [(x, _)] = parts(StreamedSets(Handlers(), workers=0), 2)
+    assert not x.any()  # nothing is changed in the process itself
+    assert "BrokenPipeError" in capfd.readouterr().err

@@ -1,6 +1,7 @@
 """A folder becomes networks, a table and a page; whatever is wrong is said before training."""
 
 import csv
+import html
 import re
 import shutil
 
@@ -146,3 +147,36 @@ def test_predictions_need_a_card_and_a_table(vectors, tmp_path):
     symsets.save(symsets.Sequential(symsets.DSS(torch.nn.Linear(3, 2))), tmp_path / "plain")
     with pytest.raises(ValueError, match="without a card"):
         predict_folder(tmp_path / "plain", vectors, tmp_path / "answers.csv")
+
+
+def test_a_class_that_is_only_tested_is_refused(vectors, tmp_path):
+    path = vectors / "labels.csv"
+    first, *lines = path.read_text().splitlines()
+    splits = ["train", "train", "train", "train", "val", "test"]
+    lines = [f"{line},{splits[k % 6]}" for k, line in enumerate(lines)]
+    lines[5] = "set05,unheard,test"
+    lines[11] = "set11,unheard,test"
+    path.write_text("\n".join([f"{first},split", *lines]))
+    with pytest.raises(ValueError, match=r"sets to train on .*'set05', of class 'unheard'"):
+        train_folder(vectors, tmp_path / "out", **QUICK)
+
+
+def test_networks_are_not_written_among_sets(vectors):
+    with pytest.raises(ValueError, match=r"out must be another folder .* not lie in it"):
+        train_folder(vectors, vectors / "runs", **QUICK)
+    assert not (vectors / "runs").exists()
+
+
+def test_numbers_are_never_called_right_or_unsure(numbers, tmp_path):
+    trained = train_folder(numbers, tmp_path / "out", epochs=1, schemes=["dss-mean"], **QUICK)
+    page = trained.page.read_text("utf-8")
+    assert "The hardest sets" in page
+    assert "The worst first." in page
+    assert "none is wrong" not in page
+
+
+def test_paths_can_be_copied_from_the_page(vectors, tmp_path):
+    out = tmp_path / "my network"
+    trained = train_folder(vectors, out, epochs=1, schemes=["dss-mean"], **QUICK)
+    page = html.unescape(trained.page.read_text("utf-8"))
+    assert f"symsets predict '{out}' NEW_SETS" in page

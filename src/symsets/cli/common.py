@@ -21,6 +21,8 @@ __all__ = ["console", "show_left_out", "show_report", "user_errors"]
 
 MEMORY, DIVERGED = "allocate|not enough memory", "^training failed"
 
+PART = re.compile(r"\.([^/\\]+)\.[0-9a-f]{12}\.part$")
+
 console = Console(highlight=False, markup=False)  # names of files may hold brackets
 
 
@@ -48,7 +50,8 @@ def user_errors(*, interrupted: str = "interrupted") -> Iterator[None]:
 def _message(error: Exception) -> str:
     """Return what went wrong, without the number that the system has for it."""
     if isinstance(error, OSError) and error.strerror:
-        return f"{error.filename}: {error.strerror}" if error.filename else error.strerror
+        path = PART.sub(r"\1", str(error.filename or ""))  # the file, not the part of it
+        return f"{path}: {error.strerror}" if path else error.strerror
     if isinstance(error, MemoryError | RuntimeError) and not re.search(DIVERGED, str(error)):
         return f"not enough memory for this: {error}"
     return str(error)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from shlex import quote
 from typing import Annotated
 
 import typer
@@ -29,7 +30,11 @@ def train(
         typer.Option(help="classify, labels, regress, select, score or merge; found if left out."),
     ] = None,
     scheme: Annotated[
-        str, typer.Option(help="How elements meet; several, joined by commas, are compared.")
+        str,
+        typer.Option(
+            help="How elements meet: dss-mean, dss-max, dss-sum, dss-median, attention, isab, "
+            "aittala, sridhar, wreath or siamese; several, joined by commas, are compared."
+        ),
     ] = "dss-mean,siamese",
     backbone: Annotated[
         str, typer.Option(help="small, or timm:NAME for a pretrained network.")
@@ -92,7 +97,7 @@ def train(
         )
         console.print("", to_rich(trained.table, width=console.width), trained.headline, "")
         console.print(f"page written to {trained.page}", soft_wrap=True)
-        console.print(f"use it: symsets predict {out} NEW_SETS", soft_wrap=True)
+        console.print(f"use it: symsets predict {quote(str(out))} NEW_SETS", soft_wrap=True)
 
 
 def _folder(folder: Path | None, example: str | None) -> Path:

@@ -120,7 +120,7 @@ class Sheet:
         size = min(LETTERS, 72 * width / (0.6 * max(1, len(line.text))))
         weight = "bold" if line.bold else "normal"
         looks = {"ha": ha, "va": "center_baseline", "fontsize": size, "weight": weight}
-        self.axis.text(x, y, line.text, color=line.colour, **looks)
+        self.axis.text(x, y, line.text, color=line.colour, parse_math=False, **looks)
 
     def _frame(self, x: float, y: float, height: float) -> None:
         patches = require("matplotlib.patches", "experiments")

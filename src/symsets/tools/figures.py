@@ -10,6 +10,7 @@ from torch import Tensor
 from symsets.pages.drawing import INK, YES, Picture, canvas, style
 from symsets.pages.styles import style_of
 from symsets.sets import RaggedSets, Sets
+from symsets.tools.sheet import short
 
 MOST_CLASSES = 30  # whose confusions can be read
 MOST_POINTS = 3000  # in a scatter
@@ -33,8 +34,9 @@ def curves(histories: Mapping[str, History], metric: str) -> list[Picture]:
                 for key, line in lines:
                     points = [(row["epoch"], row[key]) for row in history if key in row]
                     if points:
+                        mark = "o" if len(points) == 1 else None  # a line of one point is nothing
                         axis.plot(*zip(*points, strict=True), line, color=style_of(name).colour,
-                                  label=label, marker="o" if len(points) == 1 else None)  # fmt: skip
+                                  label=label, marker=mark)  # fmt: skip
                         label = None
             axis.set_xlabel("epoch")
             axis.xaxis.get_major_locator().set_params(integer=True)
@@ -60,8 +62,9 @@ def confusion(outputs: Sets, targets: Sets, classes: Sequence[str]) -> Picture |
     with style():
         figure, axis = canvas(side + 0.6, side)
         axis.imshow(shares.numpy(), cmap="Blues", vmin=0, vmax=1)
-        axis.set_xticks(range(num), classes, rotation=90 if num > 4 else 0)
-        axis.set_yticks(range(num), classes)
+        names = [_plain(name) for name in classes]
+        axis.set_xticks(range(num), names, rotation=90 if num > 4 else 0)
+        axis.set_yticks(range(num), names)
         axis.set_xlabel("what the network says")
         axis.set_ylabel("what is right")
         axis.grid(visible=False)
@@ -86,7 +89,7 @@ def scatter(predicted: Sets, true: Sets, names: Sequence[str]) -> Picture:
     with style():
         figure, axis = canvas(4.2, 4.0)
         for k in range(x.shape[1]):
-            label = names[k] if len(names) == x.shape[1] > 1 else None
+            label = _plain(names[k]) if len(names) == x.shape[1] > 1 else None
             axis.scatter(x[:MOST_POINTS, k], y[:MOST_POINTS, k], s=9, alpha=0.6, linewidths=0,
                          label=label, color=None if x.shape[1] > 1 else "#0072b2")  # fmt: skip
         ends = [min(x.min(), y.min()), max(x.max(), y.max())]
@@ -124,6 +127,11 @@ def ranks(scores: Sets, targets: Sets) -> Picture:
         f"Bar chart: the right element came first in {first} of {len(places)} test sets.",
         figure,
     )
+
+
+def _plain(name: str) -> str:
+    """Return a name that matplotlib does not take for a formula, nor makes the figure small."""
+    return short(name, 24).replace("$", r"\$")
 
 
 def _numbers(values: Sets) -> Tensor:

@@ -21,6 +21,7 @@ from symsets.pages import Cell, Picture, Table, write_page
 from symsets.saving import DESCRIPTION, load
 from symsets.tools.comparing import SHARES, shown_score
 from symsets.tools.measuring import Score, measure, task_of
+from symsets.tools.places import check_place
 from symsets.tools.report import QUESTIONS, Section
 from symsets.tools.sheet import ShownSet, sheet, short
 from symsets.train import Prediction, predict
@@ -70,7 +71,7 @@ def predict_folder(
             f"model must be a folder that `symsets train` wrote, but {model} "
             f"{'has no ' + DESCRIPTION if Path(model).is_dir() else 'is no folder'}"
         )
-    path.parent.mkdir(parents=True, exist_ok=True)
+    check_place("out", path.parent)
     network = load(model)
     card: Card | None = getattr(network, "card", None)
     if card is None:
@@ -80,6 +81,7 @@ def predict_folder(
         )
     sets = SetFolder(folder, like=card)
     answers = predict(network, sets, device=device, workers=workers)
+    path.parent.mkdir(parents=True, exist_ok=True)
     pictures = path.with_suffix("") if card.task == "merge" else None
     write_rows(path, _rows(card, sets, answers, pictures))
     notes = [*_right(network, card, sets, workers), *_skipped(sets)]

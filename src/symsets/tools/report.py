@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from shlex import quote
 from typing import Any
 
 import torch
@@ -136,7 +137,9 @@ def _shown_set(sets: SetFolder, k: int, answer: Answer) -> ShownSet:
 
 
 def _answer_table(sets: SetFolder, given: Sequence[Answer], shown: Sequence[int]) -> Table:
-    rows = tuple(tuple(map(Cell, map(short, (sets.names[k], given[k].truth, given[k].said)))) for k in shown)
+    rows = tuple(
+        tuple(map(Cell, map(short, (sets.names[k], given[k].truth, given[k].said)))) for k in shown
+    )
     return Table("Answers", "Test sets.", ("set", "what is right", "what the network says"), rows)
 
 
@@ -159,13 +162,13 @@ def _merged(card: Card, chosen: Outcome, test: SetFolder) -> Section:
 
 
 def _usage(folder: Path) -> str:
-    return f"""symsets predict {folder} NEW_SETS --out predictions.csv
+    return f"""symsets predict {quote(str(folder))} NEW_SETS --out predictions.csv
 
 # or in Python
 import symsets
 from symsets.data import SetFolder
 from symsets.train import predict
 
-net = symsets.load("{folder}")
+net = symsets.load({str(folder)!r})
 for answer in predict(net, SetFolder("NEW_SETS", like=net.card)):
     print(answer)"""

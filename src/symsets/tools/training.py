@@ -20,6 +20,7 @@ from symsets.pages.styles import style_of
 from symsets.saving import save
 from symsets.tools.comparing import Outcome, best_of, headline, outcome, results_table
 from symsets.tools.measuring import task_of
+from symsets.tools.places import check_place
 from symsets.tools.report import write_report
 from symsets.tools.trivial import trivial_answer
 from symsets.train import fit
@@ -94,7 +95,7 @@ def train_folder(
     """
     _check_schemes(schemes)
     root = Path(out)
-    _check_out(root, Path(folder))
+    _check_out(root, schemes, Path(folder))
     device = chosen_device(device)
     sets = SetFolder(folder, task=task, size=size, cache=True)
     card = sets.card
@@ -144,10 +145,10 @@ def train_folder(
     return Trained(chosen.name, tuple(outcomes), table, told, page)
 
 
-def _check_out(out: Path, folder: Path) -> None:
+def _check_out(out: Path, schemes: Sequence[str], folder: Path) -> None:
     """Raise ValueError if networks cannot be written there, or would be taken for sets."""
-    if out.exists() and not out.is_dir():
-        raise ValueError(f"out must be a folder, got the file {out}")
+    for place in (out, *(out / scheme for scheme in schemes)):
+        check_place("out", place)
     if out.resolve().is_relative_to(folder.resolve()):
         raise ValueError(
             f"out must be another folder than that of the sets, and not lie in it, got {out} for "

@@ -319,3 +319,41 @@ def test_folders_that_say_a_split_in_two_ways(folder):
     folder.sets("train/a", "test/b")
     folder.labels("set,age,split a,1.5,test b,2.5,test")
     refused(folder, r"line 2: set 'train/a' must have one split, got \['test', 'train'\]")
+
+
+def test_a_word_among_numbers_is_no_class(folder):
+    folder.sets("a", "b", "c", "d", "e")
+    folder.labels("set,age a,1.5 b,nan c,3.5 d,4.5 e,1.5")
+    refused(folder, "line 3: age must be a finite number, as most of the column are, got 'nan'")
+    folder.labels("set,age a,1.5 b,n/a c,3.5 d,3.5 e,1.5")
+    refused(folder, "line 3: age must be a finite number.*got 'n/a'; task=\"classify\"")
+    folder.labels("set,label a,0 b,other c,0 d,1 e,1")  # numbers that are classes
+    refused(folder, "at least two sets of each class, found only 'b' of class 'other'")
+
+
+def test_numbers_that_float32_cannot_hold(folder):
+    folder.array("a.npy", np.ones((2, 3)))
+    np.save(folder.root / "b.npy", np.full((2, 3), 1e300))
+    folder.labels("set,label a,1.5 b,2.5")
+    refused(folder, "b.npy must hold finite numbers, found NaN or infinity in row 0")
+
+
+def test_a_table_that_does_not_name_its_sets(folder):
+    folder.labels("bag,x,label a,1,p b,2,q", place="table.csv")
+    refused(folder, "at least two sets to learn from, found 'table'; in one table .* column 'set'")
+
+
+def test_what_systems_add_to_folders_is_no_class(folder):
+    folder.sets("cat/a", "cat/b", "dog/c", "dog/d", "__MACOSX/dog/e", "@eaDir/f")
+    assert SetFolder(folder.root).names == ["cat/a", "cat/b", "dog/c", "dog/d"]
+
+
+def test_splits_that_leave_nothing_to_validate_or_to_test(folder):
+    folder.sets(*"abcdef")
+    folder.labels("set,age,split a,1.5,train b,2.5,train c,3,train d,4,train e,5,train f,6,train")
+    parts = SetFolder(folder.root).split()  # as if the column were not there
+    assert all(len(part) for part in parts)
+    assert sorted(name for part in parts for name in part.names) == list("abcdef")
+    folder.labels("set,age,split a,1.5,train b,2.5,test c,3,test d,4,test e,5,test f,6,test")
+    with pytest.raises(ValueError, match=r"photos cannot be split: .*split 'train'.*only 'a'"):
+        SetFolder(folder.root).split()

@@ -56,7 +56,8 @@ def read_array(path: str) -> Array:
 def _numbers(array: Array) -> Array:
     if array.dtype.kind not in "fiub":
         raise ValueError(f"it must hold numbers, got {array.dtype}")
-    return np.array(array, dtype=np.float32, order="C")  # a copy: files are mapped read-only
+    with np.errstate(over="ignore"):  # infinities are looked for later
+        return np.array(array, dtype=np.float32, order="C")  # a copy: files are mapped read-only
 
 
 def _read(file: Path, suffix: str) -> Array:

@@ -234,7 +234,7 @@ class SetFolder(Dataset[tuple[Any, Any]]):
         """Divide the sets into those for training, for validation and for the test.
 
         Folders or a column that name the splits decide. If only one of ``val`` and ``test`` is
-        there, it is the test, and sets of ``train`` are taken for validation. Without any, sets
+        there, it is the test, and sets of ``train`` are taken for validation. Without both, sets
         are divided at random, with about the same share of every class (of every combination of
         labels, of every fifth of the first number) in each part.
 

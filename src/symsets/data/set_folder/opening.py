@@ -9,11 +9,11 @@ from symsets.data.folders import checked_folder
 from symsets.data.set_folder.asking import find_targets, find_task
 from symsets.data.set_folder.elements import Examined, Skips, check_elements, examine
 from symsets.data.set_folder.labels import Labels, Row, read_labels
-from symsets.data.set_folder.layouts import LABELS, FoundSet, find_sets
+from symsets.data.set_folder.layouts import LABELS, FoundSet, find_sets, suffix_of
 from symsets.data.set_folder.matching import match
 from symsets.data.set_folder.preparation import Preparation
 from symsets.data.set_folder.stores import Store
-from symsets.data.set_folder.tables import find_table, read_table
+from symsets.data.set_folder.tables import SUFFIXES, find_table, read_table
 from symsets.data.set_folder.targets import Targets, check_classes
 from symsets.data.splits import SPLITS
 
@@ -75,8 +75,11 @@ def open_sets(
     rows = match(tables, sets) if tables else [[] for _ in sets]
     task = find_task(root, task, tables, sets, learn=learn)
     if learn and len(sets) < 2:
+        one = sets[0]
+        is_table = one.whole and suffix_of(one.files[0]) in SUFFIXES
+        hint = "; in one table of all sets, a column 'set' names them" if is_table else ""
         raise ValueError(
-            f"{root} must hold at least two sets to learn from, found {sets[0].name!r}"
+            f"{root} must hold at least two sets to learn from, found {one.name!r}{hint}"
         )
     found = found or examine(sets, how)
     lines = {one.name: own for one, own in zip(sets, rows, strict=True)}

@@ -39,7 +39,7 @@ def divide(
             f"fractions must be the shares of {', '.join(SPLITS)} and sum to 1, got {shown(shares)}"
         )
     given = {split: [k for k, own in enumerate(splits) if own == split] for split in SPLITS}
-    if not any(given.values()):
+    if not any(given.values()) or len(given["train"]) == len(names):
         wanted = sum(share > 0 for share in shares)
         if len(names) < wanted:
             raise ValueError(f"sets must be at least {wanted} to be split, got {len(names)}")
@@ -48,6 +48,11 @@ def divide(
         raise ValueError("sets must be there for split 'train', found only those of others")
     if not (given["val"] and given["test"]):
         train = given["train"]
+        if len(train) < 2:
+            raise ValueError(
+                f"sets must be at least 2 for split 'train', as validation takes some of them, got "
+                f"only {names[train[0]]!r}"
+            )
         share = shares[1] / (shares[0] + shares[1])
         parts = split_stratified(
             [names[k] for k in train], [strata[k] for k in train], (1 - share, share), seed

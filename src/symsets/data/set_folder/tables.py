@@ -109,7 +109,8 @@ def _read_columns(path: Path) -> Columns:
 
 def _numbers(path: Path, name: str, values: list[str] | Array) -> Array:
     try:
-        numbers = np.asarray(values, dtype=np.float32)
+        with np.errstate(over="ignore"):
+            numbers = np.asarray(values, dtype=np.float32)
     except (ValueError, TypeError) as error:
         raise ValueError(f"column {name!r} of {path} must hold numbers: {error}") from None
     if not np.isfinite(numbers).all():

@@ -117,14 +117,14 @@ def _guess(columns: Sequence[Column]) -> tuple[str, str]:
 
 def _check_words(column: Column) -> None:
     """Raise ValueError if words stand among numbers that are no classes, such as NaN or "n/a"."""
-    pairs = list(zip(column.values, column.where, strict=True))
-    numbers = [pair for pair in pairs if _is_number(pair[0])]
-    if 2 * len(numbers) <= len(pairs) or _are_numbered(Column(column.name, *zip(*numbers))):
+    numbers = tuple(value for value in column.values if _is_number(value))
+    rest = Column(column.name, numbers, column.where)
+    if 2 * len(numbers) <= len(column.values) or _are_numbered(rest):
         return
-    value, where = next(pair for pair in pairs if not _is_number(pair[0]))
+    wrong, value = next((k, v) for k, v in enumerate(column.values) if not _is_number(v))
     raise ValueError(
-        f"{where}: {column.name} must be a finite number, as most of the column are, got "
-        f'{shown(value)}; task="classify" takes them all for names of classes'
+        f"{column.where[wrong]}: {column.name} must be a finite number, as most of the column are, "
+        f'got {shown(value)}; task="classify" takes them all for names of classes'
     )
 
 

@@ -99,6 +99,8 @@ class SetNetwork(SetModule):
         super().__init__()
         check_choice("task", task, TASKS)
         check_choice("kind", kind, KINDS)
+        if size is not None:
+            size = _lengths(size)
         if early is None:
             early = task in PER_ELEMENT or backbone != "small"
         if shift is None:
@@ -110,7 +112,7 @@ class SetNetwork(SetModule):
             "kind": kind,
             "channels": positive("channels", channels),
             "outputs": positive("outputs", outputs),
-            "size": None if size is None else [positive("size", n) for n in size],
+            "size": size,
             "scheme": scheme,
             "backbone": backbone,
             "width": width,
@@ -231,6 +233,13 @@ def _timm_model(name: str, channels: int, *, pretrained: bool) -> Any:
     return timm.create_model(
         name.removeprefix(TIMM), pretrained=pretrained, num_classes=0, in_chans=channels
     )
+
+
+def _lengths(size: Any) -> list[int]:
+    """Return lengths of axes; raise TypeError or ValueError unless they are some."""
+    if not isinstance(size, Sequence) or isinstance(size, str | bytes):
+        raise TypeError(f"size must list lengths of axes, as in (64, 64), got {shown(size)}")
+    return [positive("size", length) for length in size]
 
 
 def network_for(

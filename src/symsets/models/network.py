@@ -23,7 +23,7 @@ from symsets.models._trunks import (
     signal_trunk,
     vector_trunk,
 )
-from symsets.models.card import KINDS, TASKS
+from symsets.models.card import KINDS, TASKS, Card
 from symsets.models.registry import register_network
 from symsets.models.restoration import WeightedMerge, restoration_trunk
 from symsets.nn import AttentionPool, Classify, Merge, Sequential, SetModule, Siamese, set_layer
@@ -80,6 +80,8 @@ class SetNetwork(SetModule):
         >>> net(torch.randn(2, 6, 3, 64, 64)).shape
         torch.Size([2, 5])
     """
+
+    card: Card | None = None
 
     def __init__(
         self,
@@ -254,6 +256,9 @@ def network_for(
 ) -> SetNetwork:
     """Make a network that fits a dataset: its task, the kind of its elements, its classes.
 
+    The network has the card (``net.card``), so that :func:`~symsets.train.fit` knows the task and
+    the names of the classes whatever it is given to train on.
+
     Args:
         about: A dataset with a card, such as ``symsets.data.SetFolder``, or a :class:`Card`.
         scheme: How elements meet, a name from :func:`symsets.schemes`.
@@ -295,6 +300,8 @@ def network_for(
         early=early,
         shift=shift,
     )
+    if isinstance(card, Card):
+        net.card = card
     if backbone != "small":
         _load_pretrained(net)
     return net

@@ -242,12 +242,12 @@ def test_wrong_input_is_named(call, error, message):
 @pytest.mark.parametrize("kind", ["clouds", "graphs"])
 def test_sets_of_clouds_and_graphs_train(kind):
     from symsets.data import LabelledSets
-    from symsets.train import ACCURACY, Plan, Task, fit
+    from symsets.train import ACCURACY, Plan, Task, fit_together
 
     x = sets_of(kind, sizes=(2, 3, 1, 4) * 4)
     train = LabelledSets(x, torch.arange(16) % 2)
     task = Task(nn.functional.cross_entropy, (ACCURACY,))
     plan = Plan(epochs=2, batch_size=8, learning_rate=1e-2)
-    (fitted,) = fit([network("classify", kind)], [0], plan, train, train, task)
+    (fitted,) = fit_together([network("classify", kind)], [0], plan, train, train, task)
     losses = [row["train_loss"] for row in fitted.curves]
     assert losses[1] < losses[0]

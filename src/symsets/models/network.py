@@ -23,7 +23,7 @@ from symsets.models._trunks import (
     signal_trunk,
     vector_trunk,
 )
-from symsets.models.card import KINDS, TASKS
+from symsets.models.card import KINDS, TASKS, Card
 from symsets.models.registry import register_network
 from symsets.models.restoration import WeightedMerge, restoration_trunk
 from symsets.nn import AttentionPool, Classify, Merge, Sequential, SetModule, Siamese, set_layer
@@ -81,6 +81,8 @@ class SetNetwork(SetModule):
         torch.Size([2, 5])
     """
 
+    card: Card | None = None
+
     def __init__(
         self,
         task: str,
@@ -99,6 +101,8 @@ class SetNetwork(SetModule):
         super().__init__()
         check_choice("task", task, TASKS)
         check_choice("kind", kind, KINDS)
+        if size is not None:
+            size = _lengths(size)
         if early is None:
             early = task in PER_ELEMENT or backbone != "small"
         if shift is None:
@@ -110,7 +114,7 @@ class SetNetwork(SetModule):
             "kind": kind,
             "channels": positive("channels", channels),
             "outputs": positive("outputs", outputs),
-            "size": None if size is None else [positive("size", n) for n in size],
+            "size": size,
             "scheme": scheme,
             "backbone": backbone,
             "width": width,
@@ -233,6 +237,13 @@ def _timm_model(name: str, channels: int, *, pretrained: bool) -> Any:
     )
 
 
+def _lengths(size: Any) -> list[int]:
+    """Return lengths of axes; raise TypeError or ValueError unless they are some."""
+    if not isinstance(size, Sequence) or isinstance(size, str | bytes):
+        raise TypeError(f"size must list lengths of axes, as in (64, 64), got {shown(size)}")
+    return [positive("size", length) for length in size]
+
+
 def network_for(
     about: Any,
     *,
@@ -244,6 +255,9 @@ def network_for(
     shift: int | None = None,
 ) -> SetNetwork:
     """Make a network that fits a dataset: its task, the kind of its elements, its classes.
+
+    The network has the card (``net.card``), so that :func:`~symsets.train.fit` knows the task and
+    the names of the classes whatever it is given to train on.
 
     Args:
         about: A dataset with a card, such as ``symsets.data.SetFolder``, or a :class:`Card`.
@@ -286,6 +300,8 @@ def network_for(
         early=early,
         shift=shift,
     )
+    if isinstance(card, Card):
+        net.card = card
     if backbone != "small":
         _load_pretrained(net)
     return net

@@ -1,4 +1,5 @@
 import sys
+from dataclasses import replace
 from types import ModuleType, SimpleNamespace
 
 import pytest
@@ -196,6 +197,13 @@ def test_a_dataset_with_a_card_will_do():
     assert isinstance(net, SetNetwork)
     assert isinstance(net.head, Classify)
     assert net(sets_of("vectors")).shape == (3, 1)
+
+
+def test_a_network_knows_what_it_was_made_for_but_not_what_another_one_reached():
+    card = Card("regress", "vectors", ("age",), {"channels": 5})
+    fitted = replace(card, metrics={"mae": 1.0}, target={"mean": [40.0], "std": [9.0]})
+    assert network_for(card).card == card
+    assert network_for(fitted).card == card
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -23,7 +24,7 @@ from symsets.models._trunks import (
     signal_trunk,
     vector_trunk,
 )
-from symsets.models.card import KINDS, TASKS
+from symsets.models.card import KINDS, TASKS, Card
 from symsets.models.registry import register_network
 from symsets.models.restoration import WeightedMerge, restoration_trunk
 from symsets.nn import AttentionPool, Classify, Merge, Sequential, SetModule, Siamese, set_layer
@@ -245,6 +246,8 @@ def network_for(
 ) -> SetNetwork:
     """Make a network that fits a dataset: its task, the kind of its elements, its classes.
 
+    The network has a ``card`` that says so, without what may have been measured.
+
     Args:
         about: A dataset with a card, such as ``symsets.data.SetFolder``, or a :class:`Card`.
         scheme: How elements meet, a name from :func:`symsets.schemes`.
@@ -286,6 +289,9 @@ def network_for(
         early=early,
         shift=shift,
     )
+    if isinstance(card, Card):  # so that fit knows the names of classes, whatever it trains on
+        known: Any = replace(card, metrics={}, target={})
+        net.card = known
     if backbone != "small":
         _load_pretrained(net)
     return net

@@ -38,8 +38,12 @@ def train(
         int | None, typer.Option(min=4, max=4096, help="Height and width of pictures.")
     ] = None,
     epochs: Annotated[int, typer.Option(min=1, max=10**6, help="Passes over all sets.")] = 30,
-    batch_size: Annotated[int, typer.Option(min=1, max=10**6, help="Sets in a step.")] = 32,
-    lr: Annotated[float, typer.Option(help="The learning rate.")] = 1e-3,
+    batch_size: Annotated[
+        int | None, typer.Option(min=1, max=10**6, help="Sets in a step; 32 of many, 4 of few.")
+    ] = None,
+    lr: Annotated[
+        float | None, typer.Option(help="The learning rate; 0.003, or 0.0003 with timm.")
+    ] = None,
     precision: Annotated[str, typer.Option(help="float32, tf32, bfloat16, float16.")] = "float32",
     balanced: Annotated[
         bool, typer.Option("--balanced", help="Give rare classes more weight.")

@@ -27,6 +27,7 @@ from symsets.train.inputs import chosen_device
 
 SCHEMES = ("dss-mean", "siamese")
 PAGE = "report.html"
+RATES = {True: 3e-3, False: 3e-4}  # of small networks, and of pretrained ones
 
 
 @dataclass(frozen=True)
@@ -57,8 +58,9 @@ def train_folder(
     backbone: str = "small",
     size: int | None = None,
     epochs: int = 30,
-    batch_size: int = 32,
-    learning_rate: float = 1e-3,
+    batch_size: int | None = None,
+    learning_rate: float | None = None,
+    weight_decay: float = 0.05,
     precision: str = "float32",
     class_weights: str | None = None,
     device: str = "auto",
@@ -80,8 +82,9 @@ def train_folder(
         backbone: ``"small"``, or ``"timm:NAME"`` for a pretrained network.
         size: Height and width of pictures.
         epochs: Passes over the training sets.
-        batch_size: Sets in a step.
-        learning_rate: The largest one.
+        batch_size: Sets in a step; as in :func:`~symsets.train.fit` if left out.
+        learning_rate: The largest one; if left out, 0.003, or 0.0003 for a pretrained network.
+        weight_decay: Of AdamW.
         precision: As in :func:`~symsets.train.fit`.
         class_weights: ``"balanced"`` weighs rare classes up.
         device: ``"auto"``, ``"cpu"``, ``"cuda"``, …
@@ -115,7 +118,8 @@ def train_folder(
             val,
             epochs=epochs,
             batch_size=batch_size,
-            learning_rate=learning_rate,
+            learning_rate=learning_rate or RATES[backbone == "small"],
+            weight_decay=weight_decay,
             precision=precision,
             class_weights=class_weights,
             seed=seed,

@@ -34,7 +34,13 @@ from symsets.train.run_folder import (
     write_history,
 )
 
-DEFAULTS = {"epochs": 30, "batch_size": None, "learning_rate": 1e-3, "precision": "float32"}
+DEFAULTS = {
+    "epochs": 30,
+    "batch_size": None,
+    "learning_rate": 1e-3,
+    "weight_decay": 0.01,
+    "precision": "float32",
+}
 
 
 def fit(
@@ -48,6 +54,7 @@ def fit(
     epochs: int = 30,
     batch_size: int | None = None,
     learning_rate: float = 1e-3,
+    weight_decay: float = 0.01,
     plan: Plan | None = None,
     out: str | os.PathLike[str] | None = None,
     seeds: int = 1,
@@ -92,8 +99,9 @@ def fit(
         batch_size: Sets in a step; 32 if left out, fewer if there are fewer than 512 sets. A
             ``DataLoader`` has its own.
         learning_rate: The largest one; it rises shortly, then follows a cosine down to zero.
+        weight_decay: Of AdamW.
         plan: All settings at once, in place of ``epochs``, ``batch_size``, ``learning_rate``,
-            ``precision`` and ``patience``.
+            ``weight_decay``, ``precision`` and ``patience``.
         out: A folder for checkpoints, ``history.csv`` and the network. The same call continues
             there after a kill, and ends with the same numbers.
         seeds: How many networks to train together: ``net``, and freshly initialised copies of it.
@@ -130,8 +138,14 @@ def fit(
     dtype = torch.float64 if "float64" in (precision, getattr(plan, "precision", "")) else None
     read = partial(as_sets, workers=workers, seed=seed, dtype=dtype or torch.float32)
     train_sets, val_sets = read("train", train), None if val is None else read("val", val)
-    given = {"epochs": epochs, "batch_size": batch_size, "learning_rate": learning_rate}
-    plan = _plan(plan, {**given, "precision": precision}, patience, train_sets.num_sets)
+    given: dict[str, Any] = {
+        "epochs": epochs,
+        "batch_size": batch_size,
+        "learning_rate": learning_rate,
+        "weight_decay": weight_decay,
+        "precision": precision,
+    }
+    plan = _plan(plan, given, patience, train_sets.num_sets)
     if devices != 1 or num_nodes != 1 or not is_alone():
         _refuse_loaders(train_sets, val_sets)
     wanted = Wanted(task, loss, metrics, class_weights)

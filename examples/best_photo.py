@@ -34,10 +34,8 @@ Pixels = NDArray[np.float64]
 
 def photographs(split: str) -> list[Pixels]:
     """Return grey photographs of scikit-image, with values from 0 to 1."""
-    grey = [
-        np.asarray(Image.fromarray(getattr(data, name)()).convert("L")) for name in PHOTOS[split]
-    ]
-    return [pixels / 255 for pixels in grey]
+    photos = [Image.fromarray(getattr(data, name)()).convert("L") for name in PHOTOS[split]]
+    return [np.asarray(photo) / 255 for photo in photos]
 
 
 def shot(scene: Pixels, random: np.random.Generator, *, sharp: bool) -> Pixels:
@@ -79,14 +77,8 @@ def main(epochs: int = EPOCHS) -> float:
         sets = SetFolder(root)
         print(sets)
         train, val, test = sets.split()  # folders say which burst is for what
-        net = fit(
-            network_for(train, width=WIDTH),
-            train,
-            val,
-            epochs=epochs,
-            learning_rate=LEARNING_RATE,
-            workers=0,
-        )
+        net = network_for(train, width=WIDTH)
+        net = fit(net, train, val, epochs=epochs, learning_rate=LEARNING_RATE, workers=0)
         answers = predict(net, test, workers=0)
         best = [int(target) for _, target in test]
         classical = [sharpest(burst) == y for (burst, _), y in zip(test, best, strict=True)]

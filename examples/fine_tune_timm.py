@@ -25,7 +25,8 @@ from symsets.models import network_for
 from symsets.nn import Classify, Sequential
 from symsets.train import fit, predict
 
-BACKBONE, SIZE, EPOCHS = "resnet18", 48, 4
+BACKBONE, SIZE = "resnet18", 32
+EPOCHS, LEARNING_RATE = 8, 5e-4
 MATERIALS = ("brick", "grass", "gravel")
 NUM_SETS = {"train": 32, "val": 8, "test": 24}  # of each material
 SIDES = {"train": (0.0, 0.5), "val": (0.5, 0.7), "test": (0.7, 1.0)}  # parts of a photograph
@@ -84,7 +85,7 @@ def main(epochs: int = EPOCHS) -> float:
         whole = network_for(train, backbone=f"timm:{BACKBONE}", pool="mean")
         accuracies = []
         for net in (lifted_by_hand(len(sets.classes)), whole):
-            net = fit(net, train, val, epochs=epochs, workers=0)
+            net = fit(net, train, val, epochs=epochs, learning_rate=LEARNING_RATE, workers=0)
             labels = [answer.label for answer in predict(net, test, workers=0)]
             right = [a == sets.classes[int(y)] for a, (_, y) in zip(labels, test, strict=True)]
             accuracies.append(sum(right) / len(right))

@@ -133,6 +133,17 @@ def test_pictures_are_moved_in_training_only():
     assert torch.equal(shift.eval()(x[0]), x[0])
 
 
+def test_nodes_that_are_alike_are_told_apart_by_their_neighbours():
+    from torch_geometric.data import Data
+
+    x, ring = torch.ones(3, 4), torch.tensor([[0, 1, 2, 1, 2, 0], [1, 2, 0, 0, 1, 2]])
+    triangle, chain = (
+        Data(x=x, edge_index=ring[:, which]) for which in ([*range(6)], [0, 1, 3, 4])
+    )
+    vectors = network("classify", "graphs").trunk[0](collate([[triangle, chain]])).elements
+    assert (vectors[0] - vectors[1]).abs().max() > 1e-2
+
+
 def test_weights_tell_which_elements_counted():
     net, x = network("classify", "vectors", pool="attention"), sets_of("vectors")
     weights = net.weights(x)
@@ -250,12 +261,12 @@ def test_wrong_input_is_named(call, error, message):
 @pytest.mark.parametrize("kind", ["clouds", "graphs"])
 def test_sets_of_clouds_and_graphs_train(kind):
     from symsets.data import LabelledSets
-    from symsets.train import ACCURACY, Plan, Task, fit
+    from symsets.train import ACCURACY, Plan, Task, fit_together
 
     x = sets_of(kind, sizes=(2, 3, 1, 4) * 4)
     train = LabelledSets(x, torch.arange(16) % 2)
     task = Task(nn.functional.cross_entropy, (ACCURACY,))
     plan = Plan(epochs=2, batch_size=8, learning_rate=1e-2)
-    (fitted,) = fit([network("classify", kind)], [0], plan, train, train, task)
+    (fitted,) = fit_together([network("classify", kind)], [0], plan, train, train, task)
     losses = [row["train_loss"] for row in fitted.curves]
     assert losses[1] < losses[0]

@@ -2,7 +2,7 @@
 
 A slide is cut into hundreds of tiles, and a trained network makes a vector of each. Whether there
 is a tumour is known for the slide, not for the tiles. Here such files are generated: in half of
-the bags, two to six vectors carry a signal. The network pools with attention, and its weights are
+the bags, two to five vectors carry a signal. The network pools with attention, and its weights are
 asked whether they point at these vectors, which nobody ever told it. Run
 ``python examples/bags_of_features.py``; about twenty seconds on one CPU core.
 """

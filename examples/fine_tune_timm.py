@@ -26,7 +26,7 @@ from symsets.nn import Classify, Sequential
 from symsets.train import fit, predict
 
 BACKBONE, SIZE = "resnet18", 32
-EPOCHS, LEARNING_RATE = 8, 5e-4
+EPOCHS, LEARNING_RATE = 6, 5e-4
 MATERIALS = ("brick", "grass", "gravel")
 NUM_SETS = {"train": 32, "val": 8, "test": 24}  # of each material
 SIDES = {"train": (0.0, 0.5), "val": (0.5, 0.7), "test": (0.7, 1.0)}  # parts of a photograph

@@ -523,6 +523,54 @@ LAYERS = (
     *(snn.DSS, snn.Siamese, snn.ConcatPool, snn.RemoveMean, snn.SetAttention, snn.Wreath),
     snn.Merge,
 )
+
+
+def modern(draw):
+    """Return a call of a norm, a residual block, a pool by attention or induced attention."""
+    shape = draw.choice([(4,), (4, 5), (4, 3, 3)])
+    kind = draw.randrange(4)
+    if kind == 0:
+        return partial(
+            equivariant, snn.SetNorm(draw.maybe(4), eps=draw.one(1e-5)), draw.sets(*shape)
+        )
+    if kind == 1:
+        layer = snn.Residual(draw.maybe(snn.SetNorm(4)), draw.maybe(snn.DSS(nn.Linear(4, 4))))
+        return partial(equivariant, layer, draw.sets(4))
+    if kind == 2:
+        options = {"num_queries": draw.one(1, 3), "heads": draw.one(1, 2), "gated": draw.one(True)}
+        pool = snn.AttentionPool(draw.maybe(4), **options)
+        call = draw.choice([pool, pool.weights, snn.Classify(4, 2, pool=pool)])
+        return partial(call, draw.sets(4))
+    inner, shape = element(draw)
+    options = {"num_points": draw.one(1, 4), "heads": draw.one(1, 2)}
+    layer = snn.InducedAttention(inner, in_channels=draw.maybe(3), **options)
+    return partial(equivariant, layer.eval(), draw.sets(*shape))
+
+
+def made_network(draw):
+    kind, size, shape = draw.choice(
+        [("pictures", [8, 8], (3, 8, 8)), ("vectors", None, (3,)), ("signals", [16], (3, 16))]
+    )
+    task = draw.choice(["classify", "labels", "regress", "select", "score"])
+    options = {"scheme": draw.one("dss-mean", "siamese", "isab"), "width": draw.one(4, 8)}
+    if draw.random() < 0.5:
+        given = {"channels": draw.maybe(3), "outputs": draw.one(1, 2), "size": draw.maybe(size)}
+        net = models.SetNetwork(draw.maybe(task), draw.maybe(kind), **given, **options)
+    else:
+        prepared = {"channels": 3} | ({} if size is None else {"size": size, "length": size[0]})
+        classes = ("a", "b") if task in ("classify", "labels") else ()
+        card = models.Card(task, kind, classes=classes, element=draw.maybe(prepared))
+        net = models.network_for(draw.maybe(card), pool=draw.one("max", "attention"), **options)
+    return partial(net.eval(), draw.sets(*shape))
+
+
+def graph_sets(draw):
+    sizes = [draw.randint(1, 4) for _ in range(3)]
+    nodes = RaggedSets(draw.tensor(sum(sizes), 2, dtype=torch.float32), sizes)
+    edges = RaggedSets(torch.zeros(3, 2, dtype=torch.int64), [1, 0, 2])
+    return partial(sets.GraphSets, draw.maybe(nodes), draw.one([1, 2], [3]), draw.maybe(edges))
+
+
 CALLS = {
     **{kind.__name__: layer_of(kind) for kind in LAYERS},
     "set_layer": scheme_of, "Sequential": chain, "NormAct": normalised,
@@ -540,7 +588,8 @@ CALLS = {
     "models": network, "build": building, "register": registering,
     "fit_together": fitted, "fit": fitted_alone, "predict": predicted, "save": saved,
     "Card": carded, "ops": operation, "Augment": augment, "LabelledSets": labelled,
-    "Clips": clips, "paths": path_of,
+    "Clips": clips, "paths": path_of, "modern": modern, "network_for": made_network,
+    "GraphSets": graph_sets,
 }  # fmt: skip
 
 
@@ -570,6 +619,8 @@ NOT_CALLED = {  # public names that are no functions, or write files, or are cal
     "circular_conv": "called by CircularConv1d",
     "add_to_elements": "called by DSS",
     "pretrained": "takes nothing",
+    "SetFolder": "reads files: tests/data/set_folder",
+    "looks_like_sets": "reads files: tests/data/set_folder",
 }
 
 

@@ -41,6 +41,18 @@ def test_a_network_is_kept_that_beats_the_trivial_answer(vectors, tmp_path):
     assert page.count("<svg") >= 3  # two kinds of curves and the confusions
 
 
+def test_sets_that_fill_the_memory_are_read_from_the_folder_to_the_same_numbers(
+    vectors, tmp_path, monkeypatch
+):
+    options = {"epochs": 2, "schemes": ["dss-mean"], **QUICK}
+    read = train_folder(vectors, tmp_path / "read", **options)
+    monkeypatch.setattr("symsets.tools.training.MEMORY", 0)
+    streamed = train_folder(vectors, tmp_path / "streamed", **options)
+    assert streamed.outcomes[0].test == read.outcomes[0].test
+    networks = [symsets.load(tmp_path / name) for name in ("read", "streamed")]
+    assert networks[0].card == networks[1].card
+
+
 def test_the_same_call_repeats_nothing_and_ends_with_the_same_numbers(vectors, tmp_path):
     first = train_folder(vectors, tmp_path / "out", epochs=2, schemes=["dss-max"], **QUICK)
     second = train_folder(vectors, tmp_path / "out", epochs=2, schemes=["dss-max"], **QUICK)

@@ -82,6 +82,8 @@ class SetNetwork(SetModule):
         torch.Size([2, 5])
     """
 
+    card: Card | None = None
+
     def __init__(
         self,
         task: str,
@@ -100,6 +102,8 @@ class SetNetwork(SetModule):
         super().__init__()
         check_choice("task", task, TASKS)
         check_choice("kind", kind, KINDS)
+        if size is not None:
+            size = _lengths(size)
         if early is None:
             early = task in PER_ELEMENT or backbone != "small"
         if shift is None:
@@ -111,7 +115,7 @@ class SetNetwork(SetModule):
             "kind": kind,
             "channels": positive("channels", channels),
             "outputs": positive("outputs", outputs),
-            "size": None if size is None else [positive("size", n) for n in size],
+            "size": size,
             "scheme": scheme,
             "backbone": backbone,
             "width": width,
@@ -234,6 +238,13 @@ def _timm_model(name: str, channels: int, *, pretrained: bool) -> Any:
     )
 
 
+def _lengths(size: Any) -> list[int]:
+    """Return lengths of axes; raise TypeError or ValueError unless they are some."""
+    if not isinstance(size, Sequence) or isinstance(size, str | bytes):
+        raise TypeError(f"size must list lengths of axes, as in (64, 64), got {shown(size)}")
+    return [positive("size", length) for length in size]
+
+
 def network_for(
     about: Any,
     *,
@@ -246,7 +257,8 @@ def network_for(
 ) -> SetNetwork:
     """Make a network that fits a dataset: its task, the kind of its elements, its classes.
 
-    The network has a ``card`` that says so, without what may have been measured.
+    The network has the card (``net.card``), so that :func:`~symsets.train.fit` knows the task and
+    the names of the classes whatever it is given to train on; what was measured is left out.
 
     Args:
         about: A dataset with a card, such as ``symsets.data.SetFolder``, or a :class:`Card`.
@@ -289,9 +301,8 @@ def network_for(
         early=early,
         shift=shift,
     )
-    if isinstance(card, Card):  # so that fit knows the names of classes, whatever it trains on
-        known: Any = replace(card, metrics={}, target={})
-        net.card = known
+    if isinstance(card, Card):
+        net.card = replace(card, metrics={}, target={})
     if backbone != "small":
         _load_pretrained(net)
     return net

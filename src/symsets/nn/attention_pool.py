@@ -103,6 +103,7 @@ class AttentionPool(SetModule):
         """Return the summaries of each set side by side."""
         return attend(*self._compared(x), x, heads=self.heads).flatten(1, 2)
 
+    @explained
     def weights(self, x: Sets) -> Any:
         """Return how much each element counts: ``(B, heads, num_queries, N)``, rows sum to 1.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -27,6 +28,7 @@ from symsets.train.inputs import chosen_device
 
 SCHEMES = ("dss-mean", "siamese")
 PAGE = "report.html"
+MEMORY, BYTES = 2**29, 4  # for all elements of a folder, and for one of their numbers
 RATES = {True: 3e-3, False: 3e-4}  # of small networks, and of pretrained ones
 
 
@@ -106,6 +108,7 @@ def train_folder(
         )
     say(repr(sets))
     train, val, test = parts = sets.split(seed=seed)
+    read = [part.in_memory() if _is_small(sets) else part for part in parts]
     say(f"{len(train)} sets to train, {len(val)} to validate, {len(test)} to test, on {device}")
     where: dict[str, Any] = {"device": device, "workers": workers}
     outcomes = list[Outcome]()
@@ -114,8 +117,9 @@ def train_folder(
         torch.manual_seed(seed)
         network = fit(
             network_for(card, scheme=scheme, backbone=backbone),
-            train,
-            val,
+            read[0],
+            read[1],
+            task=card.task,
             epochs=epochs,
             batch_size=batch_size,
             learning_rate=learning_rate or RATES[backbone == "small"],
@@ -127,10 +131,10 @@ def train_folder(
             **where,
         )
         card = network.card
-        outcomes.append(outcome(scheme, network, card, val, test, **where))
+        outcomes.append(outcome(scheme, network, card, *read[1:], **where))
     best = best_of(outcomes, card)
     name, answer = trivial_answer(card, train.targets)
-    outcomes.append(outcome(name, answer, card, val, test, **where))
+    outcomes.append(outcome(name, answer, card, *read[1:], **where))
     chosen = outcomes[best]
     metric = task_of(card).metric.name
     measured = {f"val_{metric}": chosen.val.mean, f"test_{metric}": chosen.test.mean}
@@ -140,6 +144,12 @@ def train_folder(
     told = headline(outcomes, card, best)
     page = write_report(root / PAGE, parts, outcomes, best, table, told)
     return Trained(chosen.name, tuple(outcomes), table, told, page)
+
+
+def _is_small(sets: SetFolder) -> bool:
+    """Whether all sets may be kept in memory, where steps need not wait for files."""
+    shape = sets.element_shape
+    return shape is not None and BYTES * sum(sets.sizes) * math.prod(shape) <= MEMORY
 
 
 def _check_schemes(given: Sequence[str]) -> None:

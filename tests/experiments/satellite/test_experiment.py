@@ -5,7 +5,7 @@ from symsets.experiments.satellite.augmentation import Augmentation
 from symsets.experiments.satellite.experiment import EXPERIMENT, MODELS, SatelliteExperiment
 from symsets.experiments.satellite.generated import GeneratedScenes
 from symsets.experiments.satellite.metric import cpsnr
-from symsets.train.fitting import fit
+from symsets.train.fitting import fit_together
 
 SOURCE = GeneratedScenes(side=16)
 
@@ -25,7 +25,7 @@ def test_every_model_learns(model):
     network = EXPERIMENT.make_network(model, "ours", 0.125, "RED", SOURCE)
     plan = EXPERIMENT.make_plan("ours", 2, "RED")
     train, val = sets(EXPERIMENT, "train", 9), sets(EXPERIMENT, "val", 2)
-    [found] = fit([network], [0], plan, train, val, EXPERIMENT.task)
+    [found] = fit_together([network], [0], plan, train, val, EXPERIMENT.task)
     assert not found.failed
     before = network.state_dict()
     assert any(not torch.equal(value, before[name]) for name, value in found.best.items())

@@ -13,13 +13,14 @@ from torch import Tensor
 from torch.utils.data import Dataset
 
 from symsets._checks import as_path, check_choice, check_kind, shown
+from symsets.data.labelled import LabelledSets
 from symsets.data.set_folder.cache import cache_for, read_set, to_unit
 from symsets.data.set_folder.describing import describe
 from symsets.data.set_folder.opening import open_sets
 from symsets.data.set_folder.preparation import Preparation
 from symsets.data.set_folder.strata import divide, strata_of
 from symsets.models.card import TASKS, Card
-from symsets.sets import RaggedSets
+from symsets.sets import RaggedSets, collate
 
 LATE = "not readable when it was needed"
 
@@ -227,6 +228,13 @@ class SetFolder(Dataset[tuple[Any, Any]]):
                 f"indices must number sets from 0 to {len(self) - 1}, got {shown(indices)}"
             ) from error
         return chosen
+
+    def in_memory(self) -> LabelledSets:
+        """Read all sets, so that nothing is read or decoded again; they must have targets."""
+        if not self.has_targets:
+            raise ValueError(f"{self.root} must have targets, found sets without labels")
+        x, y = collate([self[k] for k in range(len(self))])
+        return LabelledSets(x, y)
 
     def split(
         self, fractions: Sequence[float] = (0.7, 0.15, 0.15), seed: int = 0

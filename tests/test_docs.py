@@ -10,7 +10,8 @@ import pytest
 import symsets
 
 ROOT = Path(__file__).parent.parent
-PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
+TUTORIALS = [page for page in PAGES if page.parent.name == "tutorials"]
 
 
 @pytest.mark.parametrize("page", ["api", "claims"])
@@ -42,6 +43,12 @@ def test_links_inside_the_project_lead_somewhere(page):
         if part:
             headings = re.findall(r"^#+ (.*)$", found.read_text(encoding="utf-8"), re.MULTILINE)
             assert part in map(anchor, headings), target
+
+
+@pytest.mark.parametrize("page", TUTORIALS, ids=lambda page: page.stem)
+def test_a_tutorial_belongs_to_an_example_and_the_guide_leads_to_it(page):
+    assert (ROOT / "examples" / f"{page.stem}.py").is_file()
+    assert f"](tutorials/{page.name})" in (ROOT / "docs" / "guide.md").read_text("utf-8")
 
 
 def resolve(name):

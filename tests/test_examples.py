@@ -1,7 +1,11 @@
 import runpy
+import sys
+from contextlib import nullcontext
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
+from torch import nn
 from typer.testing import CliRunner
 
 from symsets.cli import app
@@ -10,6 +14,7 @@ from symsets.nn.registry import schemes, unregister_scheme
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
 OWN_SCHEME = EXAMPLES / "own_scheme.py"
+OF_TIMM = EXAMPLES / "fine_tune_timm.py"
 
 
 @pytest.fixture(autouse=True)
@@ -21,11 +26,47 @@ def no_scheme_is_left():
 
 
 @pytest.mark.parametrize(
-    "path", sorted({*EXAMPLES.glob("*.py")} - {OWN_SCHEME}), ids=lambda path: path.stem
+    "path", sorted({*EXAMPLES.glob("*.py")} - {OWN_SCHEME, OF_TIMM}), ids=lambda path: path.stem
 )
 def test_examples_run(path, capsys):
     accuracy = runpy.run_path(str(path))["main"](2)  # steps or epochs
     assert 0 <= accuracy <= 1
+    assert "expect" in capsys.readouterr().out
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:no trained weights of resnet18 could be had")
+def test_a_network_of_timm_is_fine_tuned(capsys):
+    pytest.importorskip("timm", reason="needs timm (extra vision)")
+    assert 0 <= runpy.run_path(str(OF_TIMM))["main"](1) <= 1
+    assert "expect" in capsys.readouterr().out
+
+
+class Tiny(nn.Module):
+    """As a network of timm without its classifier."""
+
+    num_features = 8
+
+    def __init__(self, channels):
+        super().__init__()
+        self.conv = nn.Conv2d(channels, 8, 5, stride=2)
+
+    def forward(self, x):
+        return self.conv(x).relu().mean((2, 3))
+
+
+@pytest.mark.parametrize("has_weights", [True, False])
+def test_any_network_that_timm_makes_is_fine_tuned(has_weights, monkeypatch, capsys):
+    def create_model(name, *, pretrained, num_classes, in_chans):
+        assert (name, num_classes) == ("resnet18", 0)
+        if pretrained and not has_weights:
+            raise OSError("no connection")
+        return Tiny(in_chans)
+
+    monkeypatch.setitem(sys.modules, "timm", SimpleNamespace(create_model=create_model))
+    main = runpy.run_path(str(OF_TIMM))["main"]
+    with nullcontext() if has_weights else pytest.warns(UserWarning, match="no trained weights"):
+        assert 0 <= main(1) <= 1
     assert "expect" in capsys.readouterr().out
 
 

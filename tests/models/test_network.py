@@ -1,4 +1,5 @@
 import sys
+from dataclasses import replace
 from types import ModuleType, SimpleNamespace
 
 import pytest
@@ -132,6 +133,17 @@ def test_pictures_are_moved_in_training_only():
     assert torch.equal(shift.eval()(x[0]), x[0])
 
 
+def test_nodes_that_are_alike_are_told_apart_by_their_neighbours():
+    from torch_geometric.data import Data
+
+    x, ring = torch.ones(3, 4), torch.tensor([[0, 1, 2, 1, 2, 0], [1, 2, 0, 0, 1, 2]])
+    triangle, chain = (
+        Data(x=x, edge_index=ring[:, which]) for which in ([*range(6)], [0, 1, 3, 4])
+    )
+    vectors = network("classify", "graphs").trunk[0](collate([[triangle, chain]])).elements
+    assert (vectors[0] - vectors[1]).abs().max() > 1e-2
+
+
 def test_weights_tell_which_elements_counted():
     net, x = network("classify", "vectors", pool="attention"), sets_of("vectors")
     weights = net.weights(x)
@@ -196,6 +208,13 @@ def test_a_dataset_with_a_card_will_do():
     assert isinstance(net, SetNetwork)
     assert isinstance(net.head, Classify)
     assert net(sets_of("vectors")).shape == (3, 1)
+
+
+def test_a_network_knows_what_it_was_made_for_but_not_what_another_one_reached():
+    card = Card("regress", "vectors", ("age",), {"channels": 5})
+    fitted = replace(card, metrics={"mae": 1.0}, target={"mean": [40.0], "std": [9.0]})
+    assert network_for(card).card == card
+    assert network_for(fitted).card == card
 
 
 @pytest.mark.parametrize(

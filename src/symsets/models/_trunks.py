@@ -94,8 +94,11 @@ def _halving(axes: int, channels: int, size: Sequence[int], width: int, scheme: 
 class GraphVectors(SetModule):
     r"""Make a vector of every graph: nodes hear their neighbours, then all nodes are pooled.
 
-    .. math:: h_v \leftarrow h_v + m\Bigl(h_v + \sum_{u \to v} h_u\Bigr), \qquad
+    .. math:: h_v \leftarrow h_v + m\Bigl(n(h_v) + \sum_{u \to v} n(h_u)\Bigr), \qquad
         y = L\bigl[\operatorname{mean}_v h_v, \max_v h_v\bigr]
+
+    :math:`n` normalises a node before sums are taken: after them, it would lose how many neighbours
+    there are.
 
     Args:
         channels: Of a node.
@@ -115,10 +118,9 @@ class GraphVectors(SetModule):
     def __init__(self, channels: int, width: int) -> None:
         super().__init__()
         self.first = nn.Linear(channels, width)
+        self.norms = nn.ModuleList(nn.LayerNorm(width) for _ in range(DEPTH))
         self.layers = nn.ModuleList(
-            nn.Sequential(
-                nn.LayerNorm(width), nn.Linear(width, width), nn.ReLU(), nn.Linear(width, width)
-            )
+            nn.Sequential(nn.Linear(width, width), nn.ReLU(), nn.Linear(width, width))
             for _ in range(DEPTH)
         )
         self.last = nn.Linear(2 * width, width)
@@ -130,8 +132,9 @@ class GraphVectors(SetModule):
             )
         source, target = x.edge_index
         nodes: Tensor = self.first(x.elements.elements)
-        for layer in self.layers:
-            nodes = nodes + layer(nodes.index_add(0, target, nodes[source]))
+        for norm, layer in zip(self.norms, self.layers, strict=True):
+            own = norm(nodes)
+            nodes = nodes + layer(own.index_add(0, target, own[source]))
         of_graphs = x.elements.with_elements(nodes)
         pooled = [pool(of_graphs, how) for how in ("mean", "max")]
         return x.with_elements(self.last(torch.cat(pooled, dim=1)))

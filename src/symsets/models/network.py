@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -257,7 +258,7 @@ def network_for(
     """Make a network that fits a dataset: its task, the kind of its elements, its classes.
 
     The network has the card (``net.card``), so that :func:`~symsets.train.fit` knows the task and
-    the names of the classes whatever it is given to train on.
+    the names of the classes whatever it is given to train on; what was measured is left out.
 
     Args:
         about: A dataset with a card, such as ``symsets.data.SetFolder``, or a :class:`Card`.
@@ -301,7 +302,7 @@ def network_for(
         shift=shift,
     )
     if isinstance(card, Card):
-        net.card = card
+        net.card = replace(card, metrics={}, target={})
     if backbone != "small":
         _load_pretrained(net)
     return net

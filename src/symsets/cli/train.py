@@ -42,7 +42,10 @@ def train(
     size: Annotated[
         int | None, typer.Option(min=4, max=4096, help="Height and width of pictures.")
     ] = None,
-    epochs: Annotated[int, typer.Option(min=1, max=10**6, help="Passes over all sets.")] = 30,
+    epochs: Annotated[
+        int | None,
+        typer.Option(min=1, max=10**6, help="Passes over all sets; 30, or 20 of the example."),
+    ] = None,
     batch_size: Annotated[
         int | None, typer.Option(min=1, max=10**6, help="Sets in a step; 32 of many, 4 of few.")
     ] = None,
@@ -85,7 +88,7 @@ def train(
             schemes=[name.strip() for name in scheme.split(",")],
             backbone=backbone,
             size=size,
-            epochs=epochs,
+            epochs=epochs or (20 if example else 30),
             batch_size=batch_size,
             learning_rate=lr,
             precision=precision,

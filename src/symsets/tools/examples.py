@@ -8,7 +8,6 @@ from functools import cache
 from io import BytesIO
 from pathlib import Path
 
-import numpy as np
 from torch import Tensor
 
 from symsets._extras import require
@@ -49,8 +48,7 @@ def write_digits(
 def _write_bag(bag: Path, x: Tensor) -> None:
     part = bag.with_name(f".{bag.name}.part")
     part.mkdir(parents=True, exist_ok=True)
-    for i, pixels in enumerate(x[:, 0]):
-        levels = (255 * pixels).round().numpy().astype(np.uint8)
+    for i, levels in enumerate((255 * x[:, 0]).round().byte().numpy()):
         (part / f"{i:02d}.png").write_bytes(_png(levels.tobytes(), levels.shape))
     part.rename(bag)
 

@@ -6,7 +6,6 @@ import os
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -83,7 +82,10 @@ def _is_complete(path: str, kind: str | None) -> bool:
 
 
 def try_all(read: Callable[[str], T], paths: Sequence[str]) -> list[T | UnusableError]:
-    """Read files in several threads; give an error in place of what cannot be read."""
+    """Read files; give an error in place of what cannot be read.
+
+    One after the other: headers are read by Python, so that threads would wait for each other.
+    """
 
     def read_one(path: str) -> T | UnusableError:
         try:
@@ -91,8 +93,8 @@ def try_all(read: Callable[[str], T], paths: Sequence[str]) -> list[T | Unusable
         except UnusableError as error:
             return error
 
-    with quiet(), ThreadPoolExecutor(min(16, 2 * (os.cpu_count() or 1))) as threads:
-        return list(threads.map(read_one, paths, chunksize=1))
+    with quiet():
+        return [read_one(path) for path in paths]
 
 
 @contextmanager

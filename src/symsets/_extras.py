@@ -1,6 +1,7 @@
 """Libraries that only some parts need, imported where they are used."""
 
 import importlib
+import sys
 from importlib.util import find_spec
 from typing import Any
 
@@ -13,6 +14,8 @@ class MissingExtraError(ImportError):
 
 def require(module: str, extra: str) -> Any:
     """Import ``module``, or raise MissingExtraError naming the extra to install."""
+    if (found := sys.modules.get(module)) is not None:  # asked for each of thousands of files
+        return found
     try:
         return importlib.import_module(module)
     except ImportError as error:

@@ -153,6 +153,15 @@ class Handlers(Dataset):
         return torch.full((1, 1), float(ignored)), torch.tensor(0)
 
 
+@pytest.fixture
+def usual_interrupts():
+    """Interrupts as in a terminal; they are ignored where tests run in the background."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("usual_interrupts")
 def test_workers_leave_interrupts_to_the_training_and_end_quietly(capfd):
     [(x, _)] = parts(StreamedSets(Handlers(), workers=1), 2)
     assert x.all()

@@ -505,7 +505,7 @@ def test_a_killed_training_ends_with_the_numbers_of_an_undisturbed_one(tmp_path)
 
     assert start(whole, 0).wait(timeout=120) == 0
     killed = 0
-    for pause in (0.15, 0.6, 0.35):
+    for pause in (0.15, 0.6):
         before = (out / "history.csv").stat().st_mtime_ns if killed else 0
         process = start(out, killed % 2)
         end = time.monotonic() + 60

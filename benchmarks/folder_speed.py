@@ -146,6 +146,9 @@ def measure(root: Path, args: argparse.Namespace) -> dict[str, float]:
         "memory": lambda: DataLoader(whole, args.batch, shuffle=True, collate_fn=collate),
         "streamed": lambda: workers(sets),
         "cached": lambda: workers(cached),
+        "cached, no workers": lambda: DataLoader(
+            cached, args.batch, shuffle=True, collate_fn=collate
+        ),
     }
     best = dict.fromkeys(loaders, 0.0)
     for _ in range(args.rounds):
@@ -154,7 +157,7 @@ def measure(root: Path, args: argparse.Namespace) -> dict[str, float]:
     reading = {"read": read(workers(sets)), "read, cached": read(workers(cached))}
     for name, speed in {**best, "filling the cache": fills, **reading}.items():
         print(f"{name:18} {speed:7.0f} sets/s   share {speed / best['memory']:.2f}")
-    return {"opened": opened, "memory": memory.most, "filling": fills, **best, **reading}
+    return {"opened": opened, "megabytes": memory.most / 2**20, "filling": fills, **best, **reading}
 
 
 def main() -> None:

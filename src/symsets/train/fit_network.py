@@ -116,7 +116,7 @@ def fit(
         patience: Stop after so many epochs without a better metric; never if left out.
         class_weights: ``"balanced"`` weighs rare classes up; or one number per class.
         workers: Processes that read a dataset. As many as there are cores, up to 4, if left out;
-            none where processes cannot be forked.
+            none where processes cannot be forked, or where a ``SetFolder`` has a cache.
         progress: Whether to show a bar, or a few lines where there is no terminal.
 
     Example:

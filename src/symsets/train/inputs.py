@@ -97,6 +97,8 @@ def num_workers(value: Any, workers: int | None) -> int:
     """Return how many processes read a dataset, if nobody says."""
     if workers is not None:
         return workers
+    if getattr(value, "cached", False):  # workers would take more time than they save
+        return 0
     # Elsewhere a script would need a guard, and a dataset that can be pickled.
     if isinstance(value, list | tuple) or multiprocessing.get_start_method() != "fork":
         return 0

@@ -172,6 +172,11 @@ class SetFolder(Dataset[tuple[Any, Any]]):
         return self._store.shape
 
     @property
+    def cached(self) -> bool:
+        """Whether elements are decoded once; then reading needs no processes of its own."""
+        return self._cache is not None
+
+    @property
     def has_targets(self) -> bool:
         """Whether sets come with their targets."""
         return self._values is not None or self._pictures is not None

@@ -29,8 +29,8 @@ from PIL import Image
 from torch import nn
 from torch.utils.data import DataLoader
 
-from symsets import DSS, RaggedSets, Sequential, collate
-from symsets.data import LabelledSets, SetFolder
+from symsets import DSS, Sequential, collate
+from symsets.data import SetFolder
 from symsets.experiments.study.catalogue import image_source
 from symsets.nn import Classify
 
@@ -117,11 +117,6 @@ def memory_of(process: str) -> int:
     return sum(1024 * int(line.split()[1]) for line in lines if line.startswith("Pss:"))
 
 
-def in_memory(sets: SetFolder) -> LabelledSets:
-    x, y = zip(*sets, strict=True)
-    return LabelledSets(RaggedSets.from_list(x), torch.stack(y))
-
-
 def measure(root: Path, args: argparse.Namespace) -> dict[str, float]:
     start = time.perf_counter()
     sets = SetFolder(root, size=args.size)
@@ -141,7 +136,7 @@ def measure(root: Path, args: argparse.Namespace) -> dict[str, float]:
     print(f"opened in {opened:.1f} s, memory {memory.most / 2**20:,.0f} MB", flush=True)
     sets, cached = sets.subset(chosen), cached.subset(chosen)
     fills = train(net, workers(cached))
-    whole = in_memory(sets)
+    whole = sets.in_memory()
     loaders = {
         "memory": lambda: DataLoader(whole, args.batch, shuffle=True, collate_fn=collate),
         "streamed": lambda: workers(sets),

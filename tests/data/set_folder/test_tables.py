@@ -54,9 +54,12 @@ def test_labels_may_lie_beside_the_table(tmp_path):
         ("set,u a,1 b,x", "column 'u' of .*t.csv must hold numbers: .*'x'"),
         ("set,u a,1 b,nan", "column 'u' of .*t.csv must hold finite numbers, .* in row 1"),
         ("set,u a,1,2", "t.csv, line 2: must have 2 values, got 3"),
-        ("set,u,label a,1,x a,2,y", "column 'label' of .* the same in all rows of set 'a', got"),
+        (
+            "set,u,label a,1,x a,2,y",
+            "line 3: set 'a' must have one label, found another in .*t.csv, line 2",
+        ),
         ("set,u,label,score a,1,x,1", r"columns for one kind of target, got \['label', 'score'\]"),
-        ("set,u,label,split a,1,x,now b,1,x,now", "line 2: split must be train, val or test, got"),
+        ("set,u,label,split a,1,x,now b,1,x,now", "line 2: split must be one of .*, got 'now'"),
         ("set,u,best a,1,0 a,2,0 b,1,1 b,2,0", "t.csv must have a line for set 'a', found none"),
     ],
 )

@@ -27,15 +27,15 @@ class Examined:
     Attributes:
         sets: Those with usable elements.
         store: Their elements.
-        targets: Their targets, if they are pictures.
         how: How elements are prepared, all of it known.
+        pictures: Their targets, if they are pictures.
         skipped: What was left out, and why.
     """
 
     sets: list[FoundSet]
     store: Store
     how: Preparation
-    targets: Store | None = None
+    pictures: Store | None = None
     skipped: Skips = field(default_factory=list)
 
 

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import os
-import warnings
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
@@ -22,6 +20,7 @@ from symsets.data.decoding import (
     middle_box,
     opened_image,
     over_white,
+    quiet,
     shrink,
     sixteen_bits,
     turned,
@@ -95,14 +94,6 @@ def try_all(read: Callable[[str], T], paths: Sequence[str]) -> list[T | Unusable
 
     with quiet():
         return [read_one(path) for path in paths]
-
-
-@contextmanager
-def quiet() -> Iterator[None]:
-    """Keep Pillow from warning of large pictures, before one can ask it to reduce them."""
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="Image size .* exceeds limit")
-        yield
 
 
 def default_shape(shapes: Sequence[tuple[int, int]]) -> tuple[int, int]:

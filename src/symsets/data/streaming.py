@@ -123,14 +123,12 @@ class StreamedSets(SetStream):
 
     def batch(self, which: Tensor) -> tuple[Any, Any]:
         """Return the sets ``which``, read in this process."""
-        [batch] = self._read([which], workers=0, training=True)
-        return batch
+        return next(self._read([which], workers=0, training=True))
 
     def part(self, start: int, stop: int) -> tuple[Any, Any]:
         """Return the sets from ``start`` to ``stop``, read in this process."""
         which = torch.arange(start, min(stop, self.num_sets))
-        [batch] = self._read([which], workers=0, training=False)
-        return batch
+        return next(self._read([which], workers=0, training=False))
 
     def batches(self, order: Tensor) -> Iterator[tuple[Any, Any]]:
         """Give the batches of all steps ``order (S, K, B)``, some of them read ahead."""
@@ -145,13 +143,9 @@ class StreamedSets(SetStream):
         self, order: Sequence[Tensor] | Tensor, *, workers: int, training: bool
     ) -> Iterator[tuple[Any, Any]]:
         seed = (1_000_003 * self.seed + self._epoch + 1) * training
-        if workers == 0 or self._loader is None:
-            loader = self._make_loader(workers)
-            self._loader = loader if workers else None
-        else:
-            loader = self._loader
-        steps: Any = loader.batch_sampler
-        steps.order = [(seed, which) for which in order]
+        loader = (self._loader if workers else None) or self._make_loader(workers)
+        steps: Any = loader.sampler
+        steps[:] = [(seed, which) for which in order]
         with random_numbers_kept():  # a loader draws a seed, which is none of the network's
             iterator = iter(loader)
         while True:
@@ -162,15 +156,19 @@ class StreamedSets(SetStream):
             yield self._moved(batch[0]), self._moved(batch[1])
 
     def _make_loader(self, workers: int) -> DataLoader[Any]:
-        return DataLoader(
-            _SeededItems(self.dataset),
-            batch_sampler=_Steps(),
+        """Return a loader of whole batches; workers live as long as the sets."""
+        loader: DataLoader[Any] = DataLoader(
+            _Batches(self.dataset),
+            sampler=[],
+            batch_size=None,
             num_workers=workers,
-            collate_fn=_collate_rows,
             pin_memory=self._device.type == "cuda",
             persistent_workers=workers > 0,
             worker_init_fn=_end_quietly if workers else None,
         )
+        if workers:
+            self._loader = loader
+        return loader
 
 
 def _end_quietly(worker: int) -> None:
@@ -257,30 +255,24 @@ def _as_pair(item: Any, what: str) -> tuple[Any, Any]:
     return item[0], item[1]
 
 
-class _Steps:
-    """Which sets each step reads, and the seed of what is random about them."""
-
-    def __init__(self) -> None:
-        self.order: list[tuple[int, Tensor]] = []
-
-    def __len__(self) -> int:
-        return len(self.order)
-
-    def __iter__(self) -> Iterator[list[Any]]:
-        for seed, which in self.order:
-            yield [(which.shape, seed, number) for number in which.flatten().tolist()]
-
-
-class _SeededItems(Dataset[Any]):
-    """Items with what is random about them decided by a seed and their number."""
+class _Batches(Dataset[Any]):
+    """Batches of sets, with what is random about a set decided by a seed and its number."""
 
     def __init__(self, dataset: Any) -> None:
         self.dataset = dataset
 
-    def __getitem__(self, key: tuple[torch.Size, int, int]) -> tuple[torch.Size, Any]:
-        shape, seed, number = key
-        _seed(seed * 7_919 + number)
-        return shape, _as_pair(self.dataset[number], "item of the dataset")
+    def __getitem__(self, key: tuple[int, Tensor]) -> tuple[Any, Any]:
+        """Return the sets ``(B,)`` of a step, or a batch for each member ``(K, B)``."""
+        seed, which = key
+        if which.ndim > 1:
+            rows = [self[seed, row] for row in which]
+            return _stacked([x for x, _ in rows]), _stacked([y for _, y in rows])
+        items = []
+        for number in which.tolist():
+            _seed(seed * 7_919 + number)
+            items.append(_as_pair(self.dataset[number], "item of the dataset"))
+        x, y = collate(items)
+        return x, y
 
 
 @contextmanager
@@ -300,22 +292,6 @@ def _seed(seed: int) -> None:
     torch.default_generator.manual_seed(seed)
     random.seed(seed)
     np.random.seed(seed % 2**32)  # noqa: NPY002
-
-
-def _collate_rows(samples: list[tuple[torch.Size, Any]]) -> tuple[Any, Any]:
-    """Collate a batch, or a batch for each row of what was asked for."""
-    shape = samples[0][0]
-    items = [item for _, item in samples]
-    if len(shape) == 1:
-        return _collate_pairs(items)
-    size = shape[-1]
-    rows = [_collate_pairs(items[k : k + size]) for k in range(0, len(items), size)]
-    return _stacked([x for x, _ in rows]), _stacked([y for _, y in rows])
-
-
-def _collate_pairs(items: list[Any]) -> tuple[Any, Any]:
-    x, y = collate(items)
-    return x, y
 
 
 def _stacked(rows: list[Any]) -> Any:

@@ -90,13 +90,14 @@ def predict(
         )
     check_workers(workers)
     answers: list[Prediction] = []
-    names = getattr(sets, "names", None)
+    names, elements = getattr(sets, "names", None), getattr(sets, "elements", None)
     with torch.no_grad(), evaluating(net), _moved(net, torch.device(chosen_device(device))):
-        for x, elements in _batches(sets, positive("batch_size", batch_size), workers):
-            for k, found in enumerate(_answers(card, net(cast(net, x)), len(x))):
+        for x in _batches(sets, positive("batch_size", batch_size), workers):
+            for found in _answers(card, net(cast(net, x)), len(x)):
                 number = len(answers)
                 name = str(number if names is None else names[number])
-                answers.append(Prediction(name, **found, elements=elements[k] if elements else ()))
+                own = tuple(map(str, elements(number))) if callable(elements) else ()
+                answers.append(Prediction(name, **found, elements=own))
     return answers
 
 
@@ -111,11 +112,7 @@ def _moved(net: nn.Module, device: torch.device) -> Iterator[None]:
         net.to(before)
 
 
-Batches = Iterator[tuple[Any, list[tuple[str, ...]]]]
-"""Sets, and the names of the elements of each of them, if they are known."""
-
-
-def _batches(sets: Any, batch_size: int, workers: int | None) -> Batches:
+def _batches(sets: Any, batch_size: int, workers: int | None) -> Iterator[Any]:
     """Give sets in batches, without their targets."""
     if isinstance(sets, TensorDataset):
         sets = sets.tensors[0]
@@ -123,40 +120,27 @@ def _batches(sets: Any, batch_size: int, workers: int | None) -> Batches:
         sets = sets.x
     elif isinstance(sets, tuple) and sets and isinstance(sets[0], Tensor | RaggedSets):
         sets = sets[0]
-    if isinstance(sets, Tensor | RaggedSets):
-        _check_axes(sets)
-        return ((sets[k : k + batch_size], []) for k in range(0, len(sets), batch_size))
-    if isinstance(sets, DataLoader):
-        return ((b[0] if isinstance(b, list | tuple) else b, []) for b in sets)
-    if hasattr(sets, "num_sets") and hasattr(sets, "part"):
-        return ((x, []) for x, _ in parts(sets, batch_size))
-    if not (hasattr(sets, "__len__") and hasattr(sets, "__getitem__")) or isinstance(sets, str):
-        raise TypeError(
-            "sets must be a SetFolder, a Dataset or DataLoader, a tensor (M, N, C, …), RaggedSets, "
-            f"or a list of sets, got {type(sets).__name__}"
-        )
-    return _streamed(sets, batch_size, workers)
-
-
-def _check_axes(sets: Any) -> None:
     if isinstance(sets, Tensor) and sets.ndim < 3:
         raise ValueError(
             f"sets must be a tensor (M, N, C, …), got shape {tuple(sets.shape)}; one set alone is "
             "a list, as in [x]"
         )
-
-
-def _streamed(sets: Any, batch_size: int, workers: int | None) -> Batches:
-    if not len(sets):
-        return
-    items: Any = _WithoutTargets(sets)
-    stream = StreamedSets(items, workers=num_workers(sets, workers))
-    for x, names in parts(stream, batch_size):
-        yield x, [tuple(name.split("\n")) if name else () for name in names]
+    if isinstance(sets, Tensor | RaggedSets):
+        return (sets[k : k + batch_size] for k in range(0, len(sets), batch_size))
+    if isinstance(sets, DataLoader):
+        return (b[0] if isinstance(b, list | tuple) else b for b in sets)
+    if not hasattr(sets, "num_sets"):
+        if not (hasattr(sets, "__len__") and hasattr(sets, "__getitem__")) or isinstance(sets, str):
+            raise TypeError(
+                "sets must be a SetFolder, a Dataset or DataLoader, a tensor (M, N, C, …), "
+                f"RaggedSets, or a list of sets, got {type(sets).__name__}"
+            )
+        sets = StreamedSets(_WithoutTargets(sets), workers=num_workers(sets, workers))
+    return (x for x, _ in parts(sets, batch_size)) if sets.num_sets else iter(())
 
 
 class _WithoutTargets(Dataset[Any]):
-    """Sets with the names of their elements, in place of their targets."""
+    """Sets with or without targets, as pairs with the number of the set."""
 
     def __init__(self, dataset: Any) -> None:
         self.dataset = dataset
@@ -164,13 +148,11 @@ class _WithoutTargets(Dataset[Any]):
     def __len__(self) -> int:
         return len(self.dataset)
 
-    def __getitem__(self, number: int) -> tuple[Any, str]:
+    def __getitem__(self, number: int) -> tuple[Any, int]:
         item = self.dataset[number]
-        names = getattr(self.dataset, "elements", None)
-        text = "\n".join(map(str, names(number))) if callable(names) else ""
         # A list may also be a set of graphs.
         is_list = isinstance(item, list) and isinstance(item[0], Tensor | RaggedSets | list)
-        return (item[0] if isinstance(item, tuple) or is_list else item), text
+        return (item[0] if isinstance(item, tuple) or is_list else item), number
 
 
 def _answers(card: Card, output: Any, num: int) -> list[dict[str, Any]]:

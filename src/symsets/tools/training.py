@@ -6,6 +6,7 @@ import math
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -114,26 +115,29 @@ def train_folder(
     say(f"{len(train)} sets to train, {len(val)} to validate, {len(test)} to test, on {device}")
     rate = RATES[backbone == "small"] if learning_rate is None else learning_rate
     where: dict[str, Any] = {"device": device, "workers": workers}
-    outcomes = list[Outcome]()
-    for scheme in schemes:
-        say(f"\n{style_of(scheme).label}: {style_of(scheme).meaning or scheme}")
+    learn = partial(
+        fit,
+        train=read[0],
+        val=read[1],
+        task=card.task,
+        epochs=epochs,
+        batch_size=batch_size,
+        learning_rate=rate,
+        weight_decay=weight_decay,
+        precision=precision,
+        class_weights=class_weights,
+        seed=seed,
+        **where,
+    )
+    networks = {}
+    for scheme in schemes:  # whatever is wrong with one of them is said before any is trained
         torch.manual_seed(seed)
-        network = fit(
-            network_for(card, scheme=scheme, backbone=backbone),
-            read[0],
-            read[1],
-            task=card.task,
-            epochs=epochs,
-            batch_size=batch_size,
-            learning_rate=rate,
-            weight_decay=weight_decay,
-            precision=precision,
-            class_weights=class_weights,
-            seed=seed,
-            out=root / scheme,
-            **where,
-        )
-        card = network.card
+        networks[scheme] = network_for(card, scheme=scheme, backbone=backbone)
+        learn(networks[scheme], out=root / scheme, progress=False, dry_run=True)
+    outcomes = list[Outcome]()
+    for scheme, network in networks.items():
+        say(f"\n{style_of(scheme).label}: {style_of(scheme).meaning or scheme}")
+        card = learn(network, out=root / scheme).card
         outcomes.append(outcome(scheme, network, card, *read[1:], **where))
     best = best_of(outcomes, card)
     name, answer = trivial_answer(card, train.targets)

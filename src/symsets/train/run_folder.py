@@ -16,10 +16,9 @@ from symsets.saving import save, write_weights
 CHECKPOINT, HISTORY = "last.ckpt", "history.csv"
 
 
-def make_folder(out: str | os.PathLike[str], net: nn.Module) -> Path:
+def run_folder(out: str | os.PathLike[str], net: nn.Module) -> Path:
     """Return the folder of a training; warn if the network can be kept by its weights only."""
     folder = as_path("out", out)
-    folder.mkdir(parents=True, exist_ok=True)
     try:
         describe(net)
     except (ValueError, TypeError) as error:

@@ -99,7 +99,7 @@ def test_an_interrupt_is_one_line_and_status_130(tmp_path, monkeypatch):
     def interrupt(*args):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("symsets.train.fitting._Training.validate", interrupt)
+    monkeypatch.setattr("symsets.train.training.Training.validate", interrupt)
     result = run(tmp_path / "study", "--models", "mlp")
     assert result.exit_code == 130
     assert "the same command continues" in result.stderr

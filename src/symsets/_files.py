@@ -22,23 +22,6 @@ from symsets._extras import MissingExtraError
 if sys.platform != "win32":
     import fcntl
 
-__all__ = [
-    "atomic_write",
-    "below",
-    "check_claim",
-    "check_regular",
-    "digest",
-    "file_lock",
-    "named_errors",
-    "read_bytes",
-    "read_sealed",
-    "reading",
-    "safe_name",
-    "shorten",
-    "write_json",
-    "write_sealed",
-]
-
 MOST_JSON = 2**28  # bytes of a JSON file
 SMALL = 2**28  # bytes that any file may unpack to
 MOST_TIMES = 20  # else, so many times its own size

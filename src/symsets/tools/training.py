@@ -133,11 +133,11 @@ def train_folder(
     for scheme in schemes:  # whatever is wrong with one of them is said before any is trained
         torch.manual_seed(seed)
         networks[scheme] = network_for(card, scheme=scheme, backbone=backbone)
-        learn(networks[scheme], out=root / scheme, progress=False, dry_run=True)
+        learn(net=networks[scheme], out=root / scheme, progress=False, dry_run=True)
     outcomes = list[Outcome]()
     for scheme, network in networks.items():
         say(f"\n{style_of(scheme).label}: {style_of(scheme).meaning or scheme}")
-        card = learn(network, out=root / scheme).card
+        card = learn(net=network, out=root / scheme).card
         outcomes.append(outcome(scheme, network, card, *read[1:], **where))
     best = best_of(outcomes, card)
     name, answer = trivial_answer(card, train.targets)

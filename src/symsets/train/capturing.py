@@ -13,8 +13,6 @@ from symsets.train.graphs import CapturedFunction
 from symsets.train.scaling import LossScale
 from symsets.train.step import PRECISIONS, Step, matmul_precision
 
-__all__ = ["TrainingStep", "capture"]
-
 MOST_SHAPES = 8  # of batches; each captured graph keeps the memory of a whole step
 
 

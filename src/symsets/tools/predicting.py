@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -14,11 +13,12 @@ from torch import Tensor
 
 from symsets._checks import as_path
 from symsets._extras import require
-from symsets._files import atomic_write
+from symsets._files import atomic_write, write_csv
 from symsets.data.set_folder import SetFolder
 from symsets.models.card import Card
 from symsets.pages import Cell, Picture, Table, write_page
 from symsets.saving import DESCRIPTION, load
+from symsets.tools.answers import said
 from symsets.tools.comparing import SHARES, shown_score
 from symsets.tools.measuring import Score, measure, task_of
 from symsets.tools.places import check_place
@@ -83,7 +83,7 @@ def predict_folder(
     answers = predict(network, sets, device=device, workers=workers)
     path.parent.mkdir(parents=True, exist_ok=True)
     pictures = path.with_suffix("") if card.task == "merge" else None
-    write_rows(path, _rows(card, sets, answers, pictures))
+    write_csv(path, list(_rows(card, sets, answers, pictures)))
     notes = [*_right(network, card, sets, workers), *_skipped(sets)]
     table = _table(card, answers)
     page = path.with_suffix(".html")
@@ -98,16 +98,6 @@ def predict_folder(
     }
     write_page(page, Path(__file__).with_name("page.html"), content)
     return Predicted(path, page, table, tuple(notes))
-
-
-def write_rows(path: Path, rows: Iterator[dict[str, Any]]) -> None:
-    """Write a CSV file whole, with the names of the first row as its header."""
-    with atomic_write(path) as part, part.open("w", newline="", encoding="utf-8") as file:
-        first = next(rows)
-        writer = csv.DictWriter(file, fieldnames=list(first))
-        writer.writeheader()
-        writer.writerow(first)
-        writer.writerows(rows)
 
 
 def _rows(
@@ -178,27 +168,6 @@ def _table(card: Card, answers: Sequence[Prediction]) -> Table:
     rows = tuple((Cell(short(answer.name)), Cell(short(said(answer)))) for answer in shown)
     caption = f"The first {len(shown)} of {len(answers)} sets." if len(answers) > SHOWN else ""
     return Table("Answers", caption, ("set", "what the network says"), rows)
-
-
-def said(answer: Prediction) -> str:
-    """Return an answer in words.
-
-    Example:
-        >>> said(Prediction("a", label="cat", probabilities={"cat": 0.9, "dog": 0.1}))
-        'cat (90%)'
-    """
-    if answer.label is not None:
-        share = (answer.probabilities or {}).get(answer.label, 0.0)
-        return f"{answer.label} ({share:.0%})"
-    if answer.labels is not None:
-        return ", ".join(map(str, answer.labels)) or "none"
-    if answer.values is not None:
-        return ", ".join(f"{name} {value:.4g}" for name, value in answer.values.items())
-    if answer.chosen is not None:
-        return answer.elements[answer.chosen] if answer.elements else f"number {answer.chosen + 1}"
-    if answer.scores is not None:
-        return ", ".join(f"{score:.3g}" for score in answer.scores)
-    return "a picture"
 
 
 def _sheets(card: Card, sets: SetFolder, answers: Sequence[Prediction]) -> list[Picture]:

@@ -15,11 +15,12 @@ from symsets.data.set_folder import SetFolder
 from symsets.models.card import Card
 from symsets.pages import Cell, Picture, Table, write_page
 from symsets.sets import pool
-from symsets.tools.answers import Answer, answers, in_units, worst
+from symsets.tools.answers import Answer, answers, worst
 from symsets.tools.comparing import Outcome
 from symsets.tools.figures import confusion, curves, ranks, scatter
 from symsets.tools.measuring import task_of
 from symsets.tools.sheet import ShownSet, sheet, short
+from symsets.train.defaults import Scale
 
 SHOWN = 8  # sets on a sheet
 QUESTIONS = {
@@ -109,7 +110,8 @@ def _figures(card: Card, chosen: Outcome) -> list[Picture]:
     if card.task == "select":
         return [ranks(outputs, targets)]
     if card.task in ("regress", "score"):
-        return [scatter(in_units(card, outputs), targets, card.classes)]
+        outputs = Scale(**card.target).undo(outputs) if card.target else outputs
+        return [scatter(outputs, targets, card.classes)]
     return []
 
 

@@ -11,7 +11,6 @@ from torch import Tensor, nn
 from symsets._checks import check_choice
 from symsets.data.labelled import SetDataset
 from symsets.models.card import TASKS, Card
-from symsets.sets import RaggedSets
 from symsets.train.defaults import Constant, Scale, task_loss, task_metrics
 from symsets.train.inputs import all_targets, first_batch, listed_targets
 from symsets.train.metrics import Loss, Metric, Task
@@ -123,17 +122,11 @@ def _check_data(
 
 def _own_metrics(metrics: Any, scale: Scale | None) -> Any:
     """Return metrics of one's own, which see outputs in the units of the targets."""
+
+    def in_units(metric: Any) -> Any:
+        if scale is None or not isinstance(metric, Metric):
+            return metric
+        return replace(metric, function=lambda out, y: metric.function(scale.undo(out), y))
+
     given = (metrics,) if isinstance(metrics, Metric) else metrics
-    if scale is None or not isinstance(given, Sequence):
-        return given
-    return tuple(_in_units(m, scale) if isinstance(m, Metric) else m for m in given)
-
-
-def _in_units(metric: Metric, scale: Scale) -> Metric:
-    def values(output: Any, y: Any) -> Any:
-        undo = scale.undo
-        return metric.function(
-            output.map(undo) if isinstance(output, RaggedSets) else undo(output), y
-        )
-
-    return replace(metric, function=values)
+    return tuple(map(in_units, given)) if isinstance(given, Sequence) else given

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -93,11 +93,11 @@ def predict(
     names, elements = getattr(sets, "names", None), getattr(sets, "elements", None)
     with torch.no_grad(), evaluating(net), _moved(net, torch.device(chosen_device(device))):
         for x in _batches(sets, positive("batch_size", batch_size), workers):
-            for found in _answers(card, net(cast(net, x)), len(x)):
+            for answer in read_outputs(card, net(cast(net, x)), len(x)):
                 number = len(answers)
                 name = str(number if names is None else names[number])
                 own = tuple(map(str, elements(number))) if callable(elements) else ()
-                answers.append(Prediction(name, **found, elements=own))
+                answers.append(replace(answer, name=name, elements=own))
     return answers
 
 
@@ -155,15 +155,14 @@ class _WithoutTargets(Dataset[Any]):
         return (item[0] if isinstance(item, tuple) or is_list else item), number
 
 
-def _answers(card: Card, output: Any, num: int) -> list[dict[str, Any]]:
-    """Return the entries of a prediction for each of ``num`` sets."""
+def read_outputs(card: Card, output: Any, num: int) -> list[Prediction]:
+    """Return what the output of a network says about each of ``num`` sets, without their names."""
     if not isinstance(output, Tensor | RaggedSets):
         raise TypeError(f"net must return a tensor or sets, got {type(output).__name__}")
     if len(output) != num:
         raise ValueError(f"net must return a row for each of {num} sets, got {len(output)}")
     if card.target:
-        scale = Scale(card.target["mean"], card.target["std"])
-        output = output.map(scale.undo) if isinstance(output, RaggedSets) else scale.undo(output)
+        output = Scale(**card.target).undo(output)
     ways: dict[str, Callable[[Card, Tensor], dict[str, Any]]] = {
         "classify": _class,
         "labels": _labels,
@@ -172,7 +171,7 @@ def _answers(card: Card, output: Any, num: int) -> list[dict[str, Any]]:
         "score": lambda card, row: {"scores": tuple(row.tolist())},
         "merge": lambda card, row: {"picture": row},
     }
-    return [ways[card.task](card, row) for row in output.cpu()]
+    return [Prediction("", **ways[card.task](card, row)) for row in output.cpu()]
 
 
 def _class(card: Card, row: Tensor) -> dict[str, Any]:

@@ -1,6 +1,5 @@
 """The folder of a training: its history, and the network that came out."""
 
-import csv
 import os
 import warnings
 from collections.abc import Sequence
@@ -9,7 +8,7 @@ from pathlib import Path
 from torch import nn
 
 from symsets._checks import as_path
-from symsets._files import atomic_write
+from symsets._files import write_csv
 from symsets.describing import describe
 from symsets.saving import save, write_weights
 
@@ -42,7 +41,4 @@ def write_history(path: Path, curves: Sequence[Sequence[dict[str, float]]], seed
         for k, own in enumerate(curves)
         for row in own
     ]
-    with atomic_write(path) as part, part.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.DictWriter(file, list(rows[0]))
-        writer.writeheader()
-        writer.writerows(rows)
+    write_csv(path, rows)

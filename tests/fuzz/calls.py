@@ -597,7 +597,7 @@ REFUSED = ("paths", "register")  # nothing there is right
 NOT_CALLED = {  # public names that are no functions, or write files, or are called by the others
     "Sets": "a type",
     "Pool": "a type",
-    "SetDataset": "a protocol",
+    "SetDataset": "a base class",
     "ImageSource": "a protocol",
     "VideoSource": "a protocol",
     "MissingDataError": "an error",

@@ -21,29 +21,9 @@ from symsets.data.labelled import LabelledSets, SetDataset
 from symsets.sets import RaggedSets, collate
 
 
-def batches(sets: SetDataset, order: Tensor) -> Iterator[tuple[Any, Any]]:
-    """Give the batches of all steps ``order (S, K, B)``; a stream reads some of them ahead."""
-    if isinstance(sets, SetStream):
-        return sets.batches(order)
-    return (sets.batch(which) for which in order)
-
-
-def parts(sets: SetDataset, batch_size: int) -> Iterator[tuple[Any, Any]]:
-    """Give all sets in turn, the same in every call, for evaluation."""
-    if isinstance(sets, SetStream):
-        return sets.parts(batch_size)
-    starts = range(0, sets.num_sets, batch_size)
-    return (sets.part(start, start + batch_size) for start in starts)
-
-
 class SetStream(SetDataset):
-    """Base class of sets that are read when they are needed.
+    """Base class of sets that are read when they are needed."""
 
-    Attributes:
-        num_steps: Steps of an epoch, if the stream decides that.
-    """
-
-    num_steps: int | None = None
     _device = torch.device("cpu")
     _dtype = torch.float32
     _epoch = 0
@@ -62,14 +42,6 @@ class SetStream(SetDataset):
         moved = copy.copy(self)
         moved._device, moved._dtype = torch.device(device), dtype or self._dtype
         return moved
-
-    def batches(self, order: Tensor) -> Iterator[tuple[Any, Any]]:
-        """Give the batches of all steps ``order (S, K, B)``, for training."""
-        raise NotImplementedError
-
-    def parts(self, batch_size: int) -> Iterator[tuple[Any, Any]]:
-        """Give all sets in turn, for evaluation."""
-        raise NotImplementedError
 
     def _moved(self, value: Any) -> Any:
         """Move a batch to the device, and cast what is floating-point."""
@@ -95,8 +67,8 @@ class StreamedSets(SetStream):
 
     Example:
         >>> sets = StreamedSets([(torch.zeros(k, 3), k) for k in (2, 3, 4)])
-        >>> sets.part(1, 3)
-        (RaggedSets(2 sets of 3–4 elements (3,)), tensor([3, 4]))
+        >>> next(sets.parts(2))
+        (RaggedSets(2 sets of 2–3 elements (3,)), tensor([2, 3]))
     """
 
     def __init__(self, dataset: Dataset[Any] | Sequence[Any], *, workers: int = 0, seed: int = 0):
@@ -121,54 +93,43 @@ class StreamedSets(SetStream):
         few: Any = Subset(self.dataset, range(num))  # type: ignore[arg-type]
         return StreamedSets(few, seed=self.seed).to(self._device, self._dtype)
 
-    def batch(self, which: Tensor) -> tuple[Any, Any]:
-        """Return the sets ``which``, read in this process."""
-        return next(self._read([which], workers=0, training=True))
-
-    def part(self, start: int, stop: int) -> tuple[Any, Any]:
-        """Return the sets from ``start`` to ``stop``, read in this process."""
-        which = torch.arange(start, min(stop, self.num_sets))
-        return next(self._read([which], workers=0, training=False))
-
     def batches(self, order: Tensor) -> Iterator[tuple[Any, Any]]:
         """Give the batches of all steps ``order (S, K, B)``, some of them read ahead."""
-        return self._read(order.cpu(), workers=self.workers, training=True)
+        return self._read(order.cpu(), training=True)
 
     def parts(self, batch_size: int) -> Iterator[tuple[Any, Any]]:
         """Give all sets in turn, some of them read ahead."""
         which = torch.arange(self.num_sets).split(batch_size)
-        return self._read(which, workers=self.workers, training=False)
+        return self._read(which, training=False)
 
     def _read(
-        self, order: Sequence[Tensor] | Tensor, *, workers: int, training: bool
+        self, order: Sequence[Tensor] | Tensor, *, training: bool
     ) -> Iterator[tuple[Any, Any]]:
         seed = (1_000_003 * self.seed + self._epoch + 1) * training
-        loader = (self._loader if workers else None) or self._make_loader(workers)
+        loader = self._loader if self.workers and self._loader else self._make_loader()
         steps: Any = loader.sampler
         steps[:] = [(seed, which) for which in order]
         with random_numbers_kept():  # a loader draws a seed, which is none of the network's
             iterator = iter(loader)
         while True:
-            with nullcontext() if workers else random_numbers_kept():
+            with nullcontext() if self.workers else random_numbers_kept():
                 batch = next(iterator, None)
             if batch is None:
                 return
             yield self._moved(batch[0]), self._moved(batch[1])
 
-    def _make_loader(self, workers: int) -> DataLoader[Any]:
-        """Return a loader of whole batches; workers live as long as the sets."""
-        loader: DataLoader[Any] = DataLoader(
+    def _make_loader(self) -> DataLoader[Any]:
+        """Make a loader of whole batches; its workers live as long as the sets."""
+        self._loader = DataLoader(
             _Batches(self.dataset),
             sampler=[],
             batch_size=None,
-            num_workers=workers,
+            num_workers=self.workers,
             pin_memory=self._device.type == "cuda",
-            persistent_workers=workers > 0,
-            worker_init_fn=_end_quietly if workers else None,
+            persistent_workers=self.workers > 0,
+            worker_init_fn=_end_quietly if self.workers else None,
         )
-        if workers:
-            self._loader = loader
-        return loader
+        return self._loader
 
 
 def _end_quietly(worker: int) -> None:
@@ -212,14 +173,6 @@ class LoadedSets(SetStream):
         """Return the first ``num`` sets of the first batch."""
         x, y = next(self._read(0))
         return LabelledSets(x[:num], y[:num])
-
-    def batch(self, which: Tensor) -> tuple[Any, Any]:
-        """Return the first batch, whichever sets are asked for."""
-        return next(self.batches(which[None]))
-
-    def part(self, start: int, stop: int) -> tuple[Any, Any]:
-        """Refuse: a loader has an order of its own."""
-        raise NotImplementedError("a DataLoader gives its batches in turn: use parts(batch_size)")
 
     def batches(self, order: Tensor) -> Iterator[tuple[Any, Any]]:
         """Give as many batches as ``order (S, K, B)`` has steps, each to all members."""

@@ -14,7 +14,7 @@ from torch.utils.data import DataLoader, IterableDataset, Subset, TensorDataset
 
 from symsets._checks import checked_device, is_ours, shown
 from symsets.data.labelled import LabelledSets, SetDataset
-from symsets.data.streaming import LoadedSets, StreamedSets, parts, random_numbers_kept
+from symsets.data.streaming import LoadedSets, StreamedSets, random_numbers_kept
 from symsets.sets import RaggedSets, Sets
 from symsets.sets.ragged import end_to_end
 
@@ -68,7 +68,7 @@ def _with_length(name: str, value: Any, workers: int | None, seed: int) -> SetDa
         if isinstance(value.dataset, IterableDataset):
             raise TypeError(f"{name} must have a length, got a DataLoader of an IterableDataset")
         return LoadedSets(value, seed=seed)
-    if all(hasattr(value, method) for method in ("num_sets", "batch", "part", "first", "to")):
+    if isinstance(value, SetDataset):
         return value
     if not (hasattr(value, "__len__") and hasattr(value, "__getitem__")) or isinstance(
         value, str | bytes | dict | Tensor | RaggedSets
@@ -124,7 +124,7 @@ def first_batch(name: str, sets: SetDataset, num: int = 2) -> tuple[Any, Any]:
     """Return the first sets and their targets; raise naming the argument if they cannot be read."""
     try:
         few = sets.first(min(num, sets.num_sets))
-        return next(parts(few, num))
+        return next(few.parts(num))
     except (TypeError, ValueError) as error:
         if not is_ours(error):
             raise
@@ -143,7 +143,7 @@ def all_targets(value: Any, sets: SetDataset) -> Sets:
     if listed is not None:
         return listed
     found: list[Any] = []
-    for _, y in parts(sets, 64):
+    for _, y in sets.parts(64):
         found.append(y)
         if sum(map(len, found)) >= SAMPLED:
             break

@@ -13,8 +13,8 @@ from torch.utils.data import DataLoader, Dataset, TensorDataset
 
 from symsets._checks import check_kind, positive, shown
 from symsets._modes import evaluating
-from symsets.data.labelled import LabelledSets
-from symsets.data.streaming import StreamedSets, parts
+from symsets.data.labelled import LabelledSets, SetDataset
+from symsets.data.streaming import StreamedSets
 from symsets.models.card import Card
 from symsets.sets import RaggedSets
 from symsets.train.defaults import Scale
@@ -129,14 +129,14 @@ def _batches(sets: Any, batch_size: int, workers: int | None) -> Iterator[Any]:
         return (sets[k : k + batch_size] for k in range(0, len(sets), batch_size))
     if isinstance(sets, DataLoader):
         return (b[0] if isinstance(b, list | tuple) else b for b in sets)
-    if not hasattr(sets, "num_sets"):
+    if not isinstance(sets, SetDataset):
         if not (hasattr(sets, "__len__") and hasattr(sets, "__getitem__")) or isinstance(sets, str):
             raise TypeError(
                 "sets must be a SetFolder, a Dataset or DataLoader, a tensor (M, N, C, …), "
                 f"RaggedSets, or a list of sets, got {type(sets).__name__}"
             )
         sets = StreamedSets(_WithoutTargets(sets), workers=num_workers(sets, workers))
-    return (x for x, _ in parts(sets, batch_size)) if sets.num_sets else iter(())
+    return (x for x, _ in sets.parts(batch_size)) if sets.num_sets else iter(())
 
 
 class _WithoutTargets(Dataset[Any]):

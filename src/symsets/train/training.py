@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from symsets.data.labelled import SetDataset
-from symsets.data.streaming import SetStream, batches
+from symsets.data.streaming import SetStream
 from symsets.train.average import Average
 from symsets.train.checkpoints import Checkpoint
 from symsets.train.ensemble import Ensemble
@@ -57,8 +57,7 @@ class Setup:
     @property
     def steps_per_epoch(self) -> int:
         """How many steps an epoch has; a loader with batches of its own decides that itself."""
-        own = getattr(self.train, "num_steps", None)
-        return own or self.plan.steps_per_epoch(self.train.num_sets)
+        return self.train.num_steps or self.plan.steps_per_epoch(self.train.num_sets)
 
 
 class Training:
@@ -149,7 +148,7 @@ class Training:
     def _order(self, epoch: int) -> Tensor:
         """Return which sets each step of an epoch sees, ``(S, K, B)``."""
         size = self.train_sets.num_sets
-        if getattr(self.train_sets, "num_steps", None):
+        if self.train_sets.num_steps:
             return torch.zeros(self.setup.steps_per_epoch, len(self.seeds), 0, dtype=torch.int64)
         return torch.stack([self.plan.order(size, epoch, seed) for seed in self.seeds], dim=1)
 
@@ -161,8 +160,7 @@ class Training:
         world, rank = self.fabric.world_size, self.fabric.global_rank
         torch.manual_seed(1_000_003 * self.seeds[0] + epoch + 500_009 * rank)
         order = self._order(epoch)
-        if isinstance(self.train_sets, SetStream):
-            self.train_sets.set_epoch(epoch)
+        self.train_sets.set_epoch(epoch)
         rates = self.plan.rates(epoch, len(order))
         # Every process takes its share of every batch.
         self._total += self.steps.run(order[:, :, rank::world], rates)
@@ -202,7 +200,7 @@ class Training:
         torch.empty((), dtype=torch.int64).random_()  # as when the results in results/ were made
         which = self._order(epoch)[:STATISTICS_BATCHES].to(self.fabric.device)
         with autocast(self.plan.precision, self.fabric.device):
-            average.refresh(x for x, _ in batches(self.train_sets, which))
+            average.refresh(x for x, _ in self.train_sets.batches(which))
 
     def _parts(self) -> dict[str, Any]:
         """Return everything with a state of its own."""

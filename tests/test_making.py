@@ -89,7 +89,7 @@ def test_a_class_is_made_by_whoever_allows_it(tmp_path, monkeypatch):
         (linear(bias={"group": "S99999"}), "group must be such as 'S5 x C4'"),
         ({"class": "torch.nn.Linear", "children": {}}, "must be a container to have children"),
         ({"class": "torch.nn.Linear", "arguments": []}, "arguments must be an object"),
-        ({"class": "symsets.nn.nothing.X", "arguments": {}}, "cannot be found"),
+        ({"class": "symsets.nn.nothing.X", "arguments": {}}, "cannot be imported"),
         (
             {"lift": {"model": linear(), "scheme": "dss-sum", "where": [1], "size": 1.0}},
             "where must list names",

@@ -128,20 +128,20 @@ class _Maker:
         if not isinstance(name, str):
             raise ValueError(f"class must be a name, got {shown(name)}")
         package, _, word = name.rpartition(".")
-        if name in self.allowed:
-            kind = self.allowed[name] or _imported(name)
-        elif package in LIBRARIES or OURS.fullmatch(package):
-            try:
-                kind = vars(import_module(package)).get(word)
-            except ImportError as error:
-                raise ValueError(f"class {shown(name)} cannot be found: {error}") from None
-            if isinstance(kind, type) and library_name(kind) != name:
-                kind = None
-        else:
+        allowed = name in self.allowed
+        if not (allowed or package in LIBRARIES or OURS.fullmatch(package)):
             raise ValueError(
                 f"the class {shown(name)} is neither of torch nor of symsets: if you trust it, "
                 f"load with allow=[{name[:100]!r}]"
             )
+        kind = self.allowed.get(name)
+        if kind is None:
+            try:
+                kind = vars(import_module(package)).get(word)
+            except (ImportError, ValueError) as error:
+                raise ValueError(f"class {shown(name)} cannot be imported: {error}") from None
+        if not allowed and isinstance(kind, type) and library_name(kind) != name:
+            kind = None
         if not isinstance(kind, type) or not issubclass(kind, nn.Module):
             raise ValueError(f"class must be that of a module, got {shown(name)}")
         return kind
@@ -191,15 +191,6 @@ class _Maker:
         if len(value) != 1 or (way := ways.get(next(iter(value)))) is None:
             raise ValueError(f"{path!r} must be one of {sorted(ways)}, got {shown(value)}")
         return way(next(iter(value.values())))
-
-
-def _imported(name: str) -> Any:
-    """Return a class that somebody has allowed."""
-    package, _, word = name.rpartition(".")
-    try:
-        return vars(import_module(package)).get(word)
-    except (ImportError, ValueError) as error:
-        raise ValueError(f"class {shown(name)} cannot be imported: {error}") from None
 
 
 def _infinite(text: Any) -> float:

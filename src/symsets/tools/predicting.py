@@ -82,9 +82,12 @@ def predict_folder(
     sets = SetFolder(folder, like=card)
     answers = predict(network, sets, device=device, workers=workers)
     path.parent.mkdir(parents=True, exist_ok=True)
-    pictures = path.with_suffix("") if card.task == "merge" else None
-    write_csv(path, list(_rows(card, sets, answers, pictures)))
-    notes = [*_right(network, card, sets, workers), *_skipped(sets)]
+    write_csv(path, list(_rows(answers, path.with_suffix(""))))
+    notes = _right(network, card, sets, workers)
+    if sets.skipped:
+        (first, why), num = sets.skipped[0], len(sets.skipped)
+        files = "file was" if num == 1 else "files were"
+        notes.append(f"{num} {files} left out, such as {first}: {why}.")
     table = _table(card, answers)
     page = path.with_suffix(".html")
     content = {
@@ -100,38 +103,25 @@ def predict_folder(
     return Predicted(path, page, table, tuple(notes))
 
 
-def _rows(
-    card: Card, sets: SetFolder, answers: Sequence[Prediction], pictures: Path | None
-) -> Iterator[dict[str, Any]]:
+def _rows(answers: Sequence[Prediction], pictures: Path) -> Iterator[dict[str, Any]]:
     """Give one row for each set, or for each element where elements have scores."""
-    for k, answer in enumerate(answers):
+    for answer in answers:
         row: dict[str, Any] = {"set": answer.name}
-        if card.task in ("select", "score"):
-            yield from _element_rows(answer)
-        elif card.task == "merge":
-            assert pictures is not None
-            assert answer.picture is not None
-            yield row | {"file": str(_save_picture(pictures, sets.names[k], answer.picture))}
-        elif card.task == "classify":
-            yield row | {"label": answer.label} | _probabilities(answer)
-        elif card.task == "labels":
-            there = {name: int(name in (answer.labels or ())) for name in card.classes}
-            yield row | there | _probabilities(answer)
-        else:
-            yield row | {str(name): value for name, value in (answer.values or {}).items()}
-
-
-def _element_rows(answer: Prediction) -> Iterator[dict[str, Any]]:
-    scores = answer.scores or ()
-    names = answer.elements or tuple(map(str, range(len(scores))))
-    for k, (name, score) in enumerate(zip(names, scores, strict=True)):
-        row = {"set": answer.name, "file": name, "score": score}
-        yield row if answer.chosen is None else row | {"chosen": int(k == answer.chosen)}
-
-
-def _probabilities(answer: Prediction) -> dict[str, float]:
-    found = answer.probabilities or {}
-    return {f"probability of {name}": round(share, 6) for name, share in found.items()}
+        if answer.scores is not None:
+            names = answer.elements or tuple(map(str, range(len(answer.scores))))
+            for k, (name, score) in enumerate(zip(names, answer.scores, strict=True)):
+                mark = {} if answer.chosen is None else {"chosen": int(k == answer.chosen)}
+                yield row | {"file": name, "score": score} | mark
+            continue
+        shares = answer.probabilities or {}
+        if answer.picture is not None:
+            row["file"] = str(_save_picture(pictures, answer.name, answer.picture))
+        if answer.label is not None:
+            row["label"] = answer.label
+        if answer.labels is not None:
+            row |= {str(name): int(name in answer.labels) for name in shares}
+        row |= {str(name): value for name, value in (answer.values or {}).items()}
+        yield row | {f"probability of {name}": round(share, 6) for name, share in shares.items()}
 
 
 def _save_picture(folder: Path, name: str, picture: Tensor) -> Path:
@@ -153,14 +143,6 @@ def _right(network: Any, card: Card, sets: SetFolder, workers: int | None) -> li
     found = measure(network, card, sets, device=device, workers=workers)
     score = f"{shown_score(Score.of(found, metric), metric)}{' %' if metric in SHARES else ''}"
     return [f"The folder has labels: {metric} {score}."]
-
-
-def _skipped(sets: SetFolder) -> list[str]:
-    num = len(sets.skipped)
-    if not num:
-        return []
-    path, why = sets.skipped[0]
-    return [f"{num} {'file was' if num == 1 else 'files were'} left out, such as {path}: {why}."]
 
 
 def _table(card: Card, answers: Sequence[Prediction]) -> Table:

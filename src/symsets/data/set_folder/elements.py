@@ -6,11 +6,11 @@ import os
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
-from symsets.data.decoding import UnusableError
+from symsets.data.decoding import UnusableError, quiet
 from symsets.data.images import IMAGE_SUFFIXES
 from symsets.data.set_folder.arrays import array_shape, check_finite, read_array
 from symsets.data.set_folder.layouts import FoundSet, suffix_of
-from symsets.data.set_folder.pictures import Decoder, Header, default_shape, read_header, try_all
+from symsets.data.set_folder.pictures import Decoder, Header, default_shape, read_header
 from symsets.data.set_folder.preparation import Preparation
 from symsets.data.set_folder.stores import ArrayStore, CloudStore, PictureStore, Store
 
@@ -105,9 +105,14 @@ def _keep(sets: Sequence[FoundSet], bad: dict[str, str], skipped: Skips) -> list
 
 def _examine_pictures(sets: Sequence[FoundSet], how: Preparation) -> Examined:
     paths = [file for one in sets for file in (*one.files, *((one.target,) if one.target else ()))]
-    outcomes = dict(zip(paths, try_all(read_header, paths), strict=True))
-    bad = {path: str(out) for path, out in outcomes.items() if isinstance(out, UnusableError)}
-    headers = {path: out for path, out in outcomes.items() if isinstance(out, Header)}
+    headers: dict[str, Header] = {}
+    bad: dict[str, str] = {}
+    with quiet():  # one after the other: Python reads headers, so that threads would not help
+        for path in paths:
+            try:
+                headers[path] = read_header(path)
+            except UnusableError as error:
+                bad[path] = str(error)
     skipped: Skips = []
     kept = _keep(sets, bad, skipped)
     merged = [one.target for one in kept if one.target]
@@ -119,8 +124,7 @@ def _examine_pictures(sets: Sequence[FoundSet], how: Preparation) -> Examined:
                 f"{one.target} must have the size of its shots, {w}×{h} pixels, got "
                 f"{width}×{height}"
             )
-    used = [headers[file] for one in kept for file in one.files]
-    used += [headers[file] for file in merged]
+    used = [headers[file] for file in (*(file for one in kept for file in one.files), *merged)]
     channels = how.channels or (1 if all(header.grey for header in used) else 3)
     size = how.size or default_shape([header.shape for header in used])
     deep = channels == 1 and any(header.deep for header in used)

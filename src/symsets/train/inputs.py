@@ -38,17 +38,14 @@ def as_sets(
         seed: Of what is random about the sets of a dataset.
         dtype: Of floating-point entries.
     """
-    if isinstance(value, LabelledSets) or (pair := _tensors(value)) is None:
-        sets = _with_length(name, value, workers, seed)
-    else:
-        sets = LabelledSets(*pair)
+    pair = _tensors(value)
+    sets = LabelledSets(*pair) if pair else _with_length(name, value, workers, seed)
     if not sets.num_sets:
         raise ValueError(f"{name} must hold at least one set, got none")
-    if isinstance(value, DataLoader | LabelledSets) or not isinstance(sets, StreamedSets):
-        floats = not isinstance(sets, LabelledSets) or sets.x.dtype.is_floating_point
-        return sets.to(sets.device, dtype) if floats else sets
-    _check_item(name, sets.dataset)
-    return sets.to("cpu", dtype)
+    if isinstance(sets, StreamedSets):
+        _check_item(name, sets.dataset)
+    floats = not isinstance(sets, LabelledSets) or sets.x.dtype.is_floating_point
+    return sets.to(sets.device, dtype) if floats else sets
 
 
 def _tensors(value: Any) -> tuple[Sets, Sets] | None:

@@ -136,10 +136,10 @@ def _examine_arrays(sets: Sequence[FoundSet], how: Preparation) -> Examined:
         if len(shape) not in axes:
             rule = " or ".join(("(N, C)", "(N, C, L)")[number - 2] for number in axes)
             raise ValueError(f"{file} must hold a set {rule}, got shape {shape}")
-        if not expected and how.channels is None:
+        if not expected:
             expected, first = shape[1:], file
-        elif not expected:
-            expected = (how.channels, how.length or shape[-1])[: len(shape) - 1]
+            if how.channels is not None:
+                expected, first = (how.channels, how.length or shape[-1])[: len(shape) - 1], ""
         check_elements(file, shape[1:], expected, first)
         if shape[0]:
             kept.append(one)

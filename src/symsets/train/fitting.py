@@ -61,7 +61,7 @@ def fit_together(
         options: For Lightning's ``Fabric``: ``strategy``, ``devices``, ``num_nodes``, …; under
             ``torchrun`` or SLURM they are found by themselves.
     """
-    if isinstance(networks, nn.Module):
+    if isinstance(networks, nn.Module) or not isinstance(networks, Sequence):
         raise TypeError(f"networks must be a list, as in [net], got one {type(networks).__name__}")
     for name, sets in (("train", train), ("val", val)):
         check_supply(sets, name)

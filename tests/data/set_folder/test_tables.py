@@ -34,6 +34,13 @@ def test_a_table_may_say_splits_best_elements_scores_and_several_labels(tmp_path
     assert sets.targets.tolist() == [[0, 1], [1, 1]]
 
 
+def test_sets_and_elements_of_a_table_may_be_called_like_paths(tmp_path):
+    text = "set,element,u,best /x/a,p/1.png,1,0 /x/a,p/2.png,2,1 /x/b,1.png,3,1 /x/b,2.png,4,0"
+    sets = SetFolder(table(tmp_path / "t.csv", text))
+    assert (sets.names, sets.targets.tolist()) == (["/x/a", "/x/b"], [1, 0])
+    assert sets.elements(0) == ["p/1.png", "p/2.png"]
+
+
 def test_labels_may_lie_beside_the_table(tmp_path):
     table(tmp_path / "t.csv", "set,u a,1 a,2 b,3")
     table(tmp_path / "labels.csv", "set,age a,1.5 b,2")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from symsets._checks import shown
@@ -84,12 +84,16 @@ def read_labels(path: Path, prefix: str = "") -> Labels:
         ValueError: Its header or one of its lines is not as expected.
     """
     (_, header), *lines = list(read_csv(path)) or [(0, [])]
-    return parse_labels(path, header, lines, prefix)
+    labels = parse_labels(path, header, lines)
+    rows = []
+    for row in labels.rows:
+        name = row.set.replace("\\", "/").strip("/")
+        file = row.file and row.file.replace("\\", "/").rpartition("/")[2]
+        rows.append(replace(row, set=prefix + name, file=file))
+    return replace(labels, rows=rows)
 
 
-def parse_labels(
-    path: Path, header: list[str], lines: Iterable[tuple[int, list[str]]], prefix: str = ""
-) -> Labels:
+def parse_labels(path: Path, header: list[str], lines: Iterable[tuple[int, list[str]]]) -> Labels:
     """Return what numbered lines below a header say about sets."""
     names = [name.lower() for name in header]
     values = [name for name in names if name not in ("set", "file", "split")]
@@ -116,10 +120,8 @@ def parse_labels(
         split = cell.get("split", "").lower()
         if split and split not in SPLIT_NAMES:
             raise ValueError(f"{where}: split must be one of {list(SPLITS)}, got {split!r}")
-        file = cell.get("file", "").replace("\\", "/").rpartition("/")[2]
-        name = prefix + cell["set"].strip("/").replace("\\", "/")
         found = tuple(cell[name] for name in values)
-        rows.append(Row(where, name, file or None, found, SPLIT_NAMES.get(split)))
+        rows.append(Row(where, cell["set"], cell.get("file"), found, SPLIT_NAMES.get(split)))
     if not rows:
         raise ValueError(f"{path} must have a line for each set below its header, found none")
     columns = tuple(name for name, small in zip(header, names, strict=True) if small in values)

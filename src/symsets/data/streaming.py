@@ -108,7 +108,7 @@ class StreamedSets(SetStream):
         seed = (1_000_003 * self.seed + self._epoch + 1) * training
         loader = self._loader if self.workers and self._loader else self._make_loader()
         steps: Any = loader.sampler
-        steps[:] = [(seed, which) for which in order]
+        steps[:] = [(seed, which.tolist()) for which in order]  # workers need no tensors
         with random_numbers_kept():  # a loader draws a seed, which is none of the network's
             iterator = iter(loader)
         while True:
@@ -214,14 +214,14 @@ class _Batches(Dataset[Any]):
     def __init__(self, dataset: Any) -> None:
         self.dataset = dataset
 
-    def __getitem__(self, key: tuple[int, Tensor]) -> tuple[Any, Any]:
+    def __getitem__(self, key: tuple[int, list[Any]]) -> tuple[Any, Any]:
         """Return the sets ``(B,)`` of a step, or a batch for each member ``(K, B)``."""
         seed, which = key
-        if which.ndim > 1:
+        if isinstance(which[0], list):
             rows = [self[seed, row] for row in which]
             return _stacked([x for x, _ in rows]), _stacked([y for _, y in rows])
         items = []
-        for number in which.tolist():
+        for number in which:
             _seed(seed * 7_919 + number)
             items.append(_as_pair(self.dataset[number], "item of the dataset"))
         x, y = collate(items)

@@ -99,7 +99,7 @@ class SetFolder(Dataset[tuple[Any, Any]]):
         else:
             if task is not None:
                 check_choice("task", task, TASKS)
-            how = Preparation.checked(kind, size, resize, channels)
+            how = Preparation(kind, size, resize, channels)
         opened = open_sets(self.root, task, how, None if like is None else like.classes)
         self._found, self._splits, self._which = opened.found, opened.splits, opened.kept
         self._targets, self._like = opened.targets, like

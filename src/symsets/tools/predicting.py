@@ -88,7 +88,7 @@ def predict_folder(
         (first, why), num = sets.skipped[0], len(sets.skipped)
         files = "file was" if num == 1 else "files were"
         notes.append(f"{num} {files} left out, such as {first}: {why}.")
-    table = _table(card, answers)
+    table = _table(answers)
     page = path.with_suffix(".html")
     content = {
         "command": "predict",
@@ -145,7 +145,7 @@ def _right(network: Any, card: Card, sets: SetFolder, workers: int | None) -> li
     return [f"The folder has labels: {metric} {score}."]
 
 
-def _table(card: Card, answers: Sequence[Prediction]) -> Table:
+def _table(answers: Sequence[Prediction]) -> Table:
     shown = answers[:SHOWN]
     rows = tuple((Cell(short(answer.name)), Cell(short(said(answer)))) for answer in shown)
     caption = f"The first {len(shown)} of {len(answers)} sets." if len(answers) > SHOWN else ""

@@ -38,7 +38,7 @@ from symsets.models._trunks import Shift
 from symsets.nn import AttentionPool, Classify
 
 CLASSES, FEATURES = 11, 128  # of the answers; of an element after the encoder
-RATES, SEEDS, BATCH = (1e-3, 3e-3, 1e-2), (0, 1, 2), 32
+RATES, SEEDS, BATCH = (3e-4, 1e-3, 3e-3, 1e-2, 3e-2), (0, 1, 2), 32
 VECTOR, HIDDEN = 1024, 256
 CARD = Card(
     "classify", "pictures", tuple(map(str, range(CLASSES))), {"size": [8, 8], "channels": 1}

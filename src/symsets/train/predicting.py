@@ -90,7 +90,9 @@ def predict(
         )
     check_workers(workers)
     answers: list[Prediction] = []
-    names, elements = getattr(sets, "names", None), getattr(sets, "elements", None)
+    # Those of a tensor are the names of its axes.
+    names = None if isinstance(sets, Tensor) else getattr(sets, "names", None)
+    elements = getattr(sets, "elements", None)
     with torch.no_grad(), evaluating(net), _moved(net, torch.device(chosen_device(device))):
         for x in _batches(sets, positive("batch_size", batch_size), workers):
             for answer in read_outputs(card, net(cast(net, x)), len(x)):

@@ -31,6 +31,7 @@ from symsets.train.inputs import chosen_device
 SCHEMES = ("dss-mean", "siamese")
 PAGE = "report.html"
 MEMORY, BYTES = 2**29, 4  # for all elements of a folder, and for one of their numbers
+DECAY = 0.05  # of weights, by AdamW
 RATES = {True: 3e-3, False: 3e-4}  # of small networks, and of pretrained ones
 
 
@@ -64,7 +65,6 @@ def train_folder(
     epochs: int = 30,
     batch_size: int | None = None,
     learning_rate: float | None = None,
-    weight_decay: float = 0.05,
     precision: str = "float32",
     class_weights: str | None = None,
     device: str = "auto",
@@ -88,7 +88,6 @@ def train_folder(
         epochs: Passes over the training sets.
         batch_size: Sets in a step; as in :func:`~symsets.train.fit` if left out.
         learning_rate: The largest one; if left out, 0.003, or 0.0003 for a pretrained network.
-        weight_decay: Of AdamW.
         precision: As in :func:`~symsets.train.fit`.
         class_weights: ``"balanced"`` weighs rare classes up.
         device: ``"auto"``, ``"cpu"``, ``"cuda"``, …
@@ -123,7 +122,7 @@ def train_folder(
         epochs=epochs,
         batch_size=batch_size,
         learning_rate=rate,
-        weight_decay=weight_decay,
+        weight_decay=DECAY,
         precision=precision,
         class_weights=class_weights,
         seed=seed,

@@ -117,11 +117,10 @@ def _check_item(name: str, dataset: Any) -> None:
         )
 
 
-def first_batch(name: str, sets: SetDataset, num: int = 2) -> tuple[Any, Any]:
-    """Return the first sets and their targets; raise naming the argument if they cannot be read."""
+def first_batch(name: str, sets: SetDataset) -> tuple[Any, Any]:
+    """Return two sets and their targets; raise naming the argument if they cannot be read."""
     try:
-        few = sets.first(min(num, sets.num_sets))
-        return next(few.parts(num))
+        return next(sets.first(min(2, sets.num_sets)).parts(2))
     except (TypeError, ValueError) as error:
         if not is_ours(error):
             raise

@@ -147,7 +147,7 @@ def fit(
     if devices != 1 or num_nodes != 1 or not is_alone():
         _refuse_loaders(train_sets, val_sets)
     wanted = Wanted(task, loss, metrics, class_weights)
-    learnt, card = what_is_learnt(net, (train, train_sets), (val, val_sets), wanted)
+    learnt, card = what_is_learnt(net, train_sets, val_sets, wanted)
     folder = None if out is None else run_folder(out, net)
     if folder and not dry_run:
         folder.mkdir(parents=True, exist_ok=True)

@@ -127,15 +127,21 @@ def first_batch(name: str, sets: SetDataset) -> tuple[Any, Any]:
         raise type(error)(f"{name} cannot be read: {error}") from error
 
 
-def listed_targets(value: Any, sets: SetDataset) -> Sets | None:
+def source_of(sets: SetDataset) -> Any:
+    """Return the dataset that a stream reads, or the sets themselves."""
+    if isinstance(sets, LoadedSets):
+        return sets.loader.dataset
+    return sets.dataset if isinstance(sets, StreamedSets) else sets
+
+
+def listed_targets(sets: SetDataset) -> Sets | None:
     """Return the targets of all sets, if they are known without reading the sets."""
-    listed = _listed(value)
-    return sets.y if listed is None and isinstance(sets, LabelledSets) else listed
+    return sets.y if isinstance(sets, LabelledSets) else _listed(source_of(sets))
 
 
-def all_targets(value: Any, sets: SetDataset) -> Sets:
+def all_targets(sets: SetDataset) -> Sets:
     """Return the targets of all sets, or of the first thousands where nobody lists them."""
-    listed = listed_targets(value, sets)
+    listed = listed_targets(sets)
     if listed is not None:
         return listed
     found: list[Any] = []
@@ -150,8 +156,6 @@ def all_targets(value: Any, sets: SetDataset) -> Sets:
 
 def _listed(value: Any) -> Sets | None:
     """Return the targets that a dataset lists, if it does."""
-    if isinstance(value, DataLoader):
-        return _listed(value.dataset)
     if isinstance(value, Subset):
         inside = _listed(value.dataset)
         return None if inside is None else inside[torch.as_tensor(list(value.indices))]

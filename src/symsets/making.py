@@ -29,7 +29,7 @@ OURS = re.compile(r"symsets\.(nn|models)(\.[A-Za-z_]\w*)*")
 CONTAINERS = tuple(kind.__init__ for kind in (nn.Sequential, nn.ModuleList, nn.ModuleDict))
 ACTIVATIONS = ("relu", "gelu", "silu", "elu", "leaky_relu", "tanh", "sigmoid", "selu", "mish")
 TIMM = ("num_classes", "in_chans")  # what is kept of the arguments of its networks
-MOST_INTEGER, LONGEST_TEXT = 2**31, 200
+MOST_INTEGER, MOST_LAYERS, LONGEST_TEXT = 2**31, 1000, 200
 
 
 def make(described: Any, *, allow: Allowed = ()) -> nn.Module:
@@ -41,18 +41,6 @@ def make(described: Any, *, allow: Allowed = ()) -> nn.Module:
             beside those of torch and this package.
     """
     return _Maker(allow).module(described, "")
-
-
-def check_repeats(described: Any, most: int) -> None:
-    """Raise ValueError if a description asks for more layers in a row than there are weights."""
-    if isinstance(described, list):
-        for item in described:
-            check_repeats(item, most)
-    elif isinstance(described, dict):
-        for name, value in described.items():
-            if name == "num_layers" and isinstance(value, int) and value > most:
-                raise ValueError(f"it describes {value:,} layers where there are {most} weights")
-            check_repeats(value, most)
 
 
 def below(path: str, name: str) -> str:
@@ -168,6 +156,9 @@ class _Maker:
         """Return the arguments of a constructor."""
         if not isinstance(described, dict):
             raise ValueError(f"arguments must be an object, got {shown(described)}")
+        layers = described.get("num_layers", 0)  # each of which would be made
+        if isinstance(layers, int) and layers > MOST_LAYERS:
+            raise ValueError(f"num_layers must not be larger than {MOST_LAYERS}, got {layers:,}")
         return {name: self.value(v, below(path, name)) for name, v in described.items()}
 
     def value(self, value: Any, path: str) -> Any:

@@ -72,31 +72,30 @@ def from_columns(labels: Labels, task: str | None, classes: tuple[str, ...] = ()
 
 def _guess(labels: Labels) -> tuple[str, str]:
     """Return the task, and what was guessed, if anything."""
-    words = {
-        name: [row for row in labels.rows if not _is_number(row.values[k])]
-        for k, name in enumerate(labels.columns)
-    }
-    name, wrong = next(((name, rows) for name, rows in words.items() if rows), ("", []))
-    values = [row.values for row in labels.rows]
-    if len(words) == 1:
-        cells = [value for (value,) in values]
-        numbers = [value for value in cells if _is_number(value)]
-        numbered = bool(numbers) and _are_numbered(labels.columns[0], numbers)
-        if wrong and 2 * len(numbers) > len(cells) and not numbered:  # such as NaN or "n/a"
+    places = [(row, k) for k in range(len(labels.columns)) for row in labels.rows]
+    word = next((place for place in places if not _is_number(place[0].values[place[1]])), None)
+    what = value = ""
+    if word is not None:
+        what = f"{word[0].where}: {labels.columns[word[1]]}"
+        value = shown(word[0].values[word[1]])
+    if len(labels.columns) > 1:
+        if word is not None:
             raise ValueError(
-                f"{wrong[0].where}: {name} must be a finite number, as most of the column are, got "
-                f'{shown(wrong[0].values[0])}; task="classify" takes them all for names of classes'
+                f"{what} must be a number, as there are several columns, got {value}; one column "
+                "may hold words"
             )
-        if numbered and not wrong:
-            return "classify", NUMBERED
-        return ("classify" if wrong else "regress"), ""
-    if wrong:
+        binary = all(float(value) in (0, 1) for row in labels.rows for value in row.values)
+        return ("labels" if binary else "regress"), ""
+    numbers = [row.values[0] for row in labels.rows if _is_number(row.values[0])]
+    numbered = bool(numbers) and _are_numbered(labels.columns[0], numbers)
+    if word is None:
+        return ("classify", NUMBERED) if numbered else ("regress", "")
+    if 2 * len(numbers) > len(labels.rows) and not numbered:  # a NaN or "n/a", for example
         raise ValueError(
-            f"{wrong[0].where}: {name} must be a number, as there are several columns, got "
-            f"{shown(wrong[0].values[labels.columns.index(name)])}; one column may hold words"
+            f"{what} must be a finite number, as most of the column are, got {value}; "
+            'task="classify" takes them all for names of classes'
         )
-    binary = all(float(value) in (0, 1) for own in values for value in own)
-    return ("labels" if binary else "regress"), ""
+    return "classify", ""
 
 
 def _are_numbered(name: str, values: Sequence[str]) -> bool:
@@ -116,12 +115,12 @@ def _classify(labels: Labels, classes: tuple[str, ...]) -> tuple[tuple[str, ...]
             f"{list(labels.columns)}"
         )
     classes = classes or tuple(sorted({row.values[0] for row in labels.rows}, key=_natural))
+    number = {name: k for k, name in enumerate(classes)}
     for row in labels.rows:
-        if row.values[0] not in classes:
+        if row.values[0] not in number:
             raise ValueError(
                 f"{row.where}: label must be one of {list(classes)}, got {row.values[0]!r}"
             )
-    number = {name: k for k, name in enumerate(classes)}
     return classes, torch.tensor([number[row.values[0]] for row in labels.rows])
 
 

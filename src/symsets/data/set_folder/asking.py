@@ -99,9 +99,9 @@ def _of_elements(
     for k, (one, own) in enumerate(zip(found.sets, rows, strict=True)):
         names = found.store.names(k)
         lost = [path.name for path in unusable if path.parent == Path(one.files[0]).parent]
-        scores = {}
+        known, scores = {*names, *lost}, {}
         for row in own:
-            if row.file not in (*names, *lost):
+            if row.file not in known:
                 raise ValueError(
                     f"{row.where}: file must be an element of set {one.name!r}, got {row.file!r}, "
                     "which is not there"

@@ -86,7 +86,7 @@ def write_report(
             "test sets": len(parts[2]),
             "elements of a set": _range(size for part in parts for size in part.sizes),
         },
-        "sections": [section for section in sections if section is not None],
+        "sections": sections,
         "skipped": test.skipped,
     }
     write_page(path, Path(__file__).with_name("page.html"), content)
@@ -115,7 +115,7 @@ def _figures(card: Card, chosen: Outcome) -> list[Picture]:
     return []
 
 
-def _what_went_wrong(card: Card, chosen: Outcome, test: SetFolder) -> Section | None:
+def _what_went_wrong(card: Card, chosen: Outcome, test: SetFolder) -> Section:
     """Show the worst answers: as pictures, or as a table."""
     if card.task == "merge":
         return _merged(card, chosen, test)

@@ -22,7 +22,7 @@ def merge(
     shots: Tensor | Sequence[Tensor],
     *,
     reference: int | str = "auto",
-    aligned: bool = False,
+    maps: Tensor | None = None,
     network: nn.Module | None = None,
     device: str = "auto",
     tile: int = TILE,
@@ -38,7 +38,7 @@ def merge(
         shots: Pictures of one size, ``(N, C, H, W)`` or a list of ``(C, H, W)``, with one or three
             channels and values in [0, 1].
         reference: The number of the shot to keep to; ``"auto"`` takes the sharpest one.
-        aligned: Whether shots lie over each other already.
+        maps: Where shots lie, from :func:`find_maps`, which is asked if they are left out.
         network: What merges; ``symsets.load("merge")`` if left out.
         device: ``"auto"``, ``"cpu"``, ``"cuda"``, …
         tile: Pixels on each side of what is merged at a time: more need more memory.
@@ -54,7 +54,7 @@ def merge(
     colours = pictures.shape[1]
     pictures = pictures.to(where, torch.float32).expand(-1, 3, -1, -1)
     which = sharpest(pictures) if reference == "auto" else _number(reference, len(pictures))
-    maps = _maps(pictures, which, aligned=aligned or len(pictures) == 1)
+    maps = (find_maps(pictures, which) if maps is None else maps).to(where)
     network = network.to(where).eval()
     total = pictures.new_zeros(3, *pictures.shape[-2:])
     weight = pictures.new_zeros(pictures.shape[-2:])
@@ -85,9 +85,13 @@ def sharpest(shots: Tensor) -> int:
     return int(slopes.argmax())
 
 
-def _maps(pictures: Tensor, reference: int, *, aligned: bool) -> Tensor:
-    """Return where shots lie; raise ValueError if they show different scenes."""
-    if aligned:
+def find_maps(pictures: Tensor, reference: int, *, aligned: bool = False) -> Tensor:
+    """Return where shots ``(N, C, H, W)`` lie, ``(N, 2, 3)`` (see :func:`~.aligning.align`).
+
+    Raises:
+        DifferentScenesError: A shot shows nothing of what the reference shows.
+    """
+    if aligned or len(pictures) == 1:
         return torch.eye(2, 3, device=pictures.device).repeat(len(pictures), 1, 1)
     maps, alike = align(pictures, reference)
     for number, value in enumerate(alike.tolist()):

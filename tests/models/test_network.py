@@ -123,14 +123,31 @@ def test_elements_meet_early_where_one_of_them_is_chosen():
     assert meets(network("classify", "pictures", early=True).eval())
 
 
-def test_pictures_are_moved_in_training_only():
-    net, x = network("classify", "pictures", shift=3), torch.zeros(1, 1, 3, 12, 9)
-    x[0, 0, :, 5, 4] = 1
+def test_signals_are_moved_in_training_only():
+    net, x = network("classify", "signals", shift=3), torch.zeros(1, 1, 2, 32)
+    x[0, 0, :, 9] = 1
     shift = net.trunk[0]
     torch.manual_seed(1)
-    moved = {tuple(shift(x[0])[0, 0].nonzero()[0].tolist()) for _ in range(2000)}
-    assert moved == {(5 + i, 4 + j) for i in range(-3, 4) for j in range(-3, 4)}
+    moved = {int(shift(x[0])[0, 0].nonzero()) for _ in range(200)}
+    assert moved == set(range(6, 13))
     assert torch.equal(shift.eval()(x[0]), x[0])
+
+
+def test_pictures_are_shifted_turned_and_stretched_in_training_only():
+    jitter = network("classify", "pictures", shift=3).trunk[0]
+    rows, columns = torch.meshgrid(torch.arange(48.0), torch.arange(60.0), indexing="ij")
+    places = [(24.0, 20.0), (24.0, 40.0)]  # left and right of the middle, (23.5, 29.5)
+    blobs = [torch.exp(-((rows - i) ** 2 + (columns - j) ** 2) / 8) for i, j in places]
+    torch.manual_seed(0)
+    y = jitter(torch.stack(blobs).expand(1000, -1, -1, -1))
+    mass = y.sum((2, 3))
+    centres = torch.stack([(y * axis).sum((2, 3)) / mass for axis in (rows, columns)], -1)
+    middle = centres.mean(1) - torch.tensor([24.0, 30.0])  # (1000, 2)
+    assert 2.5 < middle.abs().amax(0).min() <= middle.abs().max() < 4.4  # stretched, too
+    apart = centres[:, 1] - centres[:, 0]  # was (0, 20): channels move alike
+    assert -0.25 < (apart[:, 0] / 20).min() < -0.1 < 0.1 < (apart[:, 0] / 20).max() < 0.25
+    assert 0.8 < (apart[:, 1] / 20).min() < 0.9 < 1.1 < (apart[:, 1] / 20).max() < 1.25
+    assert torch.equal(jitter.eval()(y), y)
 
 
 def test_nodes_that_are_alike_are_told_apart_by_their_neighbours():

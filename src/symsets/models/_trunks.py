@@ -20,6 +20,7 @@ from symsets.sets import GraphSets, RaggedSets, pool
 GRID = 4  # entries on each side at which pictures and signals are no longer halved
 WIDEST = 8  # channels, times the width of the first layer
 LENGTH = 8  # of the vector of a picture or signal, times that width
+STRETCH = 0.15  # of pictures, at random
 DEPTH = 2  # residual blocks of networks for vectors, layers of those for clouds and graphs
 
 
@@ -202,3 +203,38 @@ class Shift(nn.Module):
             index = places.clamp(0, size - 1).reshape(shape).expand(x.shape)
             x = x.gather(axis, index) * inside.reshape(shape)
         return x
+
+
+class Jitter(nn.Module):
+    r"""Move every picture a little at random, in training only: shift, turn, stretch and shear it.
+
+    A pixel at :math:`p`, counted from the middle, comes from :math:`(I + A) p + t`. Entries of
+    :math:`A` are uniform in [−0.15, 0.15].
+
+    Args:
+        most: Pixels of a shift, on each axis; what comes in is zero.
+
+    Example:
+        >>> x = torch.randn(2, 1, 8, 8)
+        >>> Jitter(1)(x).shape, torch.equal(Jitter(1).eval()(x), x)
+        (torch.Size([2, 1, 8, 8]), True)
+    """
+
+    def __init__(self, most: int) -> None:
+        super().__init__()
+        self.most = most
+
+    def extra_repr(self) -> str:
+        """Show how far."""
+        return str(self.most)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Move rows ``(T, C, H, W)``."""
+        if not self.training:
+            return x
+        drawn = 2 * torch.rand(len(x), 2, 3, device=x.device, dtype=x.dtype) - 1
+        shift = [2 * self.most / side for side in (x.shape[3], x.shape[2])]  # pictures are 2 wide
+        matrix = torch.eye(2, 3, device=x.device, dtype=x.dtype) + STRETCH * drawn
+        matrix[:, :, 2] = drawn[:, :, 2] * matrix.new_tensor(shift)
+        grid = F.affine_grid(matrix, list(x.shape), align_corners=False)
+        return F.grid_sample(x, grid, align_corners=False)

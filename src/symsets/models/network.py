@@ -13,6 +13,7 @@ from symsets.models._blocks import Scores
 from symsets.models._timm import load_pretrained, timm_trunk
 from symsets.models._trunks import (
     LENGTH,
+    Jitter,
     Shift,
     cloud_trunk,
     graph_trunk,
@@ -60,8 +61,9 @@ class SetNetwork(SetModule):
         early: Whether elements meet in every block of the trunk, entry by entry, as they should
             where they show one scene (bursts, scans); otherwise they meet as vectors. If left out:
             for ``"select"``, ``"score"``, and networks of timm.
-        shift: By how many entries each picture or signal is moved at random in training; if left
-            out, one in sixteen where a set gets labels or numbers and elements do not meet early.
+        shift: By how many entries each picture or signal is moved at random in training; pictures
+            are turned and stretched a little, too. If left out, one in sixteen where a set gets
+            labels or numbers and elements do not meet early.
 
     Shape:
         - x: ``(B, N, C, *E)`` or ragged; ragged with elements ``(P, C)`` for clouds;
@@ -128,7 +130,8 @@ class SetNetwork(SetModule):
         if shift:
             if kind not in ("pictures", "signals"):
                 raise ValueError(f"shift must be 0 for {kind}, got {shift}")
-            self.trunk = Sequential(Shift(positive("shift", shift)), self.trunk)
+            moves = Jitter if kind == "pictures" else Shift
+            self.trunk = Sequential(moves(positive("shift", shift)), self.trunk)
         self.meet = Sequential(set_layer(scheme, nn.Linear, features, features), nn.ReLU())
         self.head = self._head(features)
 

@@ -149,20 +149,6 @@ def test_records_have_the_fields_of_the_schema(tmp_path):
         read_records(path)
 
 
-def test_importing_the_library_pulls_in_nothing_heavy():
-    code = (
-        "import sys, symsets; "
-        "heavy = {'lightning', 'matplotlib', 'rich', 'scipy', 'sympy', 'torch_geometric', 'typer'}"
-        "; import torch; "
-        "print(sorted(heavy & {m.partition('.')[0] for m in sys.modules}))"
-    )
-    plain = "import sys, torch; print('sympy' in sys.modules)"
-    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    bare = subprocess.run([sys.executable, "-c", plain], capture_output=True, text=True, check=True)
-    expected = ["sympy"] if bare.stdout.strip() == "True" else []
-    assert out.stdout.strip() == str(expected)
-
-
 def test_a_missing_extra_is_named():
     from symsets._extras import MissingExtraError, require
 

@@ -3,6 +3,7 @@
 import csv
 import time
 
+import pytest
 import torch
 
 import symsets
@@ -20,6 +21,7 @@ def begun(out, before):
     return path.exists() and path.stat().st_mtime_ns > before
 
 
+@pytest.mark.slow
 def test_a_killed_training_ends_with_the_numbers_of_an_undisturbed_one(server, tmp_path):
     whole, out = tmp_path / "whole", tmp_path / "killed"
     assert server.wait(server.start("fit", whole, 0))

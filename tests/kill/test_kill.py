@@ -9,6 +9,7 @@ from safetensors.torch import load_file
 from symsets.experiments.study.experiment import EXPERIMENTS
 from symsets.experiments.study.records import read_records
 
+pytestmark = pytest.mark.slow
 SMALL = ("signals",)  # in every test; the others in make fuzz
 
 

@@ -142,6 +142,7 @@ NETWORKS = {
     "parts": lambda: [Heads(), ModernParts("dss-mean")],
     "lifted": lambda: map(Lifted, ("dss-max", "attention", "wreath")),
 }
+pytestmark = pytest.mark.slow
 quiet = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning")
 
 

@@ -82,6 +82,7 @@ def two(tmp_path_factory):
     return torch.load(out / "two.pt")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("function", FUNCTIONS)
 def test_two_processes_get_the_result_of_one(function, two, tmp_path):
     one = train(function, tmp_path)

@@ -8,6 +8,11 @@ def pytest_addoption(parser):
     parser.addoption("--large", action="store_true", help="fuzz and kill as much as make fuzz does")
 
 
+def pytest_collection_modifyitems(items):
+    """Begin with what takes long, so that no process waits for another in the end."""
+    items.sort(key=lambda item: "slow" not in item.keywords)
+
+
 @pytest.fixture(scope="session")
 def large(request):
     """Whether to try many more damaged files, calls and kills than a usual test can afford."""

@@ -245,8 +245,6 @@ def test_where_picks_by_name_and_by_function():
 @pytest.mark.parametrize(
     ("scheme", "backend"),
     [
-        ("dss-sum", "aot_eager"),
-        ("attention", "aot_eager"),
         ("wreath", "aot_eager"),
         pytest.param("dss-sum", "inductor", marks=pytest.mark.slow),
     ],

@@ -125,11 +125,15 @@ def values_and_gradients(net, x):
     return [out, x.grad, *(p.grad for p in net.parameters())]
 
 
-@pytest.mark.parametrize("scheme", SCHEMES)
-def test_compiled_equals_eager_in_value_and_gradient(scheme):
+# The compiler of C++ takes seconds for each layer: one with a sum is in the tests of lifting.
+INDUCTOR = [pytest.param(s, "inductor", marks=pytest.mark.slow) for s in ("dss-max", "attention")]
+
+
+@pytest.mark.parametrize(("scheme", "backend"), [*((s, "aot_eager") for s in SCHEMES), *INDUCTOR])
+def test_compiled_equals_eager_in_value_and_gradient(scheme, backend):
     layer, x = layer_of(scheme, "linear"), torch.randn(2, 3, IN)
     torch._dynamo.reset()
-    compiled = torch.compile(copy.deepcopy(layer), fullgraph=True)
+    compiled = torch.compile(copy.deepcopy(layer), fullgraph=True, backend=backend)
     pairs = zip(values_and_gradients(compiled, x), values_and_gradients(layer, x), strict=True)
     for a, b in pairs:
         torch.testing.assert_close(a, b, rtol=1e-4, atol=1e-5)

@@ -1,4 +1,4 @@
-"""Every scheme with every head as an exported program and in ONNX, with open numbers of sets.
+"""Every scheme and every head as an exported program and in ONNX, with open numbers of sets.
 
 Exported at one size and run at others: one element, one set, odd and even, more than before.
 """
@@ -28,35 +28,45 @@ RAGGED = [(2, 3, 1), (1,), (4, 2), (5, 1, 0, 3), (8, 8, 8), (1, 1)]
 IMAGE = (3, 6, 6)
 
 
-class AllHeads(SetModule):
-    """A set layer on images and one on vectors, each with every head."""
+def on_vectors(layer, x):
+    return layer(map_elements(x, lambda rows: rows.mean((2, 3))))
+
+
+class Layers(nn.Module):
+    """A layer on images, and one on vectors."""
 
     def __init__(self, scheme):
         super().__init__()
-        torch.manual_seed(0)
         conv = set_layer(scheme, lambda i, o: nn.Conv2d(i, o, 3, padding=1), 3, 4)
         self.images = Sequential(conv, nn.ReLU())
         self.vectors = Sequential(set_layer(scheme, nn.Linear, 4, 4), nn.ReLU())
-        self.image_heads = self.heads(nn.Conv2d(4, 2, 1))
-        self.vector_heads = self.heads(nn.Linear(4, 2))
-
-    @staticmethod
-    def heads(merged):
-        return nn.ModuleList([Classify(4, 2, hidden=(5,)), Select(4), Merge(merged)])
 
     def forward(self, x):
         y = self.images(x)
-        z = self.vectors(map_elements(y, lambda rows: rows.mean((2, 3))))
-        outputs = [y, *(h(y) for h in self.image_heads), z, *(h(z) for h in self.vector_heads)]
-        return [out.elements if isinstance(out, RaggedSets) else out for out in outputs]
+        return [y, on_vectors(self.vectors, y)]
 
 
-class ModernParts(SetModule):
+class Heads(nn.Module):
+    """Every head on images, and on vectors."""
+
+    def __init__(self):
+        super().__init__()
+        self.images = self.heads(nn.Conv2d(3, 2, 1))
+        self.vectors = self.heads(nn.Linear(3, 2))
+
+    @staticmethod
+    def heads(merged):
+        return nn.ModuleList([Classify(3, 2, hidden=(5,)), Select(3), Merge(merged)])
+
+    def forward(self, x):
+        return [head(x) for head in self.images] + [on_vectors(head, x) for head in self.vectors]
+
+
+class ModernParts(nn.Module):
     """Residual blocks, normalisation of sets, pooling by attention, heads that keep the place."""
 
     def __init__(self, scheme):
         super().__init__()
-        torch.manual_seed(0)
         self.vectors = Sequential(
             nn.Conv2d(3, 4, 3, padding=1),
             Residual(
@@ -74,15 +84,31 @@ class ModernParts(SetModule):
         return [head(y) for head in self.heads]
 
 
-def lifted(scheme):
-    torch.manual_seed(0)
-    net = nn.Sequential(
-        nn.Conv2d(3, 4, 3, padding=1), nn.BatchNorm2d(4), nn.ReLU(), nn.Flatten(), nn.Linear(144, 2)
-    )
-    made = lift(net, scheme=scheme)
-    for parameter in made.message_parameters():
-        nn.init.normal_(parameter, std=0.1)  # messages start at zero
-    return made
+class Lifted(nn.Module):
+    """A lifted network whose elements tell each other something."""
+
+    def __init__(self, scheme):
+        super().__init__()
+        first = nn.Conv2d(3, 4, 3, padding=1)
+        net = nn.Sequential(first, nn.BatchNorm2d(4), nn.ReLU(), nn.Flatten(), nn.Linear(144, 2))
+        self.net = lift(net, scheme=scheme)
+        for parameter in self.net.message_parameters():
+            nn.init.normal_(parameter, std=0.1)  # messages start at zero
+
+    def forward(self, x):
+        return [self.net(x)]
+
+
+class Several(SetModule):
+    """Networks in one program, which is made much faster than one for each."""
+
+    def __init__(self, nets):
+        super().__init__()
+        self.nets = nn.ModuleList(nets)
+
+    def forward(self, x):
+        outputs = [out for net in self.nets for out in net(x)]
+        return [out.elements if isinstance(out, RaggedSets) else out for out in outputs]
 
 
 def programs(net, example, dims):
@@ -101,27 +127,29 @@ def programs(net, example, dims):
 
 def assert_equal(net, programs, *example):
     expected = net(*example)
-    expected = expected if isinstance(expected, list) else [expected]
     for program in programs:
-        found = program(*example)
-        found = found if isinstance(found, list) else [found]
-        for a, b in zip(found, expected, strict=True):
-            torch.testing.assert_close(a, b, rtol=1e-5, atol=1e-5)
+        for place, (a, b) in enumerate(zip(program(*example), expected, strict=True)):
+            why = f"output {place}: {{}}".format
+            torch.testing.assert_close(a, b, rtol=1e-5, atol=1e-5, msg=why)
 
 
-networks = pytest.mark.parametrize(
-    ("make", "scheme"),
-    [(AllHeads, s) for s in schemes()]
-    + [(lifted, s) for s in ("dss-median", "attention", "isab", "wreath")]
-    + [(ModernParts, "isab")],
-)
+ATTENTION = ("attention", "isab")
+POOLED = ("siamese", "dss-sum", "dss-mean", "dss-max")
+NETWORKS = {
+    "pooling": lambda: map(Layers, POOLED),
+    "attention": lambda: map(Layers, ATTENTION),
+    "other schemes": lambda: map(Layers, sorted({*schemes()} - {*ATTENTION, *POOLED})),
+    "parts": lambda: [Heads(), ModernParts("dss-mean")],
+    "lifted": lambda: map(Lifted, ("dss-max", "attention", "wreath")),
+}
+pytestmark = pytest.mark.slow
 quiet = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning")
 
 
 @quiet
-@networks
-def test_dense_programs_keep_both_sizes_open(make, scheme):
-    net = make(scheme)
+@pytest.mark.parametrize("name", NETWORKS)
+def test_dense_programs_keep_both_sizes_open(name):
+    net = Several(NETWORKS[name]())
     dims = ({0: Dim("B", min=1), 1: Dim("N", min=1)},)
     found = programs(net, (torch.randn(2, 4, *IMAGE),), dims)
     with torch.no_grad():
@@ -130,9 +158,9 @@ def test_dense_programs_keep_both_sizes_open(make, scheme):
 
 
 @quiet
-@networks
-def test_ragged_programs_take_other_sizes(make, scheme):
-    net = Packed(make(scheme))
+@pytest.mark.parametrize("name", NETWORKS)
+def test_ragged_programs_take_other_sizes(name):
+    net = Packed(Several(NETWORKS[name]()))
     dims = ({0: Dim("T", min=1)}, {0: Dim("B", min=1)})
     found = programs(net, (torch.randn(6, *IMAGE), torch.tensor(RAGGED[0])), dims)
     with torch.no_grad():

@@ -2,14 +2,7 @@
 
 import copy
 import csv
-import json
 import multiprocessing
-import os
-import signal
-import subprocess
-import sys
-import time
-from pathlib import Path
 
 import pytest
 import torch
@@ -478,74 +471,6 @@ def test_a_network_that_cannot_be_described_keeps_its_weights(tmp_path):
         fit(net, (X, Y), out=tmp_path, **QUIET)
     assert (tmp_path / "model.safetensors").is_file()
     assert not (tmp_path / "network.json").exists()
-
-
-SCRIPT = """
-import sys, torch
-sys.path.insert(0, {folder!r})
-from test_fit_network import Sets, network
-from symsets.train import fit
-torch.set_num_threads(1)
-print("started", flush=True)
-fit(network(), Sets(400, noise=0.3), Sets(50), epochs=25, learning_rate=1e-2, out=sys.argv[1],
-    workers=int(sys.argv[2]), progress=False, device="cpu")
-"""
-
-
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
-@pytest.mark.slow
-def test_a_killed_training_ends_with_the_numbers_of_an_undisturbed_one(tmp_path):
-    script = tmp_path / "script.py"
-    script.write_text(SCRIPT.format(folder=str(Path(__file__).parent)))
-    whole, out = tmp_path / "whole", tmp_path / "killed"
-
-    def start(where, workers):
-        command = [sys.executable, str(script), str(where), str(workers)]
-        return subprocess.Popen(command, stdout=subprocess.DEVNULL, start_new_session=True)
-
-    assert start(whole, 0).wait(timeout=120) == 0
-    killed = 0
-    for pause in (0.15, 0.6):
-        before = (out / "history.csv").stat().st_mtime_ns if killed else 0
-        process = start(out, killed % 2)
-        end = time.monotonic() + 60
-        while process.poll() is None and time.monotonic() < end:
-            path = out / "history.csv"
-            if path.exists() and path.stat().st_mtime_ns > before:
-                break  # it trains
-            time.sleep(0.005)
-        time.sleep(pause / 3)
-        if process.poll() is None:
-            os.killpg(process.pid, signal.SIGKILL)
-            killed += 1
-        process.wait()
-    assert killed
-    assert start(out, 1).wait(timeout=120) == 0
-    expected, found = symsets.load(whole), symsets.load(out)
-    assert torch.equal(weights(expected), weights(found))
-    assert expected.card == found.card
-    texts = [(where / "history.csv").read_text().splitlines() for where in (whole, out)]
-    rows = [[*csv.DictReader(text)] for text in texts]
-    for row in (*rows[0], *rows[1]):
-        row.pop("seconds")
-    assert rows[0] == rows[1]
-    assert not list(out.glob("*.part"))
-
-
-def test_two_processes_get_the_result_of_one(tmp_path):
-    script = Path(__file__).with_name("two_processes.py")
-    one, two = tmp_path / "one.json", tmp_path / "two.json"
-    launch = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
-    for command in ([str(script), str(one), "1"], [*launch, str(script), str(two), "2"]):
-        subprocess.run(
-            [sys.executable, *command, "fit"], check=True, capture_output=True, timeout=200
-        )
-    a, b = (json.loads(path.read_text()) for path in (one, two))
-    assert a["losses"] == pytest.approx(b["losses"], rel=1e-9)
-    for name, weight in a["weights"].items():
-        torch.testing.assert_close(
-            torch.tensor(weight), torch.tensor(b["weights"][name]), rtol=1e-9, atol=1e-9
-        )
 
 
 @pytest.mark.gpu

@@ -1,9 +1,5 @@
-import json
 import math
-import subprocess
-import sys
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 import torch
@@ -136,22 +132,6 @@ def test_an_unreadable_checkpoint_is_named(sets, tmp_path):
     checkpoint.write_bytes(b"nonsense")
     with pytest.raises(ValueError, match=r"checkpoint .*last\.ckpt cannot be read .* delete it"):
         train(sets, [0], Plan(**EXACT), checkpoint=checkpoint)
-
-
-def test_two_processes_get_the_result_of_one(tmp_path):
-    script = Path(__file__).with_name("two_processes.py")
-    one, two = tmp_path / "one.json", tmp_path / "two.json"
-    launch = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
-    for command in ([str(script), str(one), "1"], [*launch, str(script), str(two), "2"]):
-        subprocess.run(
-            [sys.executable, *command, "together"], check=True, capture_output=True, timeout=200
-        )
-    a, b = (json.loads(path.read_text()) for path in (one, two))
-    assert a["losses"] == pytest.approx(b["losses"], rel=1e-5)
-    for name, weight in a["weights"].items():
-        torch.testing.assert_close(
-            torch.tensor(weight), torch.tensor(b["weights"][name]), rtol=1e-9, atol=1e-9
-        )
 
 
 def test_rare_validation_changes_what_is_seen_and_not_what_is_learnt(sets, tmp_path):

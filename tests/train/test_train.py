@@ -1,6 +1,5 @@
 """What ``symsets.train`` offers to those who train their own sets."""
 
-import subprocess
 import sys
 from types import ModuleType
 
@@ -28,14 +27,6 @@ def small_run():
     sets = LabelledSets(torch.zeros(2, 3, 1), torch.zeros(2, dtype=torch.int64))
     task = train.Task(cross_entropy, (train.ACCURACY,))
     return train.fit_together([nn.Flatten()], [0], train.Plan(1), sets, sets, task)
-
-
-def test_lightning_is_imported_by_the_first_training():
-    code = (
-        "import sys, symsets.cli; from symsets.train import Plan, Task, fit_together\n"
-        "assert 'lightning' not in sys.modules"
-    )
-    subprocess.run([sys.executable, "-c", code], check=True)
 
 
 def test_the_extra_is_named_where_lightning_is_missing(monkeypatch):

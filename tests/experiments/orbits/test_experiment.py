@@ -15,10 +15,14 @@ def run(out):
     return CliRunner().invoke(app, ["run", "orbits", "--steps", "1", "--out", str(out)])
 
 
-def test_the_same_command_may_be_repeated(tmp_path):
-    out = tmp_path / "new"
+def test_the_same_command_may_be_repeated_and_concludes_nothing_from_one_step(tmp_path):
+    out = tmp_path / "study [1]"
     for _ in range(2):
-        assert run(out).exit_code == 0
+        result = run(out)
+        assert result.exit_code == 0
+        assert str(out / "orbits.png") in result.output
+        said = " ".join(result.output.split())
+        assert "Training was too short for DSS(powers) in one layer" in said
     assert len(read_records(out / "results.json")) == 8
 
 

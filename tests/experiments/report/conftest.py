@@ -5,6 +5,7 @@ import math
 
 import pytest
 
+from symsets.experiments import report
 from symsets.experiments.study.records import Record, write_records
 
 COMMON = {
@@ -82,9 +83,7 @@ def write_runs(folder, records):
         (run / "curves.csv").write_text("\n".join(lines) + "\n")
 
 
-@pytest.fixture
-def signals(tmp_path):
-    folder = tmp_path / "signals"
+def write_signals(folder):
     write_records(folder / "results.json", signals_records())
     write_runs(folder, signals_records())
     search = {"dss-sum": {"1e-3": 0.9, "1e-4": 0.95}, "siamese": {"1e-3": 0.6, "1e-4": None}}
@@ -92,8 +91,23 @@ def signals(tmp_path):
     return folder
 
 
-@pytest.fixture
-def colors(tmp_path):
-    folder = tmp_path / "colors"
+def write_colors(folder):
     write_records(folder / "results.json", colors_records())
     return folder
+
+
+@pytest.fixture
+def signals(tmp_path):
+    return write_signals(tmp_path / "signals")
+
+
+@pytest.fixture
+def colors(tmp_path):
+    return write_colors(tmp_path / "colors")
+
+
+@pytest.fixture(scope="session")
+def written(tmp_path_factory):
+    """Both studies with their report, to be looked at only."""
+    folder = tmp_path_factory.mktemp("written")
+    return report.write([write_signals(folder / "signals"), write_colors(folder / "colors")])

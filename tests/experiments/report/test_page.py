@@ -43,11 +43,6 @@ class Reader(HTMLParser):
             assert self.open.pop() == tag
 
 
-@pytest.fixture
-def written(signals, colors):
-    return report.write([signals, colors])
-
-
 def read(path):
     reader = Reader()
     reader.feed(path.read_text("utf-8"))
@@ -60,8 +55,10 @@ def test_long_names_in_headings_stay_inside_a_narrow_page(written):
     assert any("overflow-wrap: anywhere" in rule for rule in rules)
 
 
-def test_everything_is_written_beside_the_first_results(written, signals):
-    assert written.html == signals / "report.html"
+def test_everything_is_written_beside_the_first_results(written):
+    signals = written.html.parent
+    assert (signals / "results.json").is_file()
+    assert (signals.name, written.html.name) == ("signals", "report.html")
     assert written.markdown == signals / "report.md"
     assert [path.name for path in written.figures] == [
         "signals-synthetic-waves-ours-paper-accuracy-by-size.png",
@@ -288,8 +285,8 @@ def test_tables_by_source_are_told_apart(tmp_path):
     assert titles == ["frames · ours by source", "frames · published by source"]
 
 
-def test_a_table_that_goes_on_has_a_shade_on_that_side(signals):
-    page = report.write([signals]).html.read_text("utf-8")
+def test_a_table_that_goes_on_has_a_shade_on_that_side(written):
+    page = written.html.read_text("utf-8")
     rule = page[page.index(".scroll {") :].partition("}")[0]
     assert "no-repeat local" in rule  # moves with the table and covers the shade at its end
     assert "no-repeat scroll" in rule

@@ -1,5 +1,7 @@
 """A folder of scenes in the layout of the challenge, small, and with a known defect if wanted."""
 
+import shutil
+
 import numpy as np
 import pytest
 
@@ -33,11 +35,18 @@ def mask(clear):
     return clear.numpy().astype(np.uint8) * 255
 
 
-@pytest.fixture
-def layout(tmp_path):
-    """Six scenes for training and two for the test, of band RED."""
+@pytest.fixture(scope="session")
+def _written(tmp_path_factory):
+    """Write the scenes once."""
+    folder = tmp_path_factory.mktemp("scenes")
     for part, split, num in (("train", "train", 6), ("val", "test", 2)):
         scenes = GeneratedScenes(side=SIDE).scenes("RED", split, num)
         for k in range(num):
-            write_scene(tmp_path / part / "RED" / f"imgset{k:04d}", scenes, k)
-    return tmp_path
+            write_scene(folder / part / "RED" / f"imgset{k:04d}", scenes, k)
+    return folder
+
+
+@pytest.fixture
+def layout(_written, tmp_path):
+    """Six scenes for training and two for the test, of band RED, to be changed at will."""
+    return shutil.copytree(_written, tmp_path, dirs_exist_ok=True)

@@ -1,29 +1,14 @@
 """Several processes at one study."""
 
-import os
-import signal
-import subprocess
-import sys
 from dataclasses import replace
 
 import pytest
 from typer.testing import CliRunner
 
-from symsets._files import file_lock
 from symsets.cli import app
 from symsets.cli.options import RunOptions
 from symsets.experiments.signals import experiment as signals
 from symsets.experiments.study.describe import make_study
-from symsets.experiments.study.records import read_records
-
-HOLD = """
-import sys, time
-from pathlib import Path
-from symsets._files import file_lock
-with file_lock(Path(sys.argv[1])) as mine:
-    print(mine, flush=True)
-    time.sleep(60)
-"""
 
 
 @pytest.fixture(autouse=True)
@@ -39,21 +24,6 @@ def study(out, **described):
 
 def names(groups):
     return [(group.model, group.seeds) for group in groups]
-
-
-def test_a_process_that_dies_lets_go_of_what_it_held(tmp_path):
-    path = tmp_path / "lock"
-    other = subprocess.Popen(
-        [sys.executable, "-c", HOLD, str(path)], stdout=subprocess.PIPE, text=True
-    )
-    assert other.stdout.readline() == "True\n"
-    with file_lock(path, wait=False) as mine:
-        assert not mine
-    os.kill(other.pid, signal.SIGKILL)
-    other.communicate()
-    with file_lock(path, wait=False) as mine:
-        assert mine
-    assert not path.exists()
 
 
 def test_processes_take_different_runs(tmp_path):
@@ -98,22 +68,3 @@ def test_a_process_that_finds_nothing_to_do_ends_well(tmp_path):
     assert result.exit_code == 0, result.output
     assert "1 run is left to other processes" in result.output
     assert not (tmp_path / "results.json").exists()
-
-
-def test_two_processes_end_with_what_one_would_have_measured(tmp_path):
-    command = [sys.executable, "-m", "symsets", "run", "signals", "--preset", "smoke"]
-    command += ["--models", "mlp,deepsets", "--epochs", "1", "--seeds", "2", "--out"]
-
-    def start(out):
-        return subprocess.Popen([*command, str(out)], stdout=subprocess.PIPE, text=True)
-
-    for processes in ([start(tmp_path / "one")], [start(tmp_path / "two") for _ in range(2)]):
-        assert [process.communicate() and process.returncode for process in processes] == [
-            0 for _ in processes
-        ]
-    values = [
-        {(r.model, r.seed): r.value for r in read_records(tmp_path / out / "results.json")}
-        for out in ("one", "two")
-    ]
-    assert len(values[0]) == 4
-    assert values[0] == values[1]

@@ -5,6 +5,8 @@ for single elements becomes a layer for sets, ``DSS(nn.Conv2d(3, 64, 3))``; any 
 elements becomes a network for sets, ``lift(resnet)``.
 """
 
+from typing import TYPE_CHECKING, Any
+
 from symsets import _interrupt  # noqa: F401, I001  before torch
 from symsets import groups, nn, sets, testing  # noqa: F401
 from symsets._version import __version__
@@ -25,6 +27,9 @@ from symsets.nn import (
 from symsets.saving import load, pretrained, save
 from symsets.sets import RaggedSets, collate, pool
 
+if TYPE_CHECKING:
+    from symsets.tools.merging import merge
+
 __all__ = [
     "DSS",
     "Siamese",
@@ -44,8 +49,18 @@ __all__ = [
     "save",
     "load",
     "pretrained",
+    "merge",
     "groups",
     "ops",
     "testing",
     "__version__",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """Import what few need when it is asked for."""
+    if name == "merge":
+        from symsets.tools.merging import merge
+
+        return merge
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -564,6 +564,35 @@ def made_network(draw):
     return partial(net.eval(), draw.sets(*shape))
 
 
+def merging(draw):
+    """Return a call of a network that merges bursts, or of one of its bursts."""
+    shape = (3, draw.randint(1, 9), draw.randint(1, 9))
+    if draw.random() < 0.5:
+        num, size = draw.randint(1, 3), draw.randint(1, 4)
+        x = draw.maybe(draw.tensor(num, size, *shape))
+        return partial(models.with_reference, x, draw.one(0, size - 1, [0] * num))
+    options = {"channels": draw.one(2, 4), "num_blocks": draw.one(1, 2)}
+    options |= {"merged_channels": draw.one((4,), [2]), "merged_blocks": draw.one((1,), [2])}
+    net = models.MergeNetwork(draw.one("dss-mean", "siamese", "attention"), **options)
+    num = draw.randint(1, 3)
+    return partial(net, draw.maybe(draw.tensor(num, 2, 4, *shape[1:], dtype=torch.float32)))
+
+
+def merged(draw):
+    shots = torch.rand(draw.randint(1, 3), draw.choice([1, 3]), draw.randint(16, 40), 20)
+    shots = 0.1 * shots + torch.rand_like(shots[:1]) * 0.9
+    options = {"merged_channels": (2,), "merged_blocks": (1,), "channels": 2, "num_blocks": 1}
+    return partial(
+        symsets.merge,
+        draw.maybe([draw.maybe(shot) for shot in shots]),
+        reference=draw.one("auto", 0),
+        network=draw.maybe(models.MergeNetwork(**options)),
+        maps=draw.maybe(torch.eye(2, 3).repeat(len(shots), 1, 1)),
+        device=draw.one("cpu"),
+        tile=draw.one(200, 300),
+    )
+
+
 def graph_sets(draw):
     sizes = [draw.randint(1, 4) for _ in range(3)]
     nodes = RaggedSets(draw.tensor(sum(sizes), 2, dtype=torch.float32), sizes)
@@ -589,7 +618,7 @@ CALLS = {
     "fit_together": fitted, "fit": fitted_alone, "predict": predicted, "save": saved,
     "Card": carded, "ops": operation, "Augment": augment, "LabelledSets": labelled,
     "Clips": clips, "paths": path_of, "modern": modern, "network_for": made_network,
-    "GraphSets": graph_sets,
+    "GraphSets": graph_sets, "MergeNetwork": merging, "merge": merged,
 }  # fmt: skip
 
 

@@ -54,6 +54,7 @@ def merge(
                 watch=lambda done, of: bar.update(task, completed=done, total=of),
             )
         if len(shots) > 1:
-            console.print(f"{len(shots)} shots, aligned to {shots[which]}", soft_wrap=True)
+            where = "aligned to" if align else "not aligned, as bright as"
+            console.print(f"{len(shots)} shots, {where} {shots[which]}", soft_wrap=True)
         for path in (out, *([compare] if compare else [])):
             console.print(f"written to {path}", soft_wrap=True)

@@ -9,22 +9,28 @@ import numpy as np
 
 MAGIC = b"\x89PNG\r\n\x1a\n"
 CHANNELS = {0: 1, 2: 3, 4: 2, 6: 4}  # of the kinds of PNG that may have 16 bits
+HEAD = 33  # bytes before the second chunk
 MOST_BYTES = 2**30  # of a picture
 
 
 def is_deep_png(content: bytes) -> bool:
-    """Whether the content of a file is a PNG with 16 bits that :func:`read_png` reads."""
-    return content[:8] == MAGIC and content[12:16] == b"IHDR" and content[24:29][0] == 16
+    """Whether the content of a file is a PNG with 16 bits, which is for :func:`read_png`."""
+    whole = len(content) >= HEAD and content[:8] == MAGIC and content[12:16] == b"IHDR"
+    return whole and content[24] == 16
 
 
 def read_png(content: bytes) -> np.ndarray:
     """Return the values ``(H, W, C)`` of a PNG with 16 bits; raise ValueError if it is broken."""
     width, height, depth, kind, _, _, interlaced = struct.unpack(">IIBBBBB", content[16:29])
-    if depth != 16 or kind not in CHANNELS or interlaced:
-        raise ValueError("it is no plain PNG with 16 bits")
+    if interlaced:
+        raise ValueError("it is interlaced, which is not read with 16 bits")
+    if depth != 16 or kind not in CHANNELS:
+        raise ValueError("it is no PNG with 16 bits")
     pixel = 2 * CHANNELS[kind]  # bytes
     length = height * (1 + width * pixel)
-    if not 0 < length <= MOST_BYTES:
+    if not width * height:
+        raise ValueError("it has no pixels")
+    if length > MOST_BYTES:
         raise ValueError(f"it has {width}×{height} pixels, more than are decoded")
     decoder = zlib.decompressobj()
     try:

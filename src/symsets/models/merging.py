@@ -10,7 +10,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from symsets._checks import positive
+from symsets._checks import positive, shown
 from symsets.models._blocks import image_size, in_full_precision
 from symsets.models._convolution import convolution
 from symsets.models.registry import register_network
@@ -38,14 +38,28 @@ def with_reference(x: Sets, which: int | Sequence[int] = 0) -> Any:
                  [0., 1.]]])
     """
     rows, unfold = fold(x)
-    sizes = x.sizes if isinstance(x, RaggedSets) else torch.full((len(x),), x.shape[1])
-    places = torch.as_tensor(which).expand(len(sizes))
-    if bool(((places < 0) | (places >= sizes.cpu())).any()):
-        raise ValueError(f"which must be an element of each set, got {which}")
-    first = sizes.cpu().cumsum(0) - sizes.cpu()
+    if rows.ndim < 2:
+        raise ValueError(f"x must be sets of elements with channels, got {shown(x)}")
+    sizes = x.sizes.cpu() if isinstance(x, RaggedSets) else torch.full((len(x),), x.shape[1])
+    places = torch.tensor(_places(which, len(sizes)), dtype=torch.int64)
+    if bool(((places < 0) | (places >= sizes)).any()):
+        raise ValueError(f"which must be an element of each set, got {shown(which)}")
+    first = sizes.cumsum(0) - sizes
     flag = rows.new_zeros(len(rows), 1, *rows.shape[2:])
     flag[(first + places).to(rows.device)] = 1
     return unfold(torch.cat([rows, flag], dim=1))
+
+
+def _places(which: Any, num_sets: int) -> list[int]:
+    """Return a number for each set; raise TypeError if there is none."""
+    if isinstance(which, int):
+        return [which] * num_sets
+    given = list(which) if isinstance(which, Sequence) else []
+    if len(given) != num_sets or not all(isinstance(place, int) for place in given):
+        raise TypeError(
+            f"which must be a number, or one for each of {num_sets} sets, got {shown(which)}"
+        )
+    return given
 
 
 @register_network("merge")
@@ -95,13 +109,8 @@ class MergeNetwork(nn.Module):
         merged_blocks: Sequence[int] = (4, 4, 4),
     ) -> None:
         super().__init__()
-        wide, deep = (
-            [positive(name, number) for number in numbers]
-            for name, numbers in (
-                ("merged_channels", merged_channels),
-                ("merged_blocks", merged_blocks),
-            )
-        )
+        wide = _numbers("merged_channels", merged_channels)
+        deep = _numbers("merged_blocks", merged_blocks)
         if len(wide) != len(deep) or not wide:
             raise ValueError(
                 "merged_channels and merged_blocks must have a number for each resolution, got "
@@ -141,6 +150,12 @@ class MergeNetwork(nn.Module):
 
     def _only_reference(self, rows: Tensor) -> Tensor:
         return rows[:, : self.colors] * rows[:, self.colors :]
+
+
+def _numbers(name: str, numbers: Any) -> list[int]:
+    if not isinstance(numbers, Sequence) or isinstance(numbers, str):
+        raise TypeError(f"{name} must be a number for each resolution, got {shown(numbers)}")
+    return [positive(name, number) for number in numbers]
 
 
 def _unshuffled(rows: Tensor, right: int, down: int) -> Tensor:

@@ -7,9 +7,11 @@ import torch.nn.functional as F
 from torch import Tensor
 
 COARSEST, FINEST = 96, 1024  # px of the longer side: where alignment begins, and where it ends
-STEPS = 6  # of least squares at each size
+STEPS = 6  # of least squares at each size, at most
+ENOUGH = 0.01  # px: a step that moves nothing further is the last one at its size
 DAMPING = 1e-4  # keeps scenes without detail where they are
 FRAME = 3  # px at the border that no fit looks at
+FLAT = 0.6  # of smooth over fine contrast: white noise has 0.3, and photographs have far more
 ALIKE = 0.25  # correlation of coarse, aligned shots below which they show different scenes
 
 
@@ -27,7 +29,8 @@ def align(shots: Tensor, reference: int = 0) -> tuple[Tensor, Tensor]:
     Returns:
         Maps ``(N, 2, 3)``: the pixel at ``(column, row, 1)`` of the reference is at ``map @ place``
         of the shot, in units in which the longer side is 2 and the middle is 0. And how alike each
-        shot and the reference are ``(N,)``: the correlation of coarse copies.
+        shot and the reference are ``(N,)``: the correlation of coarse copies, or 1 where both show
+        nothing but noise.
 
     Example:
         >>> scene = torch.nn.functional.avg_pool2d(torch.rand(1, 3, 200, 200), 9, 1)
@@ -42,17 +45,26 @@ def align(shots: Tensor, reference: int = 0) -> tuple[Tensor, Tensor]:
     while sizes[-1] >= 2 * COARSEST:
         sizes.append(sizes[-1] // 2)
     maps = torch.eye(2, 3, device=grey.device, dtype=grey.dtype).repeat(len(grey), 1, 1)
-    alike = grey.new_ones(len(grey))
+    alike, flat = grey.new_ones(len(grey)), grey.new_zeros(len(grey)).bool()
     for size in reversed(sizes):
-        small = _smooth(_shrunk(grey, size / longer))
+        fine = _shrunk(grey, size / longer)
+        small = _smooth(fine)
         if size == sizes[-1]:
             maps[:, :, 2] = _shifts(small, reference)
+        table = _table(small[reference])
         for _ in range(STEPS):
-            maps = maps - _correction(small, maps, reference)
+            step = _correction(small, maps, table)
+            maps = maps - step
+            if float(step.abs().max()) * size / 2 < ENOUGH:
+                break
         if size == sizes[-1]:
             alike = _correlation(small, maps, reference)
-    maps[reference] = torch.eye(2, 3)
-    return maps, alike
+            flat = small.std((1, 2)) <= FLAT * (fine - small).std((1, 2))
+    # Shots of nothing, in which there is only noise to compare, stay where they are.
+    still = flat & flat[reference] & (alike < ALIKE)
+    still[reference] = True
+    eye = torch.eye(2, 3, device=maps.device, dtype=maps.dtype)
+    return torch.where(still[:, None, None], eye, maps), torch.where(still, 1, alike)
 
 
 def sample(
@@ -131,31 +143,38 @@ def _moved(small: Tensor, maps: Tensor) -> tuple[Tensor, Tensor]:
     return found[:, 0], weight
 
 
-def _correction(small: Tensor, maps: Tensor, reference: int) -> Tensor:
-    r"""Return by how much maps are wrong, ``(N, 2, 3)``, by least squares.
+def _table(picture: Tensor) -> Tensor:
+    r"""Return what a picture ``(H, W)`` changes by, ``(8, H W)``.
 
     Under a map that is wrong by :math:`D`, a shot is
-    :math:`g \cdot reference + o + \nabla reference \cdot D p`.
+    :math:`g \cdot reference + o + \nabla reference \cdot D p`: six rows for :math:`D`, two for
+    contrast and brightness.
     """
-    mean = small[reference]
-    height, width = mean.shape
+    height, width = picture.shape
     half = max(height, width) / 2
-    moved, weight = _moved(small, maps)
-    down, right = (slope * half for slope in torch.gradient(mean))
-    y = (torch.arange(height, device=mean.device, dtype=mean.dtype) - (height - 1) / 2)[:, None]
-    x = (torch.arange(width, device=mean.device, dtype=mean.dtype) - (width - 1) / 2)[None]
-    x, y, one = x / half, y / half, torch.ones_like(mean)
+    down, right = (slope * half for slope in torch.gradient(picture))
+    rows, columns = (
+        (torch.arange(side, device=picture.device, dtype=picture.dtype) - (side - 1) / 2) / half
+        for side in (height, width)
+    )
+    y, x, one = rows[:, None], columns[None, :], torch.ones_like(picture)
     parts = [slope * place for slope in (right, down) for place in (x, y, one)]
-    table = torch.stack([*parts, mean, one], dim=-1).flatten(0, 1)  # (H W, 8)
-    scale = table.square().mean(0).sqrt().clamp(min=1e-9)
-    table = table / scale
-    weighted = table.mT * weight.flatten(1)[:, None]  # (N, 8, H W)
-    normal = weighted @ table
-    normal = normal + DAMPING * mean.numel() * torch.eye(8, device=mean.device, dtype=mean.dtype)
-    found = torch.linalg.solve(normal, weighted @ moved.flatten(1)[..., None])[..., 0] / scale
+    return torch.stack([*parts, picture, one]).flatten(1)
+
+
+def _correction(small: Tensor, maps: Tensor, table: Tensor) -> Tensor:
+    """Return by how much maps are wrong, ``(N, 2, 3)``, by least squares (see :func:`_table`)."""
+    moved, weight = _moved(small, maps)
+    scale = table.square().mean(1).sqrt().clamp(min=1e-9)
+    weighted = table * weight.flatten(1)[:, None]  # (N, 8, H W)
+    eye = torch.eye(len(table), device=table.device, dtype=table.dtype)
+    normal = weighted @ table.mT / (scale[:, None] * scale) + DAMPING * table.shape[1] * eye
+    given = weighted @ moved.flatten(1)[..., None] / scale[:, None]
+    found = torch.linalg.solve(normal, given)[..., 0] / scale
     gain = found[:, 6, None, None].clamp(min=0.5)
     step = found[:, :6].unflatten(1, (2, 3)) / gain
-    return step.clamp(-4 / half, 4 / half)  # at most a few pixels at a time
+    most = 8 / max(small.shape[-2:])  # a few pixels at a time
+    return step.clamp(-most, most)
 
 
 def _correlation(small: Tensor, maps: Tensor, reference: int) -> Tensor:

@@ -12,7 +12,7 @@ from torch import Tensor
 from symsets.pages.drawing import Picture
 from symsets.pages.sheets import Line, Sheet, Tile
 from symsets.tools.aligning import sample
-from symsets.tools.merging import DifferentScenesError, find_maps, merge, sharpest
+from symsets.tools.merging import DifferentScenesError, find_maps, merge, own_network, sharpest
 from symsets.tools.shot_files import SUFFIXES, Shot, read_shot, write_picture
 
 WIDE = 2.9  # inches of a picture on the sheet
@@ -31,7 +31,7 @@ def merge_files(
 ) -> int:
     """Merge shots in files into a picture, and return the number of the shot that it keeps to.
 
-    The file has 16 bits if the shots have, and it is a PNG or a TIFF.
+    The file has 16 bits if the shots have, where it is a PNG or a TIFF.
 
     Args:
         shots: Files, one scene and one size.
@@ -44,7 +44,8 @@ def merge_files(
     """
     _check_out("out", out, shots, SUFFIXES)
     if compare:
-        _check_out("compare", compare, shots, (".png",))
+        _check_out("compare", compare, [*shots, out], (".png",))
+    network = own_network()
     number = _reference(reference, shots)
     read = [read_shot(path) for path in shots]
     _check_sizes(shots, read)
@@ -52,7 +53,7 @@ def merge_files(
     which = sharpest(pictures) if number is None else number
     try:
         maps = find_maps(pictures, which, aligned=not align)
-        result = merge(pictures, reference=which, maps=maps, device=device, watch=watch)
+        result = merge(pictures, reference=which, maps=maps, network=network, device=device, watch=watch)
     except DifferentScenesError as error:
         raise ValueError(
             f"shots must show one scene, but {shots[error.shot]} shows nothing of "
@@ -73,7 +74,7 @@ def _check_out(name: str, path: Path, shots: Sequence[Path], suffixes: Sequence[
     if path.is_dir() or not path.parent.is_dir():
         raise ValueError(f"{name} must be a file in a folder that exists, got {path}")
     if any(path.resolve() == shot.resolve() for shot in shots):
-        raise ValueError(f"{name} must be another file than the shots, got {path}")
+        raise ValueError(f"{name} must be a file of its own, got {path}, which is another one")
 
 
 def _reference(reference: str, shots: Sequence[Path]) -> int | None:

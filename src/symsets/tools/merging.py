@@ -10,12 +10,15 @@ from torch import Tensor, nn
 
 from symsets._checks import check_kind, positive, shown
 from symsets.models import with_reference
-from symsets.saving import load
+from symsets.saving import load, pretrained
 from symsets.tools.aligning import ALIKE, align, sample
 from symsets.train.inputs import chosen_device
 
-TILE, OVERLAP = 256, 32  # px; two tiles share a strip that fades from one to the other
+TILE, OVERLAP = 384, 48  # px; two tiles share a strip that fades from one to the other
+CELL = 8  # px: tiles begin at multiples of it, where networks have their coarsest pixels
+SMALLEST = 16  # px of a side of a shot
 NAME = "merge"  # of the network that comes with the package
+Window = tuple[int, int, int, int]  # top, left, height and width
 
 
 def merge(
@@ -48,30 +51,57 @@ def merge(
         - output: ``(C, H, W)``, in [0, 1].
     """
     pictures = _checked(shots)
-    network = load(NAME) if network is None else network
+    network = own_network() if network is None else network
     check_kind("network", network, nn.Module, "network")
     where = torch.device(chosen_device(device))
     colours = pictures.shape[1]
     pictures = pictures.to(where, torch.float32).expand(-1, 3, -1, -1)
     which = sharpest(pictures) if reference == "auto" else _number(reference, len(pictures))
-    maps = (find_maps(pictures, which) if maps is None else maps).to(where)
-    network = network.to(where).eval()
+    maps = (find_maps(pictures, which) if maps is None else _maps(maps, len(pictures))).to(where)
     total = pictures.new_zeros(3, *pictures.shape[-2:])
     weight = pictures.new_zeros(pictures.shape[-2:])
     windows = list(_windows(pictures.shape[-2:], max(4 * OVERLAP, positive("tile", tile))))
-    with torch.no_grad(), torch.autocast("cuda", torch.bfloat16, enabled=where.type == "cuda"):
-        for k, (top, left, height, width) in enumerate(windows):
+    training = network.training
+    network.to(where).eval()
+    try:
+        for k, window in enumerate(windows):
+            top, left, height, width = window
             inside = (..., slice(top, top + height), slice(left, left + width))
-            found, seen = sample(pictures, maps, top, left, (height, width))
-            found = torch.where(seen, found, found[which])  # beyond the border: nothing new
-            merged = network(with_reference(found[None], which))[0].float()
-            fade = _fade(top, left, height, width, weight)
-            total[inside] += fade * merged
+            fade = _fade(*window, weight)
+            total[inside] += fade * _merged_tile(network, pictures, maps, which, window)
             weight[inside] += fade
             if watch:
                 watch(k + 1, len(windows))
+    finally:
+        network.train(training)
     picture = (total / weight).clamp(0, 1)
     return (picture.mean(0, keepdim=True) if colours == 1 else picture).cpu()
+
+
+def own_network() -> nn.Module:
+    """Return the network that comes with the package.
+
+    Raises:
+        FileNotFoundError: There is none.
+    """
+    if NAME not in pretrained():
+        raise FileNotFoundError(
+            f"this copy of symsets has no trained network {NAME!r}; python "
+            "training/merge_network.py makes one"
+        )
+    return load(NAME)
+
+
+def _merged_tile(
+    network: nn.Module, pictures: Tensor, maps: Tensor, which: int, window: Window
+) -> Tensor:
+    """Return what a network makes of a window of all shots, ``(3, h, w)``."""
+    top, left, height, width = window
+    found, seen = sample(pictures, maps, top, left, (height, width))
+    found = torch.where(seen, found, found[which])  # beyond the border: nothing new
+    on_gpu = pictures.device.type == "cuda"
+    with torch.no_grad(), torch.autocast("cuda", torch.bfloat16, enabled=on_gpu):
+        return network(with_reference(found[None], which))[0].float()
 
 
 def sharpest(shots: Tensor) -> int:
@@ -129,14 +159,25 @@ def _checked(shots: Any) -> Tensor:
                 f"{tuple(given[0].shape)} for shot 0"
             )
     pictures = torch.stack(given)
-    if pictures.shape[1] not in (1, 3) or min(pictures.shape[-2:]) < 16:
+    if pictures.shape[1] not in (1, 3) or min(pictures.shape[-2:]) < SMALLEST:
         raise ValueError(
-            "shots must have one or three channels and 16 pixels or more on each side, got shape "
-            f"{tuple(given[0].shape)}"
+            f"shots must have one or three channels and {SMALLEST} pixels or more on each side, "
+            f"got shape {tuple(given[0].shape)}"
         )
-    if not pictures.is_floating_point() or pictures.min() < -0.01 or pictures.max() > 1.01:
-        raise ValueError("shots must have values in [0, 1], as in x / 255")
+    if not pictures.is_floating_point():
+        raise ValueError(f"shots must have values in [0, 1], as in x / 255, got {pictures.dtype}")
+    low, high = (float(value) for value in pictures.aminmax())
+    if not (low >= -0.01 and high <= 1.01):  # true of NaN, too
+        raise ValueError(
+            f"shots must have values in [0, 1], as in x / 255, got {low:g} to {high:g}"
+        )
     return pictures
+
+
+def _maps(maps: Any, num: int) -> Tensor:
+    if not isinstance(maps, Tensor) or maps.shape != (num, 2, 3):
+        raise ValueError(f"maps must be a tensor ({num}, 2, 3) of find_maps, got {shown(maps)}")
+    return maps.float()
 
 
 def _number(reference: Any, num: int) -> int:
@@ -148,25 +189,27 @@ def _number(reference: Any, num: int) -> int:
     return reference
 
 
-def _windows(size: Sequence[int], tile: int) -> Iterator[tuple[int, int, int, int]]:
-    """Give top, left, height and width of tiles that cover a picture and overlap."""
-    (height, rows), (width, columns) = ((min(side, tile), _starts(side, tile)) for side in size)
-    for top in rows:
-        for left in columns:
+def _windows(size: Sequence[int], tile: int) -> Iterator[Window]:
+    """Give the tiles that cover a picture and overlap."""
+    rows, columns = (_tiles(side, tile) for side in size)
+    for top, height in rows:
+        for left, width in columns:
             yield top, left, height, width
 
 
-def _starts(side: int, tile: int) -> list[int]:
-    """Return where tiles begin, evenly spread.
+def _tiles(side: int, tile: int) -> list[tuple[int, int]]:
+    """Return where tiles begin and how long they are: as few as do, and no longer than needed.
 
     Example:
-        >>> _starts(200, 256), _starts(500, 256)
-        ([0], [0, 122, 244])
+        >>> _tiles(200, 256), _tiles(500, 256)
+        ([(0, 200)], [(0, 200), (152, 200), (304, 196)])
     """
     if side <= tile:
-        return [0]
-    num = -(-(side - OVERLAP) // (tile - OVERLAP))
-    return [round(k * (side - tile) / (num - 1)) for k in range(num)]
+        return [(0, side)]
+    num = -(-(side - OVERLAP) // (tile // CELL * CELL - OVERLAP))
+    step = -(-(side - OVERLAP) // (num * CELL)) * CELL
+    starts = range(0, side - OVERLAP, step)
+    return [(start, min(step + OVERLAP, side - start)) for start in starts]
 
 
 def _fade(top: int, left: int, height: int, width: int, whole: Tensor) -> Tensor:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from pathlib import Path
 from typing import NamedTuple
 
@@ -9,14 +10,15 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from symsets._extras import require
+from symsets._extras import MissingExtraError, require
 from symsets._files import atomic_write
 from symsets.data.decoding import (
     UnusableError,
+    eight_bits,
     is_deep,
     opened_image,
     over_white,
-    regular_file,
+    quiet,
     sixteen_bits,
     turned,
 )
@@ -24,7 +26,18 @@ from symsets.data.deep_png import is_deep_png, read_png, write_png
 
 FULL_SIZE = 2**16  # px: nothing is read at less than its size
 SUFFIXES = (".png", ".jpg", ".jpeg", ".tif", ".tiff", ".webp")
-TIFF = (b"II*\x00", b"MM\x00*")
+DEEP = (".png", ".tif", ".tiff")  # that may have 16 bits
+TIFF = (b"II*\x00", b"MM\x00*", b"II+\x00", b"MM\x00+")
+ORIENTATION = 274  # the tag in TIFF and EXIF
+TURNS = {  # its value: whether to swap rows and columns, then to reverse rows, and columns
+    2: (False, False, True),
+    3: (False, True, True),
+    4: (False, True, False),
+    5: (True, False, False),
+    6: (True, False, True),
+    7: (True, True, True),
+    8: (True, True, False),
+}
 
 
 class Shot(NamedTuple):
@@ -40,65 +53,93 @@ def read_shot(path: Path) -> Shot:
     Raises:
         ValueError: It cannot be read; the message names the file.
     """
+    if not path.exists():
+        raise ValueError(f"shots must be pictures, but there is no file {path}")
+    if not path.is_file():
+        raise ValueError(f"shots must be pictures, but {path} is no file")
     try:
-        content = regular_file(path).read_bytes()
-        values, bits = _values(content)
-    except FileNotFoundError:
-        raise ValueError(f"{path} must be a picture, but there is no such file") from None
-    except (UnusableError, OSError) as error:
-        raise ValueError(f"{path} must be a picture that can be read, but it is {error}") from None
+        values, bits = _values(path.read_bytes())
+    except UnusableError as error:
+        raise ValueError(f"shots must be pictures, but {path} is {error}") from None
     except ValueError as error:
-        raise ValueError(f"{path} must be a picture that can be read: {error}") from None
-    if values.ndim == 2:
-        values = values[..., None]
-    values = values[..., :3] if values.shape[-1] > 2 else values[..., :1]
-    scaled = torch.from_numpy(values.astype(np.float32) / (2**bits - 1))
-    return Shot(scaled.permute(2, 0, 1).contiguous(), bits)
+        raise ValueError(f"shots must be pictures, but {path} cannot be read: {error}") from None
+    scaled = values.reshape(*values.shape[:2], -1).astype(np.float32) / (2**bits - 1)
+    return Shot(torch.from_numpy(scaled).permute(2, 0, 1).contiguous(), bits)
 
 
 def _values(content: bytes) -> tuple[np.ndarray, int]:
-    """Return values ``(H, W)`` or ``(H, W, C)``, and how many bits they have."""
+    """Return values ``(H, W)`` or ``(H, W, 1 or 3)``, and how many bits they have."""
+    deep = None
     if is_deep_png(content):
-        return read_png(content), 16
-    if content[:4] in TIFF:
-        found = _deep_tiff(content)
-        if found is not None:
-            return found, 16
-    with opened_image(content) as image:
+        deep = read_png(content)
+    elif content[:4] in TIFF:
+        deep = _deep_tiff(content)
+    with quiet(), opened_image(content) as image:
+        if deep is not None:
+            return _turned(_opaque(deep), image.getexif().get(ORIENTATION, 1)), 16
         upright = turned(image, FULL_SIZE)
         if is_deep(upright):
             return sixteen_bits(upright), 16
-        if upright.mode in ("1", "L"):
+        if upright.mode in ("1", "L") and not upright.has_transparency_data:
             return np.asarray(upright.convert("L")), 8
-        transparent = upright.has_transparency_data
-        return np.asarray(over_white(upright.convert("RGBA" if transparent else "RGB"))), 8
+        return np.asarray(over_white(eight_bits(upright))), 8
 
 
 def _deep_tiff(content: bytes) -> np.ndarray | None:
-    """Return the values of a TIFF file with 16 bits, which Pillow does not read in colour."""
-    import io
+    """Return the values of a TIFF file with 16 bits, of which Pillow would keep 8.
 
-    values = np.asarray(require("tifffile", "images").imread(io.BytesIO(content)))
-    if values.dtype != np.uint16:
-        return None
-    if values.ndim not in (2, 3) or (values.ndim == 3 and values.shape[-1] not in (3, 4)):
-        raise ValueError(f"it has the shape {values.shape}, not that of one picture")
-    return values
+    None if it has another number of bits.
+    """
+    tifffile = require("tifffile", "images")
+    try:
+        with tifffile.TiffFile(io.BytesIO(content)) as file:
+            first = file.pages[0]
+            same = sum(page.shape == first.shape for page in file.pages)
+            deep = np.asarray(first.asarray()) if first.dtype == np.uint16 and same == 1 else None
+    except MissingExtraError:
+        raise
+    except Exception as error:  # it raises nearly anything on bad input
+        raise ValueError(str(error) or "it is broken") from None
+    if same > 1:
+        raise ValueError(f"it holds {same} pictures, which must be files of their own")
+    if deep is not None and deep.ndim == 3 and deep.shape[0] in (3, 4) and deep.shape[2] > 4:
+        deep = np.moveaxis(deep, 0, -1)  # colour after colour
+    if deep is not None and (deep.ndim not in (2, 3) or (deep.ndim == 3 and deep.shape[2] > 4)):
+        raise ValueError(f"it has the shape {deep.shape}, not that of a picture")
+    return deep
+
+
+def _opaque(values: np.ndarray) -> np.ndarray:
+    """Lay values ``(H, W, 2 or 4)`` with an opacity over white; return others as they are."""
+    if values.ndim == 2 or values.shape[2] in (1, 3):
+        return values
+    colour, opacity = values[..., :-1].astype(np.float64), values[..., -1:] / (2**16 - 1)
+    return np.round(colour * opacity + (2**16 - 1) * (1 - opacity)).astype(np.uint16)
+
+
+def _turned(values: np.ndarray, orientation: int) -> np.ndarray:
+    """Return a picture ``(H, W, …)`` upright."""
+    swapped, up, left = TURNS.get(orientation, (False, False, False))
+    if swapped:
+        values = values.swapaxes(0, 1)
+    return values[:: -1 if up else 1, :: -1 if left else 1]
 
 
 def write_picture(path: Path, picture: Tensor, bits: int = 8) -> None:
     """Write a picture ``(1 or 3, H, W)`` with values in [0, 1]; 16 bits as PNG or TIFF only."""
+    suffix = path.suffix.lower()
+    bits = bits if suffix in DEEP else 8
     levels = (picture.double() * (2**bits - 1)).round().clamp(0, 2**bits - 1)
     values = levels.permute(1, 2, 0).numpy().astype(np.uint16 if bits == 16 else np.uint8)
-    suffix = path.suffix.lower()
     with atomic_write(path) as part:
         if bits == 16 and suffix == ".png":
             part.write_bytes(write_png(values))
-        elif bits == 16 and suffix in (".tif", ".tiff"):
-            require("tifffile", "images").imwrite(part, values.squeeze(), photometric=None)
+        elif bits == 16:
+            kind = "rgb" if values.shape[2] == 3 else "minisblack"
+            flat = values if values.shape[2] == 3 else values[..., 0]
+            require("tifffile", "images").imwrite(part, flat, photometric=kind)
         else:
-            if bits == 16:
-                values = (values >> 8).astype(np.uint8)
-            image = require("PIL.Image", "images").fromarray(values.squeeze())
-            kind = require("PIL.Image", "images").registered_extensions()[suffix]
-            image.save(part, format=kind, quality=95)
+            image = require("PIL.Image", "images")
+            flat = values if values.shape[2] == 3 else values[..., 0]
+            kind = image.registered_extensions()[suffix]
+            image.fromarray(flat).save(part, format=kind, quality=95)

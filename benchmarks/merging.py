@@ -288,6 +288,7 @@ def main() -> None:
     parser.add_argument("--network", help="a folder with a trained network, or merge")
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--bm3d", action=argparse.BooleanOptionalAction, default=None)
+    parser.add_argument("--scikit-image", action=argparse.BooleanOptionalAction, default=True)
     parser.add_argument("--work", type=Path, default=Path("runs/merging"))
     parser.add_argument("--tune", action="store_true", help="try strengths of denoisers instead")
     parser.add_argument("--speed", action="store_true", help="measure time and memory instead")
@@ -301,7 +302,10 @@ def main() -> None:
         return
     with_bm3d = options.bm3d if options.bm3d is not None else find_spec("bm3d") is not None
     if options.tune:
-        tune(from_folder(options.photos, options.limit), METHODS if with_bm3d else ["non-local means"])
+        tune(
+            from_folder(options.photos, options.limit),
+            METHODS if with_bm3d else ["non-local means"],
+        )
         return
     version = ""
     if network is not None:
@@ -311,7 +315,8 @@ def main() -> None:
         version = f" {digest(weights.read_bytes())[:8]}"
     table = rows(network, options.device, with_bm3d=with_bm3d)
     found, start = {}, time.monotonic()
-    for name, photo in [*from_folder(options.photos, options.limit), *from_scikit_image()]:
+    photos = [*from_folder(options.photos, options.limit)]
+    for name, photo in [*photos, *(from_scikit_image() if options.scikit_image else ())]:
         file = options.work / f"{name.replace('/', ' ')}.json"
         file.parent.mkdir(parents=True, exist_ok=True)
         found[name] = measure(name, photo, table, version, file)

@@ -5,9 +5,9 @@ for single elements becomes a layer for sets, ``DSS(nn.Conv2d(3, 64, 3))``; any 
 elements becomes a network for sets, ``lift(resnet)``.
 """
 
+from symsets import _interrupt  # noqa: F401, I001  before torch
 from typing import TYPE_CHECKING, Any
 
-from symsets import _interrupt  # noqa: F401, I001  before torch
 from symsets import groups, nn, sets, testing  # noqa: F401
 from symsets._version import __version__
 from symsets.lift import lift

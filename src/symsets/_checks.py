@@ -97,5 +97,5 @@ def checked_device(device: str) -> torch.device:
     there += ["cuda"] if len(there) > 1 else []
     if device not in there:
         why = " (no GPU was found)" if device.startswith("cuda") and len(there) == 1 else ""
-        raise ValueError(f"device must be one of {there}, got {device!r}{why}")
+        raise ValueError(f"device must be one of {there}, got {shown(device)}{why}")
     return torch.device(device)

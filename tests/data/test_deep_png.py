@@ -88,7 +88,7 @@ def test_files_with_8_bits_are_for_pillow():
 
 @pytest.mark.parametrize("end", [33, 45, 200, -30])
 def test_files_that_end_too_early_are_named(end):
-    with pytest.raises(ValueError, match="it ends too early|it is broken"):
+    with pytest.raises(ValueError, match=r"it ends too early|it is broken"):
         read_png(write_png(values())[:end])
 
 

@@ -586,7 +586,7 @@ def merged(draw):
         symsets.merge,
         draw.maybe([draw.maybe(shot) for shot in shots]),
         reference=draw.one("auto", 0),
-        network=draw.maybe(models.MergeNetwork(**options)),
+        network=draw.unless_called(models.MergeNetwork(**options)),
         maps=draw.maybe(torch.eye(2, 3).repeat(len(shots), 1, 1)),
         device=draw.one("cpu"),
         tile=draw.one(200, 300),

@@ -1,4 +1,4 @@
-"""Alignment finds where shots lie: to a small part of a pixel, and in bad light to less than one."""
+"""Alignment finds where shots lie: to a small part of a pixel, in bad light to less than one."""
 
 import math
 

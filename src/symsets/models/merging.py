@@ -38,7 +38,7 @@ def with_reference(x: Sets, which: int | Sequence[int] = 0) -> Any:
                  [0., 1.]]])
     """
     rows, unfold = fold(x)
-    if rows.ndim < 2:
+    if not isinstance(rows, Tensor) or rows.ndim < 2:
         raise ValueError(f"x must be sets of elements with channels, got {shown(x)}")
     sizes = x.sizes.cpu() if isinstance(x, RaggedSets) else torch.full((len(x),), x.shape[1])
     places = torch.tensor(_places(which, len(sizes)), dtype=torch.int64)

@@ -45,15 +45,17 @@ def merge_files(
     _check_out("out", out, shots, SUFFIXES)
     if compare:
         _check_out("compare", compare, [*shots, out], (".png",))
-    network = own_network()
     number = _reference(reference, shots)
+    network = own_network()
     read = [read_shot(path) for path in shots]
     _check_sizes(shots, read)
     pictures = _stacked(read)
     which = sharpest(pictures) if number is None else number
     try:
         maps = find_maps(pictures, which, aligned=not align)
-        result = merge(pictures, reference=which, maps=maps, network=network, device=device, watch=watch)
+        result = merge(
+            pictures, reference=which, maps=maps, network=network, device=device, watch=watch
+        )
     except DifferentScenesError as error:
         raise ValueError(
             f"shots must show one scene, but {shots[error.shot]} shows nothing of "

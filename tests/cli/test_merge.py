@@ -1,0 +1,108 @@
+"""`symsets merge`: shots in, picture out; one line for what is wrong."""
+
+import pytest
+import torch
+from torch import nn
+from typer.testing import CliRunner
+
+from symsets import save
+from symsets.cli import app
+from symsets.models import MergeNetwork
+from symsets.tools.shot_files import read_shot, write_picture
+
+
+def invoke(*args):
+    return CliRunner().invoke(app, ["merge", *map(str, args)])
+
+
+def refused(*args):
+    """Return the one line that a command ends with."""
+    result = invoke(*args)
+    assert isinstance(result.exception, SystemExit), result.exception
+    assert result.exit_code == 2
+    assert result.stderr.startswith("symsets: ")
+    assert result.stderr.count("\n") == 1
+    return result.stderr
+
+
+def small():
+    return MergeNetwork(channels=4, num_blocks=1, merged_channels=(4,), merged_blocks=(1,))
+
+
+@pytest.fixture
+def work(tmp_path, monkeypatch):
+    """A folder with three shots, and a small network in the package."""
+    save(small(), tmp_path / "pretrained" / "merge")
+    monkeypatch.setattr("symsets.saving.PRETRAINED", tmp_path / "pretrained")
+    work = tmp_path / "work"
+    work.mkdir()
+    monkeypatch.chdir(work)
+    coarse = torch.rand(1, 3, 12, 16)
+    scene = nn.functional.interpolate(coarse, (72, 96), mode="bicubic").clamp(0, 1)[0]
+    for k in range(3):
+        write_picture(work / f"[{k}].png", scene[:, k : k + 64, 2 * k : 2 * k + 90])
+    return work
+
+
+def test_shots_become_a_picture(work):
+    shots = sorted(work.iterdir())
+    result = invoke(*shots, "-o", "out.png", "--reference", "first", "--compare", "sheet.png")
+    assert result.exit_code == 0, result.output
+    assert f"3 shots, aligned to {shots[0]}" in result.stdout
+    assert "written to out.png\nwritten to sheet.png\n" in result.stdout
+    torch.testing.assert_close(read_shot(work / "out.png").picture, read_shot(shots[0]).picture)
+
+
+def test_one_shot_is_enough_and_its_name_is_not_repeated(work):
+    result = invoke("[1].png", "-o", "out.jpg")
+    assert result.exit_code == 0, result.output
+    assert result.stdout.strip() == "written to out.jpg"
+
+
+def test_shots_that_are_not_aligned_are_not_called_so(work):
+    result = invoke("[0].png", "[1].png", "-o", "out.png", "--no-align")
+    assert result.exit_code == 0, result.output
+    assert "2 shots, not aligned" in result.stdout
+
+
+def test_what_is_wrong_is_said_in_one_line(work):
+    out = ["-o", "out.png"]
+    (work / "text.png").write_text("no picture")
+    write_picture(work / "small.png", torch.rand(3, 30, 30))
+    write_picture(work / "other.png", nn.functional.avg_pool2d(torch.rand(3, 68, 94), 5, 1))
+    for words, said in (
+        (["none.png", *out], "there is no file none.png"),
+        (["text.png", *out], "text.png is not readable"),
+        ([work, *out], "is no file"),
+        (["[0].png", "small.png", *out], "one size, got 30×30 pixels in small.png and 90×64 in"),
+        (["[0].png", "other.png", *out], "shows nothing of"),
+        (["[0].png", *out, "--reference", "[1].png"], "reference must be auto, first or one of"),
+        (["[0].png", "-o", "[0].png"], "out must be a file of its own"),
+        (["[0].png", "-o", "out"], "out must end in .png or .jpg"),
+        (["[0].png", "-o", "none/out.png"], "out must be a file in a folder that exists"),
+        (["[0].png", *out, "--compare", "a.jpg"], "compare must end in .png"),
+        (["[0].png", *out, "--device", "abacus"], "device must be one of"),
+    ):
+        assert said in refused(*words)
+        assert not (work / "out.png").exists()
+
+
+def test_a_package_without_the_network_says_so(work, monkeypatch):
+    monkeypatch.setattr("symsets.saving.PRETRAINED", work)
+    said = "this copy of symsets has no trained network 'merge'; python training/merge_network.py"
+    assert said in refused("[0].png", "-o", "out.png")
+
+
+class Interrupted(nn.Module):
+    """A network during which somebody presses Ctrl-C."""
+
+    def forward(self, x):
+        raise KeyboardInterrupt
+
+
+def test_an_interrupt_is_one_line_and_leaves_no_file(work, monkeypatch):
+    before = sorted(work.iterdir())
+    monkeypatch.setattr("symsets.tools.merging.load", lambda name: Interrupted())
+    result = invoke("[0].png", "[1].png", "-o", "out.png")
+    assert (result.exit_code, result.stderr) == (130, "symsets: interrupted\n")
+    assert sorted(work.iterdir()) == before

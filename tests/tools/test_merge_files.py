@@ -1,0 +1,183 @@
+"""Shots in files become a file, with a sheet to compare; one line for what is wrong."""
+
+import numpy as np
+import pytest
+import torch
+from PIL import Image
+from torch import nn
+
+from symsets import save
+from symsets.data.deep_png import read_png
+from symsets.models import MergeNetwork
+from symsets.tools import merge_files as module
+from symsets.tools.merge_files import merge_files
+from symsets.tools.shot_files import read_shot, write_picture
+
+
+@pytest.fixture(autouse=True)
+def _network(monkeypatch, tmp_path_factory):
+    """Let the package have a small network called merge, which returns the reference."""
+    folder = tmp_path_factory.mktemp("pretrained")
+    options = {"merged_channels": (4,), "merged_blocks": (1,)}
+    save(MergeNetwork(channels=4, num_blocks=1, **options), folder / "merge")
+    monkeypatch.setattr("symsets.saving.PRETRAINED", folder)
+
+
+def scene(height=80, width=110, seed=0):
+    draw = torch.Generator().manual_seed(seed)
+    coarse = torch.rand(1, 3, height // 6, width // 6, generator=draw)
+    return nn.functional.interpolate(coarse, (height, width), mode="bicubic").clamp(0, 1)[0]
+
+
+@pytest.fixture
+def shots(tmp_path):
+    """Four shots of 70×100 pixels, shifted by whole pixels."""
+    whole, paths = scene(), []
+    for k, (top, left) in enumerate([(0, 0), (4, 3), (10, 0), (2, 9)]):
+        paths.append(tmp_path / f"shot {k}.png")
+        write_picture(paths[-1], whole[:, top : top + 70, left : left + 100])
+    return paths
+
+
+def test_shots_become_a_picture(shots, tmp_path):
+    out = tmp_path / "out.png"
+    assert merge_files(shots, out, reference="first") == 0
+    found = read_shot(out)
+    assert found.bits == 8
+    torch.testing.assert_close(found.picture, read_shot(shots[0]).picture)  # an untrained network
+
+
+@pytest.mark.parametrize("name", ["shot 2.png", "path"])
+def test_a_shot_can_be_named_as_the_reference(shots, tmp_path, name):
+    name = str(shots[2]) if name == "path" else name
+    assert merge_files(shots, tmp_path / "out.png", reference=name) == 2
+    found = read_shot(tmp_path / "out.png").picture
+    torch.testing.assert_close(found, read_shot(shots[2]).picture)
+
+
+def test_the_sharpest_shot_is_taken_if_none_is_named(shots, tmp_path):
+    for path in [shots[0], *shots[2:]]:
+        picture = nn.functional.avg_pool2d(
+            read_shot(path).picture, 7, 1, 3, count_include_pad=False
+        )
+        write_picture(path, picture)
+    assert merge_files(shots, tmp_path / "out.png") == 1
+
+
+@pytest.mark.parametrize(("suffix", "bits"), [(".png", 16), (".tif", 16), (".jpg", 8)])
+def test_deep_shots_make_a_deep_picture(shots, tmp_path, suffix, bits):
+    for path in shots[:2]:
+        write_picture(path, read_shot(path).picture, 16)
+    out = tmp_path / f"out{suffix}"
+    merge_files(shots, out, reference="first")
+    assert read_shot(out).bits == bits
+    if suffix == ".png":
+        assert read_png(out.read_bytes()).shape == (70, 100, 3)
+
+
+def test_grey_shots_make_a_grey_picture_and_mixed_ones_a_coloured_one(shots, tmp_path):
+    for path in shots[:2]:
+        Image.open(path).convert("L").save(path)
+    merge_files(shots[:2], tmp_path / "grey.png")
+    merge_files(shots, tmp_path / "mixed.png")
+    assert len(read_shot(tmp_path / "grey.png").picture) == 1
+    assert len(read_shot(tmp_path / "mixed.png").picture) == 3
+
+
+def test_one_shot_is_enough(shots, tmp_path):
+    assert merge_files(shots[:1], tmp_path / "out.png") == 0
+    assert (tmp_path / "out.png").is_file()
+
+
+def test_a_sheet_compares_one_shot_the_mean_and_the_result(shots, tmp_path):
+    merge_files(shots, tmp_path / "out.png", compare=tmp_path / "my sheet.png")
+    with Image.open(tmp_path / "my sheet.png") as image:
+        sheet = np.asarray(image.convert("RGB"))
+    assert min(sheet.shape[:2]) > 500
+    assert (sheet != 255).any(2).mean() > 0.3
+
+
+def test_tiles_are_counted(shots, tmp_path):
+    seen = []
+    merge_files(shots, tmp_path / "out.png", watch=lambda done, of: seen.append((done, of)))
+    assert seen == [(1, 1)]
+
+
+def test_shots_that_are_not_aligned_are_merged_as_they_lie(shots, tmp_path, monkeypatch):
+    given = []
+
+    def watched(*args, maps, **options):
+        given.append(maps)
+        return merge(*args, maps=maps, **options)
+
+    merge = module.merge
+    monkeypatch.setattr(module, "merge", watched)
+    merge_files(shots, tmp_path / "out.png", reference="first", align=False)
+    merge_files(shots, tmp_path / "out.png", reference="first")
+    assert torch.equal(given[0], torch.eye(2, 3).repeat(4, 1, 1))
+    pixels = 50 * given[1][1, :, 2]  # columns, rows
+    torch.testing.assert_close(pixels, torch.tensor([-3.0, -4.0]), atol=0.1, rtol=0)
+
+
+def test_nothing_is_left_of_a_picture_that_could_not_be_written(shots, tmp_path, small_files):
+    out = tmp_path / "out.png"
+    with small_files(1000), pytest.raises(OSError, match="File too large"):
+        merge_files(shots, out)
+    assert sorted(tmp_path.iterdir()) == shots
+
+
+def wrong(shots, tmp_path, **options):
+    """Return what is said of a wrong call."""
+    with pytest.raises(ValueError) as caught:
+        merge_files(shots, **{"out": tmp_path / "out.png", **options})
+    assert "\n" not in str(caught.value)
+    assert not (tmp_path / "out.png").exists()
+    return str(caught.value)
+
+
+def test_different_sizes_are_named(shots, tmp_path):
+    write_picture(shots[2], scene(64, 96))
+    expected = f"got 96×64 pixels in {shots[2]} and 100×70 in {shots[0]}"
+    assert expected in wrong(shots, tmp_path)
+
+
+def test_different_scenes_are_named_and_can_be_merged_as_they_lie(shots, tmp_path):
+    write_picture(shots[2], scene(70, 100, seed=1))
+    said = wrong(shots, tmp_path, reference="first")
+    assert f"but {shots[2]} shows nothing of {shots[0]}; --no-align merges them" in said
+    merge_files(shots, tmp_path / "out.png", reference="first", align=False)
+
+
+def test_small_pictures_are_named(tmp_path):
+    write_picture(tmp_path / "a.png", scene(12, 40))
+    assert "16 pixels or more on each side" in wrong([tmp_path / "a.png"], tmp_path)
+
+
+def test_unknown_references_are_named(shots, tmp_path):
+    said = wrong(shots, tmp_path, reference="last.png")
+    assert "reference must be auto, first or one of the shots, got last.png; the shots are" in said
+    assert "shot 0.png, shot 1.png" in said
+
+
+@pytest.mark.parametrize("option", ["out", "compare"])
+def test_pictures_that_cannot_be_written_are_named(shots, tmp_path, option):
+    def said(name):
+        return wrong(shots, tmp_path, **{option: tmp_path / name})
+
+    assert f"{option} must end in .png" in said("picture")
+    assert f"{option} must end in .png" in said("picture.gif")
+    assert f"{option} must be a file in a folder that exists, got" in said("missing/a.png")
+    assert f"{option} must be a file of its own, got {shots[1]}" in said(shots[1].name)
+    (tmp_path / "folder.png").mkdir()
+    assert f"{option} must be a file in a folder that exists, got" in said("folder.png")
+
+
+def test_the_sheet_is_another_file_than_the_picture(shots, tmp_path):
+    said = wrong(shots, tmp_path, compare=tmp_path / "out.png")
+    assert "compare must be a file of its own" in said
+
+
+def test_a_package_without_the_network_says_so(shots, tmp_path, monkeypatch):
+    monkeypatch.setattr("symsets.saving.PRETRAINED", tmp_path)
+    with pytest.raises(FileNotFoundError, match="has no trained network 'merge'"):
+        merge_files(shots, tmp_path / "out.png")

@@ -1,0 +1,186 @@
+"""Shots in files: 8 and 16 bits, colour and grey, upright, and one line for what is none."""
+
+import io
+
+import numpy as np
+import pytest
+import tifffile
+import torch
+from PIL import Image, ImageOps
+
+from symsets.data.deep_png import read_png, write_png
+from symsets.tools.shot_files import ORIENTATION, read_shot, write_picture
+
+
+def levels(bits=8, channels=3, shape=(20, 30)):
+    random = np.random.default_rng(0)
+    return random.integers(2**bits, size=(*shape, channels), dtype=np.uint16).squeeze()
+
+
+def read(path, bits):
+    """Return the values of a file as integers ``(H, W, C)``."""
+    shot = read_shot(path)
+    assert shot.bits == bits
+    assert shot.picture.dtype == torch.float32
+    return (shot.picture.permute(1, 2, 0).double() * (2**bits - 1)).round().numpy().astype(int)
+
+
+@pytest.mark.parametrize("suffix", [".png", ".tif", ".tiff", ".webp", ".bmp"])
+@pytest.mark.parametrize("channels", [1, 3])
+def test_files_with_8_bits_are_read_exactly(tmp_path, suffix, channels):
+    pixels, path = levels(channels=channels).astype(np.uint8), tmp_path / f"a{suffix}"
+    Image.fromarray(pixels).save(path, **({"lossless": True} if suffix == ".webp" else {}))
+    found = read(path, 8)
+    assert (found == pixels.reshape(20, 30, -1)).all()
+    if suffix != ".webp":  # which has no grey
+        assert found.shape[2] == channels
+
+
+@pytest.mark.parametrize("channels", [1, 3])
+def test_files_with_16_bits_are_read_exactly(tmp_path, channels):
+    pixels = levels(16, channels)
+    (tmp_path / "a.png").write_bytes(write_png(pixels.reshape(20, 30, channels)))
+    kind = "rgb" if channels == 3 else "minisblack"
+    tifffile.imwrite(tmp_path / "a.tif", pixels, photometric=kind)
+    tifffile.imwrite(tmp_path / "big.tif", pixels, photometric=kind, bigtiff=True)
+    for name in ("a.png", "a.tif", "big.tif"):
+        assert (read(tmp_path / name, 16) == pixels.reshape(20, 30, channels)).all()
+
+
+def test_tiff_files_may_hold_colour_after_colour(tmp_path):
+    pixels, path = levels(16), tmp_path / "a.tif"
+    tifffile.imwrite(path, np.moveaxis(pixels, -1, 0), photometric="rgb", planarconfig="separate")
+    assert (read(path, 16) == pixels).all()
+
+
+def test_jpeg_files_are_read_at_full_size(tmp_path):
+    smooth = np.linspace(0, 255, 400).astype(np.uint8)[None].repeat(300, 0)
+    Image.fromarray(smooth).convert("RGB").save(tmp_path / "a.jpg", quality=95)
+    found = read(tmp_path / "a.jpg", 8)
+    assert found.shape == (300, 400, 3)
+    assert abs(found - smooth[..., None]).max() < 6
+
+
+@pytest.mark.parametrize("orientation", range(1, 9))
+def test_shots_are_upright(tmp_path, orientation):
+    pixels, deep = levels().astype(np.uint8), levels(16)
+    exif = Image.Exif()
+    exif[ORIENTATION] = orientation
+    image = Image.fromarray(pixels)
+    for name, options in (("a.png", {}), ("a.tif", {}), ("a.jpg", {"quality": 95})):
+        image.save(tmp_path / name, exif=exif, **options)
+        with Image.open(tmp_path / name) as again:
+            expected = np.asarray(ImageOps.exif_transpose(again))
+        assert (read(tmp_path / name, 8) == expected).all(), name
+        assert expected.shape[:2] == ((20, 30) if orientation < 5 else (30, 20))
+
+    # 16 bits: the upper half of each value is a picture that Pillow can turn.
+    upper = Image.fromarray((deep >> 8).astype(np.uint8))
+    upper.getexif()[ORIENTATION] = orientation
+    expected = np.asarray(ImageOps.exif_transpose(upper))
+    tag = (ORIENTATION, "H", 1, orientation, True)
+    tifffile.imwrite(tmp_path / "deep.tif", deep, photometric="rgb", extratags=[tag])
+    chunk = exif.tobytes().removeprefix(b"Exif\x00\x00")
+    content = write_png(deep)
+    (tmp_path / "deep.png").write_bytes(content[:33] + png_chunk(b"eXIf", chunk) + content[33:])
+    for name in ("deep.tif", "deep.png"):
+        found = read(tmp_path / name, 16)
+        assert found.shape == expected.shape, name
+        assert (found >> 8 == expected).all(), name
+
+
+def png_chunk(name, body):
+    import struct
+    import zlib
+
+    return struct.pack(">I", len(body)) + name + body + struct.pack(">I", zlib.crc32(name + body))
+
+
+def test_what_is_transparent_is_laid_over_white(tmp_path):
+    colours = levels(channels=4).astype(np.uint8)
+    Image.fromarray(colours).save(tmp_path / "a.png")
+    opacity = colours[..., 3:] / 255
+    expected = colours[..., :3] * opacity + 255 * (1 - opacity)
+    assert abs(read(tmp_path / "a.png", 8) - expected).max() <= 1
+
+    deep = levels(16, 4)
+    (tmp_path / "deep.png").write_bytes(write_png(deep))
+    opacity = deep[..., 3:] / 65535
+    expected = deep[..., :3] * opacity + 65535 * (1 - opacity)
+    assert abs(read(tmp_path / "deep.png", 16) - expected).max() <= 1
+
+
+def test_palettes_and_cmyk_are_read_as_colours(tmp_path):
+    image = Image.fromarray(levels().astype(np.uint8))
+    image.quantize(16).save(tmp_path / "a.png")
+    image.convert("CMYK").save(tmp_path / "b.tif")
+    assert read(tmp_path / "a.png", 8).shape == (20, 30, 3)
+    assert read(tmp_path / "b.tif", 8).shape == (20, 30, 3)
+
+
+@pytest.mark.parametrize("channels", [1, 3])
+@pytest.mark.parametrize("suffix", [".png", ".tif", ".TIFF"])
+@pytest.mark.parametrize("bits", [8, 16])
+def test_what_is_written_is_read_again(tmp_path, suffix, bits, channels):
+    path, pixels = tmp_path / f"a{suffix}", levels(bits, channels).reshape(20, 30, channels)
+    picture = torch.from_numpy(pixels.astype(np.float32) / (2**bits - 1)).permute(2, 0, 1)
+    write_picture(path, picture, bits)
+    assert (read(path, bits) == pixels).all()
+    assert [file.name for file in tmp_path.iterdir()] == [path.name]
+
+
+def test_others_read_what_is_written(tmp_path):
+    pixels = levels(16)
+    picture = torch.from_numpy(pixels.astype(np.float32) / 65535).permute(2, 0, 1)
+    write_picture(tmp_path / "a.tif", picture, 16)
+    assert (tifffile.imread(tmp_path / "a.tif") == pixels).all()
+    write_picture(tmp_path / "a.png", picture, 16)
+    assert (read_png((tmp_path / "a.png").read_bytes()) == pixels).all()
+
+
+@pytest.mark.parametrize("suffix", [".jpg", ".webp"])
+def test_16_bits_are_rounded_where_a_file_cannot_hold_them(tmp_path, suffix):
+    write_picture(tmp_path / f"a{suffix}", torch.full((3, 20, 30), 100.4 / 255), 16)
+    assert abs(read(tmp_path / f"a{suffix}", 8) - 100).max() <= 1
+
+
+def broken_png():
+    return write_png(levels(16))[:-200]
+
+
+def many_pages():
+    stream = io.BytesIO()
+    tifffile.imwrite(stream, np.zeros((5, 20, 30), np.uint16), photometric="minisblack")
+    return stream.getvalue()
+
+
+def real_numbers():
+    stream = io.BytesIO()
+    tifffile.imwrite(stream, np.zeros((20, 30), np.float32))
+    return stream.getvalue()
+
+
+CONTENTS = {
+    "empty": (lambda: b"", r"a\.png is not readable"),
+    "text": (lambda: b"hello", r"a\.png is not readable"),
+    "broken": (broken_png, r"a\.png cannot be read: it ends too early"),
+    "tiff": (lambda: b"II*\x00" + b"\xff" * 40, r"a\.png (cannot be read|is not readable)"),
+    "pages": (many_pages, r"a\.png cannot be read: it holds 5 pictures, which must be files"),
+    "floats": (real_numbers, r"a\.png is of real numbers, not of bytes"),
+}
+
+
+@pytest.mark.parametrize("name", CONTENTS)
+def test_what_is_no_picture_is_named(tmp_path, name):
+    make, message = CONTENTS[name]
+    (tmp_path / "a.png").write_bytes(make())
+    with pytest.raises(ValueError, match=f"shots must be pictures, but .*{message}") as caught:
+        read_shot(tmp_path / "a.png")
+    assert "\n" not in str(caught.value)
+
+
+def test_files_that_are_not_there_are_named(tmp_path):
+    with pytest.raises(ValueError, match=r"but there is no file .*a\.png"):
+        read_shot(tmp_path / "a.png")
+    with pytest.raises(ValueError, match=r"but .* is no file"):
+        read_shot(tmp_path)

@@ -70,11 +70,11 @@ CLEAN = [Setting(0, 2)]
 
 
 def from_folder(folder: Path | None, limit: int | None) -> Iterator[tuple[str, Tensor]]:
-    """Give names and middles of photographs ``(3, S, S)``, evenly chosen."""
+    """Give names and middles of photographs ``(3, S, S)``; the first ones are spread evenly."""
     files = sorted(folder.glob("*.jpg")) if folder is not None else []
-    step = max(1, len(files) // (limit or len(files) or 1))
-    for file in files[::step][:limit]:
-        yield f"{folder.name if folder else ''}/{file.stem}", middle(read_shot(file).picture)
+    order = sorted(range(len(files)), key=lambda k: (k % 10, k % 20, k))
+    for file in (files[k] for k in order[:limit]):
+        yield f"{file.parent.name}/{file.stem}", middle(read_shot(file).picture)
 
 
 def from_scikit_image() -> Iterator[tuple[str, Tensor]]:
@@ -105,7 +105,7 @@ def shoot(name: str, photo: Tensor, setting: Setting) -> tuple[Tensor, Tensor]:
 
 def aligned_mean(shots: Tensor) -> Tensor:
     found, seen = sample(shots, find_maps(shots, 0))
-    return torch.where(seen, found, found[0]).mean(0).clamp(0, 1)
+    return ((found * seen).sum(0) / seen.sum(0)).clamp(0, 1)  # the first is seen everywhere
 
 
 def non_local_means(picture: Tensor, noise: float, factor: float) -> Tensor:
@@ -264,10 +264,9 @@ def speed(network: nn.Module | None, device: str, out: Path | None) -> None:
     shots = (shots + 0.1 * torch.randn_like(shots)).clamp(0, 1)
     network = MergeNetwork() if network is None else network
     merge(shots[..., :256, :256], reference=0, network=network, device=device)  # warm up
-    start = time.perf_counter()
+    start, processor = time.perf_counter(), time.process_time()
     maps = find_maps(shots.to(device), 0)
     aligned = time.perf_counter() - start
-    processor = time.process_time()
     merge(shots, reference=0, maps=maps, network=network, device=device)
     seconds = time.perf_counter() - start
     processor = time.process_time() - processor
@@ -275,7 +274,10 @@ def speed(network: nn.Module | None, device: str, out: Path | None) -> None:
         most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
     else:
         most = torch.cuda.max_memory_allocated() / 2**30
-    print(f"{seconds:.1f} s, of which {aligned:.1f} s for alignment; at most {most:.2f} GB")
+    print(
+        f"{seconds:.1f} s ({processor:.1f} s of processors), of which {aligned:.1f} s for "
+        f"alignment; at most {most:.2f} GB"
+    )
     numbers = {"seconds": seconds, "alignment": aligned, "gigabytes": most}
     numbers |= {"processor_seconds": processor, "threads": torch.get_num_threads()}
     keep(out, device=device, shots=5, height=height, width=width, **numbers)
@@ -284,7 +286,7 @@ def speed(network: nn.Module | None, device: str, out: Path | None) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--photos", type=Path, help="a folder of photographs (.jpg)")
-    parser.add_argument("--limit", type=int, help="photographs of the folder, evenly chosen")
+    parser.add_argument("--limit", type=int, help="photographs of the folder")
     parser.add_argument("--network", help="a folder with a trained network, or merge")
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--bm3d", action=argparse.BooleanOptionalAction, default=None)

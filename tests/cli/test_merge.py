@@ -59,8 +59,9 @@ def test_one_shot_is_enough_and_its_name_is_not_repeated(work):
     assert result.stdout.strip() == "written to out.jpg"
 
 
-def test_shots_that_are_not_aligned_are_not_called_so(work):
-    result = invoke("[0].png", "[1].png", "-o", "out.png", "--no-align")
+def test_other_scenes_are_merged_if_they_are_not_to_be_aligned(work):
+    write_picture(work / "other.png", nn.functional.avg_pool2d(torch.rand(3, 68, 94), 5, 1))
+    result = invoke("[0].png", "other.png", "-o", "out.png", "--no-align")
     assert result.exit_code == 0, result.output
     assert "2 shots, not aligned" in result.stdout
 

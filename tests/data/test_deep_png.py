@@ -55,6 +55,11 @@ def test_every_kind_of_line_is_restored(kinds, channels):
     assert np.array_equal(read_png(written(pixels, kinds)), pixels)
 
 
+def test_of_neighbours_that_are_as_near_the_first_is_taken():
+    pixels = values(30, 30) % 5  # few values, so that many are as near
+    assert np.array_equal(read_png(written(pixels, (4,))), pixels)
+
+
 @pytest.mark.parametrize("shape", [(1, 1), (1, 8), (8, 1), (40, 3)])
 def test_pictures_may_have_any_size(shape):
     pixels = values(*shape)

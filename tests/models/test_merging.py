@@ -62,7 +62,7 @@ def test_what_is_filled_up_is_a_copy_of_the_border():
 
 def test_a_new_network_returns_the_reference():
     net = MergeNetwork(channels=6, num_blocks=1, merged_channels=(6,), merged_blocks=(1,))
-    x = with_reference(torch.rand(2, 4, 3, 9, 10), [3, 1])
+    x = with_reference(torch.randn(2, 4, 3, 9, 10), [3, 1])
     assert torch.equal(net(x), torch.stack([x[0, 3, :3], x[1, 1, :3]]))
 
 

@@ -14,8 +14,6 @@ from symsets.pages.drawing import INK, Picture, canvas, far_apart, style
 from symsets.pages.styles import BASELINES, style_of
 from symsets.pages.tables import duration
 
-__all__ = ["pictures"]
-
 WIDTH, HEIGHT = 5.6, 3.6  # inches: at the width of a phone the letters are still letters
 
 Points = dict[float, Score]

@@ -9,8 +9,6 @@ from symsets.experiments.report.load_records import Comparison, Score
 from symsets.experiments.report.metrics import MetricDisplay
 from symsets.pages.styles import BASELINES, SIAMESE, style_of
 
-__all__ = ["headline"]
-
 SMOKE = " The preset smoke only shows that everything runs."
 
 Ranking = Sequence[tuple[str, Score]]

@@ -18,8 +18,6 @@ from symsets.experiments.study.experiment import find_experiment
 from symsets.experiments.study.records import Record, read_records
 from symsets.pages.styles import rank
 
-__all__ = ["Comparison", "Numbers", "Results", "Score", "group_by", "load_records"]
-
 T = TypeVar("T")
 K = TypeVar("K", bound=Hashable)
 

@@ -11,13 +11,6 @@ from symsets.experiments.report.published import published
 from symsets.pages.styles import BASELINES, rank, style_of
 from symsets.pages.tables import Cell, Table, duration
 
-__all__ = [
-    "parts_table",
-    "results_table",
-    "search_table",
-    "skip_table",
-]
-
 NOTHING = "–"
 
 

@@ -12,8 +12,6 @@ from symsets.experiments.report.metrics import MetricDisplay, display_of
 from symsets.experiments.report.published import Beats, Below, Claim, Improves
 from symsets.pages.styles import style_of
 
-__all__ = ["RULE", "State", "Verdict", "judge", "verdicts"]
-
 State = Literal["holds", "does not hold", "cannot be judged yet"]
 
 TOO_SMALL = ("smoke", "quick")  # presets

@@ -31,18 +31,6 @@ from symsets.experiments.views.nox import NOX_NEEDS, NoxFolder, has_nox
 from symsets.experiments.views.rendering import GeneratedViews
 from symsets.experiments.views.sets import ViewSource
 
-__all__ = [
-    "DATA_SUFFIXES",
-    "Entry",
-    "available",
-    "data_directories",
-    "image_source",
-    "motion_source",
-    "scene_source",
-    "video_source",
-    "view_source",
-]
-
 Directories = Iterable[str | os.PathLike[str]] | None
 
 VARIABLE = "SYMSETS_DATA"

@@ -10,8 +10,6 @@ from typing import TypeVar
 from symsets._files import file_lock
 from symsets.train.processes import is_alone
 
-__all__ = ["shared"]
-
 T = TypeVar("T")
 
 

@@ -25,8 +25,6 @@ from symsets.train.fitting import Fitted, fit_together
 from symsets.train.plan import Plan
 from symsets.train.processes import is_first
 
-__all__ = ["Study", "Watch"]
-
 SEARCH_SIZE, SEARCH_EPOCHS = 3000, 5
 STEPS_PER_VALIDATION = 40
 

@@ -67,16 +67,6 @@ def test_skinned_packs_move_their_bodies(tmp_path):
     assert motions.graph.num_nodes == 6
 
 
-def test_the_number_of_vertices_can_be_chosen(tmp_path):
-    path = write(tmp_path / "people.npz", skinned())
-    assert MotionPack(path, num_vertices=9).motions("train").num_vertices == 9
-    with pytest.raises(ValueError, match=r"num_vertices must be one of \[6, 9\] in .*, got 7"):
-        MotionPack(path, num_vertices=7)
-    path = write(tmp_path / "baked.npz", baked())
-    some = MotionPack(path, num_vertices=3).motions("train")
-    assert (some.num_vertices, some.faces) == (3, None)
-
-
 @pytest.mark.parametrize("numbers", [False, True])
 def test_baked_packs_come_back_by_split(tmp_path, numbers):
     arrays = baked(split=np.array([0, 0, 1, 2])) if numbers else baked()

@@ -106,9 +106,8 @@ class MotionPack:
     """The motions of a packed ``.npz`` file, with the splits that are in it.
 
     Args:
-        path: The file; its name without ending is what tables call the data.
-        num_vertices: Vertices of a shape. A skinned pack offers some numbers (the smallest, if
-            left out); of given vertices that many are chosen, far apart, as points without faces.
+        path: The file; its name without ending is what tables call the data. Of bodies with
+            different numbers of vertices, the smallest is taken.
 
     Attributes:
         name: The name of the file without its ending.
@@ -118,7 +117,7 @@ class MotionPack:
 
     skip = 4
 
-    def __init__(self, path: str | os.PathLike[str], *, num_vertices: int | None = None) -> None:
+    def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = Path(path)
         self.name = self.path.stem
         if not self.path.is_file():
@@ -131,7 +130,6 @@ class MotionPack:
             )
         names = array_names(self.path)
         content = read_arrays(self.path, _kinds(self.form, names), names)
-        self.num_vertices = num_vertices
         with named_errors(self.path):
             self.fps = float(content.get("fps", FPS))
             self._read(content)
@@ -163,10 +161,7 @@ class MotionPack:
             )
 
     def _read_bodies(self, content: Content) -> None:
-        sizes = _sizes(set(content))
-        size = sizes[0] if self.num_vertices is None else self.num_vertices
-        if size not in sizes:
-            raise ValueError(f"num_vertices must be one of {sizes} in {self.path}, got {size}")
+        size = _sizes(set(content))[0]
         self.parents, self.body = content["parent"].tolist(), content["subject"].tolist()
         J = len(self.parents)
         self.driver = torch.from_numpy(content.get("driver", np.arange(J))).long()
@@ -201,14 +196,13 @@ class MotionPack:
         which = members(splits, split, f"{self.path} has no motions")
         which = sorted(which, key=lambda i: (fraction(self.names[i]), i))[:num]
         with named_errors(self.path):
-            found = Motions.join(
+            return Motions.join(
                 [self._shapes(i).to(device) for i in which],
                 [self.names[i] for i in which],
                 faces=self.faces,
                 subjects=[self.subjects[i] for i in which],
                 activities=[self.activities[i] for i in which],
             )
-        return found.thinned(self._shapes(0)[0], self.num_vertices)
 
     def _shapes(self, i: int) -> Tensor:
         """Return the shapes ``(L, 3, V)`` of a sequence."""

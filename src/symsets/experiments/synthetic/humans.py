@@ -48,8 +48,6 @@ class MovingHumans:
         seed: Fixes the motions.
         num_frames: Frames of a sequence.
         fps: Frames in a second.
-        num_vertices: Take this many vertices, far apart, as points without faces; all 530 if left
-            out.
 
     Example:
         >>> motions = MovingHumans(num_frames=30).motions("test", 3)
@@ -63,7 +61,6 @@ class MovingHumans:
     seed: int = 0
     num_frames: int = 72
     fps: float = 30.0
-    num_vertices: int | None = None
 
     name = "moving humans"
     skip = 3
@@ -92,14 +89,13 @@ class MovingHumans:
             which = torch.tensor([known.index(seen[k]) for k in drawn])
             shapes += self._block(which, generator, device)
         subjects = [f"{split}{i // BLOCK}" for i in range(num)]
-        motions = Motions.join(
+        return Motions.join(
             shapes[:num],
             [f"{s}_{a}_{i}" for i, (s, a) in enumerate(zip(subjects, activities, strict=False))],
             faces=body().faces,
             subjects=subjects,
             activities=activities[:num],
         )
-        return motions.thinned(body().rest.T, self.num_vertices)
 
     def _block(
         self, which: Tensor, generator: torch.Generator, device: torch.device | str

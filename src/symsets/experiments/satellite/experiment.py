@@ -14,8 +14,7 @@ from symsets.experiments.satellite.augmentation import Augmentation
 from symsets.experiments.satellite.metric import cpsnr, cssim, shift_loss
 from symsets.experiments.satellite.network import SatelliteNetwork, over_turns
 from symsets.experiments.satellite.norms import norms_of
-from symsets.experiments.satellite.packs import ScenePack
-from symsets.experiments.satellite.scenes import SceneFolder, SceneSource
+from symsets.experiments.satellite.scenes import SceneFiles, SceneSource
 from symsets.experiments.satellite.sets import SceneSets, bicubic, mean
 from symsets.experiments.study.catalogue import scene_source
 from symsets.experiments.study.experiment import Experiment, Preset, scaled
@@ -113,7 +112,7 @@ class SatelliteExperiment(Experiment[SceneSource]):
 
     def check_source(self, source: SceneSource, preset: Preset) -> None:
         """Raise ValueError if there are fewer scenes for training than are asked for."""
-        if not isinstance(source, SceneFolder | ScenePack):
+        if not isinstance(source, SceneFiles):
             return
         asked = max(preset.train_sizes)
         for setting in preset.settings:
@@ -207,7 +206,7 @@ def _scene_sets(
 ) -> SceneSets:
     band = setting.removesuffix(RAW)
     scenes = source.scenes(band, split, num)
-    side = scenes.low.shape[-1]
+    side = scenes[0].low.shape[-1]
     return SceneSets(
         scenes,
         num_elements=NUM_ELEMENTS,

@@ -16,7 +16,6 @@ def common():
         "split": np.array(["train", "train", "val", "test"]),
         "name": np.array(["1_walk", "1_run", "2_walk", "3_kick"]),
         "activity": np.array(["walk", "run", "walk", "kick"]),
-        "fps": np.float32(30),
     }
 
 
@@ -54,7 +53,7 @@ def write(path, arrays):
 def test_skinned_packs_move_their_bodies(tmp_path):
     arrays = skinned()
     source = MotionPack(write(tmp_path / "people.npz", arrays))
-    assert (source.form, source.name, source.fps, source.skip) == ("skinned", "people", 30, 4)
+    assert (source.form, source.name, source.skip) == ("skinned", "people", 4)
     motions = source.motions("test")
     assert (motions.names, motions.subjects, motions.activities) == (["3_kick"], ["03"], ["kick"])
     quaternion = torch.from_numpy(arrays["quat"][-10:].astype(np.float64))
@@ -109,7 +108,6 @@ def test_forms_are_told_apart_without_reading(tmp_path):
             baked(offsets=np.cumsum([0.0, *LENGTHS])),
             r"offsets of .*p\.npz must be a row of integers, got float64 of shape \(5,\)",
         ),
-        (skinned(fps=np.full(4, 30.0)), r"fps of .*p\.npz must be one number, got float64 of sh"),
         (baked(name=np.array([{}] * 4, dtype=object)), r"p\.npz cannot be read: .*allow_pickle"),
         (baked(verts=np.zeros((39, 5, 3), "U1")), r"verts of .*p\.npz must be numbers with axes"),
         (baked(faces=FACES.astype("U1")), r"faces of .*p\.npz must be integers \(F, 3\), got <U1"),

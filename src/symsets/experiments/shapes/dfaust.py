@@ -50,7 +50,6 @@ class DynamicFaust:
     """
 
     name = "Dynamic FAUST"
-    fps = 60.0
     skip = 5
 
     def __init__(self, root: str | os.PathLike[str]) -> None:

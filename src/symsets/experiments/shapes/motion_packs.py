@@ -22,7 +22,7 @@ subject_id   str (S,)             what subjects are called (optional)
 *Baked*: ``verts (T, V, 3)`` (times ``scale``, if there is one), ``offsets``, ``faces`` (optional)
 and ``split`` as above; ``subject (M,)`` numbers or names.
 
-Both may have ``name (M,)``, which are words, ``activity (M,)`` and ``fps ()``.
+Both may have ``name (M,)``, which are words, and ``activity (M,)``.
 """
 
 from __future__ import annotations
@@ -46,7 +46,6 @@ from symsets.experiments.synthetic.skinning import rotation_from_quaternion, ski
 
 SKINNED = ("quat", "offsets", "parent", "heads", "subject", "split")
 BAKED = ("verts", "offsets", "split")
-FPS = 24.0
 ROW = ("iu", 1, "a row of integers")
 WORDS = ("iuU", 1, "a row of words or integers")
 VERTICES = ("iuf", 3, "numbers with axes for vertices and coordinates")
@@ -57,7 +56,6 @@ COMMON: Kinds = {
     "subject": WORDS,
     "activity": WORDS,
     "name": ("U", 1, "a row of words"),
-    "fps": ("iuf", 0, "one number"),
 }
 KINDS: Mapping[str, Kinds] = {  # of the arrays that a form has, by patterns of their names
     "skinned": {
@@ -111,7 +109,6 @@ class MotionPack:
 
     Attributes:
         name: The name of the file without its ending.
-        fps: Frames in a second.
         skip: 4: at 24 frames in a second, the mean shape is then about as good as published.
     """
 
@@ -131,7 +128,6 @@ class MotionPack:
         names = array_names(self.path)
         content = read_arrays(self.path, _kinds(self.form, names), names)
         with named_errors(self.path):
-            self.fps = float(content.get("fps", FPS))
             self._read(content)
 
     def _read(self, content: Content) -> None:

@@ -104,12 +104,10 @@ class MotionSource(Protocol):
 
     Attributes:
         name: What tables call the data.
-        fps: Frames in a second.
         skip: How many frames further the next element of a set is, by default.
     """
 
     name: str
-    fps: float
     skip: int
 
     def motions(

@@ -26,7 +26,6 @@ class DeadLeaves(Generated):
 
     Args:
         size: Height and width of the pictures.
-        num: Number of pictures of a split if none is asked for.
         seed: Fixes the pictures.
 
     Example:

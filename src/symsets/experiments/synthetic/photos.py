@@ -43,7 +43,6 @@ class PhotoCrops(Generated):
 
     Args:
         size: Height and width of the crops.
-        num: Number of crops of a split if none is asked for.
         seed: Fixes the crops.
     """
 
@@ -89,7 +88,6 @@ class EmbeddedImages(Generated):
 
     Args:
         size: Height and width of the pictures.
-        num: Number of pictures of a split if none is asked for.
         seed: Fixes the pictures.
     """
 

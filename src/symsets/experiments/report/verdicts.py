@@ -25,16 +25,12 @@ RULE = (
 
 @dataclass(frozen=True)
 class Verdict:
-    """Whether a claim holds in one comparison, and why one may say so.
-
-    ``missing`` names models that it speaks of and that have no result.
-    """
+    """Whether a claim holds in one comparison, and why one may say so."""
 
     claim: Claim
     comparison: Comparison
     state: State
     reason: str
-    missing: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -85,7 +81,7 @@ def judge(claim: Claim, comparison: Comparison, others: Sequence[Comparison] = (
             f"{num} of {len(findings)} comparisons agree so far": num,
         }
         reason = "; ".join(text for text, applies in reasons.items() if applies)
-        return Verdict(claim, comparison, "cannot be judged yet", reason, missing)
+        return Verdict(claim, comparison, "cannot be judged yet", reason)
     closest = min(findings, key=lambda f: f.gain)
     reason = f"closest: {closest.text}" if len(findings) > 1 else closest.text
     return Verdict(claim, comparison, "holds", reason)
@@ -96,9 +92,8 @@ def _findings(
 ) -> list[_Finding]:
     m = display_of(here.paper.metric)
 
-    def score(model: str, where: Comparison | None = here) -> Score | None:
-        found = where.score(model, metric=m.name) if where else None
-        return found if found and found.values else None
+    def score(model: str, where: Comparison | None = here) -> Score:
+        return where.score(model, metric=m.name) if where else Score(())
 
     if isinstance(rule, Beats):
         pairs = [(a, b) for a in rule.models for b in rule.others]
@@ -107,8 +102,9 @@ def _findings(
         return [_below(rule, score(rule.model), m)]
     wanted = replace(here, setting=rule.over).key
     there = next((c for c in others if c.key == wanted), None)
-    models = [(x, score(x) if there else None, score(x, there)) for x in rule.models]
-    return [_improves(rule, [_beats(x, a, x, b, m) for x, a, b in models])]
+    both = here if there else None
+    found = [_beats(x, score(x, both), x, score(x, there), m) for x in rule.models]
+    return [_improves(rule, found)]
 
 
 def _improves(rule: Improves, found: list[_Finding]) -> _Finding:
@@ -122,8 +118,8 @@ def _improves(rule: Improves, found: list[_Finding]) -> _Finding:
     return _Finding(text, gain, noise, missing[0] if missing and abs(gain) < noise else "")
 
 
-def _below(rule: Below, score: Score | None, m: MetricDisplay) -> _Finding:
-    if score is None:
+def _below(rule: Below, score: Score, m: MetricDisplay) -> _Finding:
+    if not score.values:
         return _Finding(missing=rule.model)
     text = f"{style_of(rule.model).label} reaches {m.with_unit(score.mean, score.std)}"
     return _Finding(text, rule.value - score.mean, 2 * score.error)
@@ -131,15 +127,15 @@ def _below(rule: Below, score: Score | None, m: MetricDisplay) -> _Finding:
 
 def _beats(
     model: str,
-    a: Score | None,
+    a: Score,
     other: str,
-    b: Score | None,
+    b: Score,
     m: MetricDisplay,
     *,
     margin: float = 0.0,
 ) -> _Finding:
-    if a is None or b is None:
-        return _Finding(missing=model if a is None else other)
+    if not a.values or not b.values:
+        return _Finding(missing=other if a.values else model)
     gain, mine, theirs = m.gain(a.mean, b.mean), style_of(model).label, style_of(other).label
     text = f"{mine} is {m.show_gap(gain)} {'better' if gain >= 0 else 'worse'} than {theirs}"
     text += " (one run each)" if a.count == b.count == 1 else ""

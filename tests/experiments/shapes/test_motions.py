@@ -18,7 +18,7 @@ def test_sequences_lie_end_to_end():
     assert motions.subjects == ["50002", "a", "c"]
     assert motions.activities == ["light_hopping_loose", "b", ""]
     assert motions.graph.num_edges == 10
-    assert motions.to("cpu").num_vertices == 4
+    assert motions.num_vertices == 4
 
 
 def test_points_have_no_graph():

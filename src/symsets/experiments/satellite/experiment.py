@@ -17,7 +17,7 @@ from symsets.experiments.satellite.norms import norms_of
 from symsets.experiments.satellite.scenes import SceneFiles, SceneSource
 from symsets.experiments.satellite.sets import SceneSets, bicubic, mean
 from symsets.experiments.study.catalogue import scene_source
-from symsets.experiments.study.experiment import Experiment, Preset, scaled
+from symsets.experiments.study.experiment import QUICK, SMOKE, Experiment, Preset, scaled
 from symsets.train.evaluation import Network, evaluate
 from symsets.train.metrics import Metric, Task
 from symsets.train.plan import Plan
@@ -40,23 +40,21 @@ OURS = {
 }
 
 PRESETS = {
-    "smoke": Preset(
+    "smoke": replace(
+        SMOKE,
         models=("dss-mean", "siamese"),
         train_sizes=(4,),
-        epochs=(2,),
         width=0.125,
         test_size=2,
         batch_size=2,
         settings=("RED",),
-        duration="a few seconds",
     ),
-    "quick": Preset(
+    "quick": replace(
+        QUICK,
         models=("dss-mean", "siamese"),
         train_sizes=(64,),
         epochs=(40,),
-        width=0.25,
         test_size=16,
-        batch_size=8,
         settings=("RED",),
         duration="about five minutes on two cores",
     ),

@@ -94,10 +94,6 @@ class Motions(NamedTuple):
         """Give the shapes of one sequence after the other, ``(L, 3, V)``."""
         return iter(self.shapes.split(self.lengths.tolist()))
 
-    def to(self, device: torch.device | str) -> Motions:
-        """Move the shapes; faces, like lengths and names, stay on the host."""
-        return self._replace(shapes=self.shapes.to(device))
-
 
 class MotionSource(Protocol):
     """Motions in three splits; those of the test show unseen subjects in unseen activities.

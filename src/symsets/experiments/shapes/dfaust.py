@@ -16,6 +16,7 @@ from symsets._files import check_claim, named_errors
 from symsets.data.folders import MissingDataError
 from symsets.data.splits import SPLITS, members, shuffled
 from symsets.experiments.shapes.motions import HeldOut, Motions, check_faces, check_motion
+from symsets.experiments.synthetic.generated import Device
 
 FILES = ("registrations_m.hdf5", "registrations_f.hdf5")
 DFAUST_NEEDS = (
@@ -89,9 +90,7 @@ class DynamicFaust:
         self.faces = faces
         self._num_vertices = content[names[0]].shape[0]
 
-    def motions(
-        self, split: str, num: int | None = None, device: torch.device | str = "cpu"
-    ) -> Motions:
+    def motions(self, split: str, num: int | None = None, device: Device = "cpu") -> Motions:
         """Return the first ``num`` sequences of a split in a random but fixed order, or all."""
         names = shuffled(members(self.files, split, f"{self.root} has no motions"))[:num]
         sequences = []

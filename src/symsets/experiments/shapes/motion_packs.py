@@ -42,6 +42,7 @@ from symsets._files import named_errors
 from symsets.data._arrays import Content, Kinds, array_names, read_arrays
 from symsets.data.splits import SPLITS, fraction, members
 from symsets.experiments.shapes.motions import Motions
+from symsets.experiments.synthetic.generated import Device
 from symsets.experiments.synthetic.skinning import rotation_from_quaternion, skin
 
 SKINNED = ("quat", "offsets", "parent", "heads", "subject", "split")
@@ -184,9 +185,7 @@ class MotionPack:
                 f"rest{size} and weights{size} must agree in the numbers of joints and subjects"
             )
 
-    def motions(
-        self, split: str, num: int | None = None, device: torch.device | str = "cpu"
-    ) -> Motions:
+    def motions(self, split: str, num: int | None = None, device: Device = "cpu") -> Motions:
         """Return the first ``num`` sequences of a split in a random but fixed order, or all."""
         splits = {s: [i for i, word in enumerate(self.split) if word == s] for s in SPLITS}
         which = members(splits, split, f"{self.path} has no motions")

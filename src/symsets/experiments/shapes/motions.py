@@ -8,6 +8,7 @@ from typing import NamedTuple, Protocol
 import torch
 from torch import Tensor
 
+from symsets.experiments.synthetic.generated import Device
 from symsets.nn import Graph
 
 
@@ -106,9 +107,7 @@ class MotionSource(Protocol):
     name: str
     skip: int
 
-    def motions(
-        self, split: str, num: int | None = None, device: torch.device | str = "cpu"
-    ) -> Motions:
+    def motions(self, split: str, num: int | None = None, device: Device = "cpu") -> Motions:
         """Return the first ``num`` sequences of a split, or all; perhaps fewer but never none."""
         ...
 

@@ -9,8 +9,10 @@ import torch
 from symsets._checks import positive
 from symsets.data.splits import SPLITS, checked_split
 
+Device = torch.device | str
 
-def split_generator(seed: int, split: str, device: torch.device | str = "cpu") -> torch.Generator:
+
+def split_generator(seed: int, split: str, device: Device = "cpu") -> torch.Generator:
     """Return the generator of a split: no two splits share one, whatever their seeds."""
     return torch.Generator(device).manual_seed(3 * seed + SPLITS.index(checked_split(split)))
 

@@ -11,7 +11,7 @@ from symsets._checks import positive
 from symsets.experiments.shapes.motions import Motions
 from symsets.experiments.synthetic.activities import ACTIVITIES, HELD_OUT_ACTIVITIES, angles
 from symsets.experiments.synthetic.body import JOINTS, PARENTS, body
-from symsets.experiments.synthetic.generated import split_generator
+from symsets.experiments.synthetic.generated import Device, split_generator
 from symsets.experiments.synthetic.skinning import (
     joint_places,
     rotation_about,
@@ -62,9 +62,7 @@ class MovingHumans:
     name = "moving humans"
     skip = 3
 
-    def motions(
-        self, split: str, num: int | None = None, device: torch.device | str = "cpu"
-    ) -> Motions:
+    def motions(self, split: str, num: int | None = None, device: Device = "cpu") -> Motions:
         """Return the first ``num`` sequences of a split."""
         num = positive("num", self.num if num is None else num)
         generator = split_generator(self.seed, split)
@@ -87,9 +85,7 @@ class MovingHumans:
             activities=activities[:num],
         )
 
-    def _block(
-        self, which: Tensor, generator: torch.Generator, device: torch.device | str
-    ) -> list[Tensor]:
+    def _block(self, which: Tensor, generator: torch.Generator, device: Device) -> list[Tensor]:
         """Return the sequences of one subject, ``(L, 3, V)`` each."""
         heads, rest = (part.to(device) for part in _subject(generator))
         bent = angles(which, NUM_FRAMES, FPS, generator).to(device)  # (M, L, J, 3)

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from symsets.data.clips import Clips
 from symsets.experiments.synthetic.dead_leaves import DeadLeaves
-from symsets.experiments.synthetic.generated import Generated
+from symsets.experiments.synthetic.generated import Device, Generated
 from symsets.experiments.synthetic.motion import KINDS, NUM_THINGS, Tracks, tracks
 
 
@@ -39,9 +39,7 @@ class MovingThings(Generated):
     FRAMES = (12, 24)  # of a clip, at least and at most
     BLOCK = 10  # clips rendered at once
 
-    def clips(
-        self, split: str, num: int | None = None, device: torch.device | str = "cpu"
-    ) -> Clips:
+    def clips(self, split: str, num: int | None = None, device: Device = "cpu") -> Clips:
         """Return the first ``num`` clips of a split."""
         generator, num = self._start(split, num)
         border = self.size // 8

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from symsets._extras import require
 from symsets.experiments.synthetic.dead_leaves import DeadLeaves
-from symsets.experiments.synthetic.generated import Generated
+from symsets.experiments.synthetic.generated import Device, Generated
 
 # The colour photographs in scikit-image and scikit-learn. Left out: drawings, grey pictures, the
 # second view of the motorcycle, and three that hardly have colours or shapes.
@@ -49,9 +49,7 @@ class PhotoCrops(Generated):
     name = "photo crops"
     STEP = 2**-0.5  # from one scale of a photograph to the next
 
-    def images(
-        self, split: str, num: int | None = None, device: torch.device | str = "cpu"
-    ) -> Tensor:
+    def images(self, split: str, num: int | None = None, device: Device = "cpu") -> Tensor:
         """Return the first ``num`` crops of a split, ``(num, 3, size, size)`` bytes."""
         generator, num = self._start(split, num)
         photos = [self._scales(photograph(name)) for name in PHOTOGRAPHS[split]]
@@ -93,9 +91,7 @@ class EmbeddedImages(Generated):
 
     name = "embedded"
 
-    def images(
-        self, split: str, num: int | None = None, device: torch.device | str = "cpu"
-    ) -> Tensor:
+    def images(self, split: str, num: int | None = None, device: Device = "cpu") -> Tensor:
         """Return the first ``num`` pictures of a split, ``(num, 3, size, size)`` bytes."""
         _, num = self._start(split, num)
         parts = (kind(self.size, seed=self.seed) for kind in (PhotoCrops, DeadLeaves))

@@ -9,11 +9,12 @@ import torch
 from torch import Tensor
 
 from symsets.data.folders import split_folder
+from symsets.experiments.synthetic.generated import Device
 from symsets.experiments.synthetic.random import Draws, name_keys, uniform
 from symsets.experiments.views._mesh_files import MESH_SUFFIXES, read_mesh
 from symsets.experiments.views.cameras import random_cameras
 from symsets.experiments.views.rendering import take_pictures
-from symsets.experiments.views.sets import Device, Views, ViewSource, check_views
+from symsets.experiments.views.sets import Views, ViewSource, check_views
 from symsets.experiments.views.shading import random_look
 from symsets.experiments.views.triangles import cast_triangles
 

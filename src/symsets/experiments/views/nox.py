@@ -19,8 +19,9 @@ from symsets._files import named_errors
 from symsets.data.decoding import MOST_PIXELS, TOO_LARGE, regular_file
 from symsets.data.folders import MissingDataError, first_existing
 from symsets.data.splits import shuffled, split_by_hash
+from symsets.experiments.synthetic.generated import Device
 from symsets.experiments.synthetic.random import name_keys, uniform
-from symsets.experiments.views.sets import Device, Views, ViewSource
+from symsets.experiments.views.sets import Views, ViewSource
 
 SYNSETS = {"cars": "02958343", "airplanes": "02691156", "chairs": "03001627"}
 TEST_FOLDERS = ("val", "test")

@@ -12,6 +12,7 @@ from torch import Tensor
 
 from symsets._checks import check_choice, positive
 from symsets.data.splits import SPLITS, checked_split
+from symsets.experiments.synthetic.generated import Device
 from symsets.experiments.synthetic.objects import CATEGORIES, Objects, make_objects
 from symsets.experiments.views.cameras import Cameras, random_cameras
 from symsets.experiments.views.casting import Hits, cast, normals
@@ -31,7 +32,7 @@ def make_views(
     num_points: int = 0,
     seed: int = 0,
     split: int = 0,
-    device: torch.device | str = "cpu",
+    device: Device = "cpu",
     dtype: torch.dtype = torch.float32,
 ) -> Views:
     """Make objects and take pictures of them.
@@ -144,7 +145,7 @@ class GeneratedViews(ViewSource):
         *,
         num_views: int = 3,
         num_points: int = 0,
-        device: torch.device | str = "cpu",
+        device: Device = "cpu",
     ) -> Views:
         """Return the first ``num`` objects of a split."""
         return make_views(

@@ -13,9 +13,8 @@ from torch import Tensor
 
 from symsets.data.labelled import LabelledSets
 from symsets.data.splits import members
+from symsets.experiments.synthetic.generated import Device
 from symsets.sets import Sets
-
-Device = torch.device | str
 
 
 class Truth(NamedTuple):

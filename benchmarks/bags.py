@@ -6,7 +6,7 @@ models have the same element encoder or one of its size, the same bags and augme
 many parameters, and are measured after their last epoch. Then the CPU time of an epoch on one
 thread: digits, and bags of 1–2,000 vectors of 1,024 features, ours beside padded batches. A run
 that was stopped goes on with what ``--out`` holds. ``--quick`` takes half of the bags and epochs.
-torchmil is measured if it can be imported.
+torchmil is measured if it can be imported. ``--workers K`` trains K networks at a time.
 """
 
 from __future__ import annotations
@@ -16,9 +16,11 @@ import json
 import math
 import statistics
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ProcessPoolExecutor, as_completed
 from functools import cache, lru_cache, partial
 from itertools import product
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
@@ -36,7 +38,7 @@ from symsets.models._trunks import Shift
 from symsets.nn import AttentionPool, Classify
 
 CLASSES, FEATURES = 11, 128  # of the answers; of an element after the encoder
-RATES, SEEDS, BATCH = (1e-3, 3e-3, 1e-2), (0, 1, 2), 32
+RATES, SEEDS, BATCH = (3e-4, 1e-3, 3e-3, 1e-2, 3e-2), (0, 1, 2), 32
 VECTOR, HIDDEN = 1024, 256
 CARD = Card(
     "classify", "pictures", tuple(map(str, range(CLASSES))), {"size": [8, 8], "channels": 1}
@@ -219,39 +221,50 @@ def train(name: str, task: str, rate: float, seed: int, bags: int, epochs: int) 
     return {**found, "seconds": seconds, "parameters": parameters(net)}
 
 
-def accuracies(runs: dict[str, Any], bags: int, epochs: int, save: Callable[[], None]) -> None:
-    """Fill in what is missing, one run at a time."""
+Run = tuple[str, str, float, int]  # model, task, learning rate, seed
 
-    def run(name: str, task: str, rate: float, seed: int) -> dict[str, Any]:
-        key = f"{name} | {task} | {rate:g} | {seed}"
-        if key not in runs:
-            runs[key] = train(name, task, rate, seed, bags, epochs)
-            print(key, {k: round(v, 4) for k, v in runs[key].items()}, flush=True)
-            save()
-        return runs[key]
 
-    rates = {}
-    for name in (*OURS, *RIVALS):
-        tried = {rate: run(name, "largest", rate, SEEDS[0])["val"] for rate in RATES}
-        rates[name] = max(tried, key=lambda rate: tried[rate])
-    for task, seed in product(TASKS, SEEDS):
-        for name, rate in rates.items():
-            run(name, task, rate, seed)
+def _key(run: Run) -> str:
+    name, task, rate, seed = run
+    return f"{name} | {task} | {rate:g} | {seed}"
+
+
+def accuracies(
+    runs: dict[str, Any], bags: int, epochs: int, workers: int, save: Callable[[], None]
+) -> None:
+    """Fill in what is missing."""
+
+    def finish(wanted: Iterable[Run]) -> None:
+        context = get_context("spawn")
+        with ProcessPoolExecutor(workers, context, torch.set_num_threads, (1,)) as pool:
+            missing = [run for run in wanted if _key(run) not in runs]
+            tasks = {pool.submit(train, *run, bags, epochs): _key(run) for run in missing}
+            for done in as_completed(tasks):
+                runs[tasks[done]] = found = done.result()
+                print(tasks[done], {k: round(v, 4) for k, v in found.items()}, flush=True)
+                save()
+
+    names = (*OURS, *RIVALS)
+    finish((name, "largest", rate, SEEDS[0]) for name, rate in product(names, RATES))
+    rates = {name: best_rate(runs, name) for name in names}
+    finish((name, task, rates[name], seed) for task, seed, name in product(TASKS, SEEDS, names))
+
+
+def best_rate(runs: dict[str, Any], name: str) -> float:
+    """Return the learning rate with which a model is best on validation bags of seed 0."""
+    return max(RATES, key=lambda rate: runs[_key((name, "largest", rate, SEEDS[0]))]["val"])
 
 
 def table(runs: dict[str, Any]) -> dict[str, dict[str, Any]]:
     """Return mean and std of test accuracies, of each model at the rate of its validation."""
     rows: dict[str, dict[str, Any]] = {}
     for name in (*OURS, *RIVALS):
-        tried = {
-            r: runs[key]["val"] for r in RATES if (key := f"{name} | largest | {r:g} | 0") in runs
-        }
-        if not tried:
+        if any(_key((name, "largest", rate, SEEDS[0])) not in runs for rate in RATES):
             continue
-        rate = max(tried, key=lambda rate: tried[rate])
+        rate = best_rate(runs, name)
         rows[name] = {"learning_rate": rate}
         for task in TASKS:
-            keys = [f"{name} | {task} | {rate:g} | {seed}" for seed in SEEDS]
+            keys = [_key((name, task, rate, seed)) for seed in SEEDS]
             found = [runs[key] for key in keys if key in runs]
             if len(found) == len(SEEDS):
                 test = [run["test"] for run in found]
@@ -348,6 +361,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--only", choices=("accuracy", "time"))
+    parser.add_argument("--workers", type=int, default=1)
     parser.add_argument("--out", type=Path)
     options = parser.parse_args()
     torch.set_num_threads(1)
@@ -367,7 +381,7 @@ def main() -> None:
         times.update(timings(64 if options.quick else 128))
         save()
     if options.only != "time":
-        accuracies(runs, bags, epochs, save)
+        accuracies(runs, bags, epochs, options.workers, save)
         save()
     for name, row in table(runs).items():
         cells = [

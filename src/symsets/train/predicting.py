@@ -90,7 +90,8 @@ def predict(
         )
     check_workers(workers)
     answers: list[Prediction] = []
-    names = getattr(sets, "names", None)
+    # Those of a tensor are the names of its axes.
+    names = None if isinstance(sets, Tensor) else getattr(sets, "names", None)
     with torch.no_grad(), evaluating(net), _moved(net, torch.device(chosen_device(device))):
         for x, elements in _batches(sets, positive("batch_size", batch_size), workers):
             for k, found in enumerate(_answers(card, net(cast(net, x)), len(x))):

@@ -4,7 +4,7 @@ import torch.nn.functional as F
 
 from symsets import RaggedSets
 from symsets.experiments.views.loss import views_loss
-from symsets.experiments.views.network import ViewsNetwork
+from symsets.experiments.views.network import AGGREGATES, ViewsNetwork
 from symsets.models import build
 from symsets.models._blocks import MODELS, RECIPES
 from symsets.testing import assert_equivariant
@@ -13,8 +13,8 @@ from symsets.train.ensemble import Ensemble
 F64 = torch.float64
 
 
-def small(model, recipe="ours", widths=(4, 8, 8)):
-    return ViewsNetwork(model, recipe=recipe, widths=widths)
+def small(model, recipe="ours", aggregate="block", widths=(4, 8, 8)):
+    return ViewsNetwork(model, recipe=recipe, aggregate=aggregate, widths=widths)
 
 
 def warmed(net):
@@ -25,26 +25,29 @@ def warmed(net):
     return net.eval()
 
 
+@pytest.mark.parametrize("aggregate", AGGREGATES)
 @pytest.mark.parametrize("recipe", RECIPES)
 @pytest.mark.parametrize("model", MODELS)
-def test_networks_respect_the_order_of_any_sets(model, recipe):
-    net = warmed(small(model, recipe))
+def test_networks_respect_the_order_of_any_sets(model, recipe, aggregate):
+    net = warmed(small(model, recipe, aggregate))
     for x in (torch.randn(2, 4, 3, 16, 16), RaggedSets(torch.randn(5, 3, 16, 16), [1, 0, 4])):
         assert_equivariant(net, x, task="transform", trials=1)
 
 
+@pytest.mark.parametrize("aggregate", AGGREGATES)
 @pytest.mark.parametrize("recipe", RECIPES)
 @pytest.mark.parametrize("model", MODELS)
-def test_ragged_equals_dense_set_by_set(model, recipe):
-    net = warmed(small(model, recipe))
+def test_ragged_equals_dense_set_by_set(model, recipe, aggregate):
+    net = warmed(small(model, recipe, aggregate))
     x = RaggedSets(torch.randn(4, 3, 16, 16, dtype=F64), [1, 3])
     for one, expected in zip(x, net(x), strict=True):
         torch.testing.assert_close(net(one[None])[0], expected, rtol=1e-9, atol=1e-9)
 
 
+@pytest.mark.parametrize("aggregate", AGGREGATES)
 @pytest.mark.parametrize("model", MODELS)
-def test_views_meet_in_all_models_but_siamese(model):
-    net = warmed(small(model))
+def test_views_meet_in_all_models_but_siamese(model, aggregate):
+    net = warmed(small(model, aggregate=aggregate))
     x = torch.randn(1, 3, 3, 16, 16, dtype=F64)
     alone = torch.allclose(net(x)[:, :1], net(x[:, :1]), rtol=1e-9)
     assert alone == (model == "siamese")
@@ -107,10 +110,11 @@ def test_any_number_of_views(model, num_views):
     assert net(torch.randn(2, num_views, 3, 16, 24)).shape == (2, num_views, 7, 16, 24)
 
 
+@pytest.mark.parametrize("aggregate", AGGREGATES)
 @pytest.mark.parametrize("recipe", RECIPES)
 @pytest.mark.parametrize("model", MODELS)
-def test_gradients_reach_every_parameter(model, recipe):
-    net = small(model, recipe)
+def test_gradients_reach_every_parameter(model, recipe, aggregate):
+    net = small(model, recipe, aggregate)
     target = torch.rand(3, 2, 7, 16, 16)
     target[:, :, 0] = target[:, :, 0].round()
     views_loss(net(torch.randn(3, 2, 3, 16, 16)), target).backward()
@@ -137,7 +141,7 @@ def test_coordinates_start_in_the_middle():
 
 
 def test_networks_are_made_again_from_their_arguments():
-    net = ViewsNetwork("aittala", recipe="published", widths=(4, 6, 8))
+    net = ViewsNetwork("aittala", recipe="published", widths=(4, 6, 8), aggregate="layer")
     again = build("views", net.arguments)
     again.load_state_dict(net.state_dict())
     x = torch.randn(1, 3, 3, 16, 16)
@@ -147,7 +151,7 @@ def test_networks_are_made_again_from_their_arguments():
 
 def test_printing_says_what_the_network_is():
     shown = repr(small("dss-sum"))
-    assert "dss-sum, recipe ours, widths [4, 8, 8]" in shown
+    assert "dss-sum in every block, recipe ours, widths [4, 8, 8]" in shown
     assert "element(x_i) + context(Σ_j x_j / 3)" in shown
 
 
@@ -156,6 +160,10 @@ def test_printing_says_what_the_network_is():
     [
         (lambda: ViewsNetwork("dss"), r"model must be one of \['siamese', .*\], got 'dss'"),
         (lambda: ViewsNetwork("dss-sum", recipe="my"), r"recipe must be one of \['ours'"),
+        (
+            lambda: ViewsNetwork("dss-sum", aggregate="never"),
+            r"aggregate must be one of \['block', 'layer'\], got 'never'",
+        ),
         (lambda: ViewsNetwork("dss-sum", widths=(8,)), r"widths must hold 2 to 5 numbers of chan"),
         (
             lambda: small("dss-sum")(torch.randn(1, 2, 3, 16, 12)),

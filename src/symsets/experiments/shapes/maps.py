@@ -81,11 +81,11 @@ class Normed(nn.Module):
     def __init__(self, element: nn.Module, norm: nn.Module) -> None:
         super().__init__()
         self.element = element
-        self.norm = norm
+        self.norm = nn.ModuleDict({"module": norm})  # the name in weights that were saved before
 
     def forward(self, x: Tensor, *args: Any) -> Tensor:
         """Apply both."""
-        y: Tensor = self.norm(self.element(x, *args))
+        y: Tensor = self.norm["module"](self.element(x, *args))
         return y
 
 

@@ -27,6 +27,7 @@ from symsets.nn.registry import dss_pool
 from symsets.sets import Sets, fold
 from symsets.sets.pooling import power_degree
 
+AGGREGATES = ("block", "layer")
 WIDTHS = {"published": (64, 128, 256, 512, 512), "ours": (32, 64, 128, 192, 256)}
 DEPTHS = {"published": (2, 2, 3, 3, 3), "ours": (2, 2, 2, 2, 2)}  # convolutions of a block
 OUT_CHANNELS = 7  # mask, front, back
@@ -38,8 +39,8 @@ class ViewsNetwork(nn.Module):
 
     An encoder after VGG (blocks of 3×3 convolutions, batch normalisation, ReLU, then max-pooling
     by 2) and a decoder that mirrors it, as in SegNet, with what the encoder had at each resolution
-    put beside it. Views meet after every block, after its pooling in the encoder and but for the
-    last one in the decoder:
+    put beside it. With ``aggregate="block"`` views meet after every block, after its pooling in
+    the encoder and but for the last one in the decoder:
 
     ============ ============================================================
     sridhar      x_i − mean_j x_j
@@ -51,8 +52,9 @@ class ViewsNetwork(nn.Module):
     siamese-ds   as dss-max, at the coarsest resolution only
     ============ ============================================================
 
-    Skips are taken before views meet, so that ``"sridhar"`` sees something in a single view. All
-    models have the same widths; a meeting of DSS adds a convolution.
+    With ``aggregate="layer"`` every convolution is a layer of the scheme instead. Skips are taken
+    before views meet, so that ``"sridhar"`` sees something in a single view. All models have the
+    same widths; a meeting of DSS adds a convolution.
 
     ``"sridhar"`` and ``"dss-sum"`` are the two networks of the paper. Where they differ from the
     released network of Sridhar et al., which this follows: it predicts a second mask and the
@@ -68,6 +70,7 @@ class ViewsNetwork(nn.Module):
             convolutions in every block, enlarges bilinearly, and divides sums by the set size.
         widths: Channels per resolution, two to five of them; those of the recipe if left out.
         num_elements: Number of views in training.
+        aggregate: ``"block"`` or ``"layer"``.
         in_channels: Channels of an image.
 
     Shape:
@@ -97,11 +100,13 @@ class ViewsNetwork(nn.Module):
         recipe: str = "ours",
         widths: Sequence[int] | None = None,
         num_elements: int = 3,
+        aggregate: str = "block",
         in_channels: int = 3,
     ) -> None:
         super().__init__()
         check_model(model)
         check_choice("recipe", recipe, RECIPES)
+        check_choice("aggregate", aggregate, AGGREGATES)
         widths = WIDTHS[recipe] if widths is None else tuple(widths)
         depths = DEPTHS[recipe]
         if not 2 <= len(widths) <= len(depths):
@@ -113,16 +118,21 @@ class ViewsNetwork(nn.Module):
             "recipe": recipe,
             "widths": [positive("widths", width) for width in widths],
             "num_elements": positive("num_elements", num_elements),
+            "aggregate": aggregate,
             "in_channels": positive("in_channels", in_channels),
         }
         self.stride = 2 ** len(widths)
+        in_blocks = model if aggregate == "layer" else "siamese"
         layers = Layers(
-            "siamese", recipe, num_elements=num_elements, activation=nn.ReLU, dropout=0.0
+            in_blocks, recipe, num_elements=num_elements, activation=nn.ReLU, dropout=0.0
         )
-        meet = _meeting(model, layers, num_elements)
-        self._make_encoder(layers, meet, in_channels, widths, depths)
-        self._make_decoder(layers, meet, widths, depths)
-        self.head = Sequential(*layers.conv("siamese", widths[0], OUT_CHANNELS, 1, norm=False))
+        # Aittala's layers are made with half of the channels: concatenation doubles them again.
+        sizes = [layers.channels(-(-w // 2)) if in_blocks == "aittala" else w for w in widths]
+        in_meetings = model if aggregate == "block" or model == "siamese-ds" else "siamese"
+        meet = _meeting(in_meetings, layers, num_elements)
+        self._make_encoder(layers, meet, in_channels, sizes, depths)
+        self._make_decoder(layers, meet, sizes, depths)
+        self.head = Sequential(*layers.conv("siamese", sizes[0], OUT_CHANNELS, 1, norm=False))
         with torch.no_grad():  # coordinates start in the middle of the unit cube
             last = next(p for name, p in self.head.named_parameters() if name.endswith("bias"))
             last.zero_()
@@ -164,7 +174,9 @@ class ViewsNetwork(nn.Module):
 
     def extra_repr(self) -> str:
         """Show what the network was made from."""
-        return "{model}, recipe {recipe}, widths {widths}".format(**self.arguments)
+        return "{model} in every {aggregate}, recipe {recipe}, widths {widths}".format(
+            **self.arguments
+        )
 
     def forward(self, x: Sets) -> Sets:
         """Return mask logits, front and back coordinates of every view."""

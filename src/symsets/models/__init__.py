@@ -1,6 +1,7 @@
 """Networks for sets, assembled from the set layers; networks by name."""
 
 from symsets.models.card import Card
+from symsets.models.merging import MergeNetwork, with_reference
 from symsets.models.network import SetNetwork, network_for
 from symsets.models.registry import build, register_network
 from symsets.models.selection import SelectionNetwork
@@ -10,6 +11,8 @@ __all__ = [
     "network_for",
     "SetNetwork",
     "Card",
+    "MergeNetwork",
+    "with_reference",
     "SelectionNetwork",
     "UNet",
     "build",

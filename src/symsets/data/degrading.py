@@ -1,0 +1,145 @@
+"""What cameras do to pictures: motion, blur, noise, exposure and JPEG, on the device."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+RADIUS = 15  # px: kernels of a shaking camera are 31 pixels wide
+POINTS = 48  # of its path
+BLOCK = 8  # px of JPEG
+# Steps of JPEG at quality 50 (Annex K of the standard), for brightness and for colour.
+BRIGHTNESS = (
+    (16, 11, 10, 16, 24, 40, 51, 61),
+    (12, 12, 14, 19, 26, 58, 60, 55),
+    (14, 13, 16, 24, 40, 57, 69, 56),
+    (14, 17, 22, 29, 51, 87, 80, 62),
+    (18, 22, 37, 56, 68, 109, 103, 77),
+    (24, 35, 55, 64, 81, 104, 113, 92),
+    (49, 64, 78, 87, 103, 121, 120, 101),
+    (72, 92, 95, 98, 112, 100, 103, 99),
+)
+COLOUR = ((17, 18, 24, 47), (18, 21, 26, 66), (24, 26, 56, 99), (47, 66, 99, 99))  # else 99
+TO_YCC = ((0.299, 0.587, 0.114), (-0.1687, -0.3313, 0.5), (0.5, -0.4187, -0.0813))
+
+
+def move(pictures: Tensor, shifts: Tensor, angles: Tensor, size: int) -> Tensor:
+    """Return the middle of pictures as a camera sees it that was shifted and turned.
+
+    Args:
+        pictures: ``(T, C, H, W)``.
+        shifts: ``(T, 2)``, rows and columns, in pixels.
+        angles: ``(T,)``, in radians, around the middle.
+        size: Height and width of the result.
+
+    Example:
+        >>> x = torch.rand(1, 3, 20, 20)
+        >>> y = move(x, torch.tensor([[1.0, -2.0]]), torch.zeros(1), 10)
+        >>> torch.allclose(y, x[:, :, 6:16, 3:13], atol=1e-5)
+        True
+    """
+    height, width = pictures.shape[-2:]
+    place = torch.arange(size, device=pictures.device, dtype=pictures.dtype) - (size - 1) / 2
+    cos, sin = torch.cos(angles)[:, None, None], torch.sin(angles)[:, None, None]
+    row, column = place[:, None], place[None, :]
+    rows = cos * row + sin * column + shifts[:, 0, None, None]
+    columns = cos * column - sin * row + shifts[:, 1, None, None]
+    grid = torch.stack([2 * columns / width, 2 * rows / height], dim=-1)
+    if (height - size) % 2:
+        grid = grid - grid.new_tensor([1 / width, 1 / height])
+    return F.grid_sample(pictures, grid, "bicubic", "reflection", align_corners=False)
+
+
+def shake_kernels(
+    shape: tuple[int, ...],
+    shake: float | Tensor,
+    uniform: Callable[..., Tensor],
+    normal: Callable[..., Tensor],
+) -> Tensor:
+    """Draw blur kernels ``(*shape, k, k)``: how long a shaking camera was where.
+
+    A camera starts in the middle, with a random velocity that random pushes change; the length of
+    the path is uniform in [0, ``shake``] pixels, and where it would leave the window it stays at
+    the border. Every kernel sums to one.
+
+    Args:
+        shape: How many.
+        shake: Longest path, in pixels.
+        uniform: Draws numbers in [0, 1) of a given shape.
+        normal: Draws standard normal numbers of a given shape.
+    """
+    drift = normal(*shape, 1, 2)
+    pushes = normal(*shape, POINTS, 2).cumsum(-2) / math.sqrt(POINTS)
+    velocity = drift + 1.5 * pushes
+    length = velocity.norm(dim=-1, keepdim=True).sum(-2, keepdim=True)
+    path = (velocity * (shake * uniform(*shape, 1, 1) / length.clamp(min=1e-6))).cumsum(-2)
+    place = (path - path[..., :1, :]).clamp(-RADIUS, RADIUS)
+    grid = torch.arange(-RADIUS, RADIUS + 1, device=place.device, dtype=place.dtype)
+    # Bilinear splats of all points of a path, added up as a product of two matrices.
+    hats = (1 - (place[..., None] - grid).abs()).clamp(min=0)  # (*shape, POINTS, 2, k)
+    kernels = hats[..., 0, :].mT @ hats[..., 1, :]
+    return kernels / kernels.sum((-2, -1), keepdim=True)
+
+
+def blur(scenes: Tensor, kernels: Tensor) -> Tensor:
+    """Convolve pictures with kernels of 31×31 pixels; borders are mirrored.
+
+    Args:
+        scenes: ``(B, N, C, S, S)``, or ``(B, 1, C, S, S)`` for all elements of a set.
+        kernels: ``(B, N, 31, 31)``.
+    """
+    side = scenes.shape[-1]
+    mirrored = F.pad(scenes.flatten(0, 1), [RADIUS] * 4, mode="reflect")
+    mirrored = mirrored.unflatten(0, scenes.shape[:2])
+    length = math.ceil((side + 2 * RADIUS) / 16) * 16  # such lengths are fast
+    shape = (length, length)
+    product = torch.fft.rfft2(mirrored, shape) * torch.fft.rfft2(kernels, shape)[:, :, None]
+    whole = torch.fft.irfft2(product, shape)
+    inside = slice(2 * RADIUS, 2 * RADIUS + side)  # what comes round the edge ends before
+    return whole[..., inside, inside]
+
+
+def gaussian_kernels(sigma: Tensor) -> Tensor:
+    """Return Gaussian blur kernels ``(*sigma.shape, 31, 31)`` of some widths in pixels."""
+    place = torch.arange(-RADIUS, RADIUS + 1, device=sigma.device, dtype=sigma.dtype)
+    # A blur far below a pixel is none; the bound keeps 0 / 0 away.
+    line = torch.exp(-place.square() / (2 * sigma[..., None].clamp(min=1e-2).square()))
+    line = line / line.sum(-1, keepdim=True)
+    return line[..., :, None] * line[..., None, :]
+
+
+def jpeg(pictures: Tensor, quality: Tensor) -> Tensor:
+    """Return what is left of pictures after JPEG, without the halving of colours.
+
+    Args:
+        pictures: ``(T, 3, H, W)`` in [0, 1], with H and W multiples of 8.
+        quality: ``(T,)``, from 1 to 100, as other programs count it.
+    """
+    T, _, H, W = pictures.shape
+    to_ycc = pictures.new_tensor(TO_YCC)
+    tables = pictures.new_full((3, BLOCK, BLOCK), 99.0)
+    tables[0] = pictures.new_tensor(BRIGHTNESS)
+    tables[1:, :4, :4] = pictures.new_tensor(COLOUR)
+    scale = torch.where(quality < 50, 50 / quality, 2 - quality / 50)[:, None, None, None]
+    steps = (tables * scale).round().clamp(1, 255)[:, :, None, :, None, :]  # (T, 3, 1, 8, 1, 8)
+    cosines = _cosines(pictures)
+    ycc = 255 * torch.einsum("kc,tchw->tkhw", to_ycc, pictures)
+    ycc = ycc - ycc.new_tensor([128.0, 0, 0])[:, None, None]
+    blocks = ycc.reshape(T, 3, H // BLOCK, BLOCK, W // BLOCK, BLOCK)
+    waves = torch.einsum("ai,tchiwj,bj->tchawb", cosines, blocks, cosines)
+    waves = (waves / steps).round() * steps
+    blocks = torch.einsum("ai,tchawb,bj->tchiwj", cosines, waves, cosines)
+    ycc = blocks.reshape(T, 3, H, W) + ycc.new_tensor([128.0, 0, 0])[:, None, None]
+    return torch.einsum("ck,tkhw->tchw", torch.linalg.inv(to_ycc), ycc / 255).clamp(0, 1)
+
+
+def _cosines(like: Tensor) -> Tensor:
+    """Return the orthogonal matrix of the discrete cosine transform."""
+    k = torch.arange(BLOCK, device=like.device, dtype=like.dtype)
+    waves = torch.cos(math.pi / BLOCK * (k + 0.5) * k[:, None]) * math.sqrt(2 / BLOCK)
+    waves[0] = waves[0] / math.sqrt(2)
+    return waves

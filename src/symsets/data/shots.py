@@ -1,0 +1,149 @@
+"""Bursts as they happen: shots of one scene by a hand-held camera, with a clean target."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+
+import torch
+from torch import Tensor
+
+from symsets._checks import check_number, positive
+from symsets.data.augment import Augment
+from symsets.data.degrading import blur, gaussian_kernels, jpeg, move, shake_kernels
+from symsets.data.on_the_fly import OnTheFlySets
+from symsets.models import with_reference
+
+SPARE = 16  # px of a photograph around a crop, so that a moved camera sees no border
+
+
+@dataclass(frozen=True)
+class Camera:
+    """How far shots of a burst differ from the scene. All numbers are the largest that occur.
+
+    Args:
+        noise: Standard deviation at full brightness, in grey levels of 255; a burst draws its own,
+            evenly on a logarithmic scale from 1, and how much of it grows with brightness
+            (Poisson) and how much does not (Gaussian).
+        shift: Pixels on each axis, after shots were aligned.
+        turn: Degrees.
+        aligned: The share of bursts whose shots lie within 0.3 pixels and 0.1 degrees, as good
+            alignment leaves them.
+        blur: Width of a Gaussian, in pixels, of each shot.
+        shake: Length of the path of a shaking camera, in pixels, of each shot.
+        sharp: The share of bursts without blur and shake.
+        exposure: Change of brightness from shot to shot, as a share.
+        jpeg: The share of bursts that were stored as JPEG, with qualities from 40 to 98.
+    """
+
+    noise: float = 50.0
+    shift: float = 2.0
+    turn: float = 1.0
+    aligned: float = 0.6
+    blur: float = 1.0
+    shake: float = 6.0
+    sharp: float = 0.6
+    exposure: float = 0.15
+    jpeg: float = 0.25
+
+    def __post_init__(self) -> None:
+        for name, value in vars(self).items():
+            check_number(name, value)
+
+
+class ShotSets(OnTheFlySets):
+    r"""Bursts of shots of one scene, and the scene as the first shot should have shown it.
+
+    Each shot is moved, blurred, changed in brightness, gets noise, is clipped to [0, 1], and stored
+    with 8 bits or as JPEG. The first one is the reference: it is not moved and keeps its
+    brightness, and a further channel tells it from the others (see
+    :func:`symsets.models.with_reference`).
+
+    .. math:: x_i = \operatorname{clip}\bigl(g_i \, k_i * T_i y + \sqrt{a \, y + b} \; n_i\bigr)
+
+    Args:
+        images: Photographs ``(M, 3, S, S)``, bytes.
+        num_sets: Sets of one pass.
+        num_elements: Shots in a burst.
+        size: Height and width of a crop, a multiple of 8, at most S − 32.
+        camera: What happens to shots.
+        seed: Fixes the sets for evaluation.
+
+    Shape:
+        - sets: ``(B, N, 4, size, size)``.
+        - targets: ``(B, 3, size, size)``.
+
+    Example:
+        >>> images = torch.randint(256, (5, 3, 96, 96), dtype=torch.uint8)
+        >>> x, y = ShotSets(images, 4, num_elements=5, size=64).part(0, 4)
+        >>> x.shape, y.shape
+        (torch.Size([4, 5, 4, 64, 64]), torch.Size([4, 3, 64, 64]))
+    """
+
+    def __init__(
+        self,
+        images: Tensor,
+        num_sets: int,
+        *,
+        num_elements: int = 5,
+        size: int = 96,
+        camera: Camera | None = None,
+        seed: int = 0,
+    ) -> None:
+        super().__init__(images, num_sets, seed=seed)
+        self.num_elements = positive("num_elements", num_elements)
+        self.size = positive("size", size)
+        if size % 8 or size > images.shape[-1] - 2 * SPARE:
+            raise ValueError(
+                f"size must be a multiple of 8, at most {images.shape[-1] - 2 * SPARE} for "
+                f"photographs of {images.shape[-1]} pixels, got {size}"
+            )
+        self.camera = camera or Camera()
+        self.augment = Augment(size + 2 * SPARE, rotate=True)
+
+    def make(
+        self, which: Tensor, generator: torch.Generator | None, *, augment: bool
+    ) -> tuple[Tensor, Tensor]:
+        """Make the sets ``which (B,)`` and their targets."""
+        photo = self.material[which % len(self.material)][:, None]
+        scene = self.augment(photo, generator=generator, move=augment)[:, 0] / 255
+        inside = slice(SPARE, SPARE + self.size)
+        x = self._shoot(scene, generator)
+        return with_reference(x), scene[..., inside, inside]
+
+    def _shoot(self, scene: Tensor, generator: torch.Generator | None) -> Tensor:
+        """Return shots ``(B, N, 3, size, size)`` of scenes."""
+        camera, shape = self.camera, (len(scene), self.num_elements)
+        uniform, normal = partial(self.uniform, generator), partial(self.normal, generator)
+        others = torch.ones(shape[1], device=self.device)
+        others[0] = 0
+        # Moved
+        aligned = uniform(len(scene), 1) < camera.aligned
+        reach = torch.where(aligned, min(camera.shift, 0.3), camera.shift) * others
+        turn = torch.deg2rad(torch.where(aligned, min(camera.turn, 0.1), camera.turn)) * others
+        shifts = (2 * uniform(*shape, 2) - 1) * reach[..., None]
+        angles = (2 * uniform(*shape) - 1) * turn
+        scenes = scene[:, None].expand(-1, shape[1], -1, -1, -1).flatten(0, 1)
+        x = move(scenes, shifts.flatten(0, 1), angles.flatten(), self.size + 2 * SPARE)
+        x = x.unflatten(0, shape)
+        # Blurred
+        sharp = uniform(len(scene), 1, 1, 1) < camera.sharp
+        soft = gaussian_kernels(camera.blur * uniform(*shape))
+        shaken = shake_kernels(shape, camera.shake, uniform, normal)
+        either = torch.where(uniform(*shape, 1, 1) < 0.5, soft, shaken)
+        still = gaussian_kernels(torch.zeros(shape, device=self.device))
+        x = blur(x, torch.where(sharp, still, either))
+        x = x[..., SPARE:-SPARE, SPARE:-SPARE]
+        # Brighter or darker, and noisy
+        gain = 1 + camera.exposure * (2 * uniform(*shape) - 1) * others
+        x = (x * gain[..., None, None, None]).clamp(0, 1)
+        each = (len(scene), 1, 1, 1, 1)
+        strength = max(camera.noise, 1.0) ** uniform(*each) / 255
+        strength = strength * (camera.noise > 0)
+        share = uniform(*each)
+        x = x + strength * (share * x + 1 - share).sqrt() * normal(*x.shape)
+        x = (255 * x).round().clamp(0, 255) / 255
+        # Stored
+        quality = (40 + 58 * uniform(len(scene), 1)).expand(shape)
+        stored = jpeg(x.flatten(0, 1), quality.flatten()).unflatten(0, shape)
+        return torch.where(uniform(*each) < camera.jpeg, stored, x)

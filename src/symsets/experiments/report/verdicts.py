@@ -25,12 +25,16 @@ RULE = (
 
 @dataclass(frozen=True)
 class Verdict:
-    """Whether a claim holds in one comparison, and why one may say so."""
+    """Whether a claim holds in one comparison, and why one may say so.
+
+    ``missing`` names models that it speaks of and that have no result.
+    """
 
     claim: Claim
     comparison: Comparison
     state: State
     reason: str
+    missing: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -81,7 +85,7 @@ def judge(claim: Claim, comparison: Comparison, others: Sequence[Comparison] = (
             f"{num} of {len(findings)} comparisons agree so far": num,
         }
         reason = "; ".join(text for text, applies in reasons.items() if applies)
-        return Verdict(claim, comparison, "cannot be judged yet", reason)
+        return Verdict(claim, comparison, "cannot be judged yet", reason, missing)
     closest = min(findings, key=lambda f: f.gain)
     reason = f"closest: {closest.text}" if len(findings) > 1 else closest.text
     return Verdict(claim, comparison, "holds", reason)

@@ -20,7 +20,7 @@ from kept import keep
 from symsets.experiments.satellite.augmentation import Augmentation
 from symsets.experiments.satellite.experiment import SatelliteExperiment
 from symsets.experiments.satellite.sets import SceneSets
-from symsets.train.fitting import fit
+from symsets.train.fitting import fit_together
 
 
 def main() -> None:
@@ -66,7 +66,7 @@ def main() -> None:
     for model in options.models.split(","):
         torch.manual_seed(options.seed)
         network = experiment.make_network(model, "ours", options.width, options.setting, source)
-        [found] = fit(
+        [found] = fit_together(
             [network], [options.seed], plan, train, val, experiment.task, device=options.device
         )
         values = [(row["val_cpsnr"], row["epoch"], row["train_loss"]) for row in found.curves]

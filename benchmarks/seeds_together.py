@@ -1,9 +1,8 @@
-"""What do several seeds cost together: as one batched computation, or side by side?
+"""What do several seeds cost together, side by side?
 
 Run ``python benchmarks/seeds_together.py [--device cuda] [--widths 0.05,0.2] [--out FILE]``:
 training steps of the signals networks, one seed and five, batch 64, at shares of the published
-widths. *Batched* is ``torch.vmap`` over stacked weights; *side by side* runs one member after the
-other, on a GPU on a stream for each inside one CUDA graph.
+widths. Members run one after the other, on a GPU on a stream for each inside one CUDA graph.
 """
 
 from __future__ import annotations
@@ -37,7 +36,7 @@ def main() -> None:
     torch.manual_seed(0)
     data = Signals().make("train", SETS, options.device)
     rows = []
-    print(f"{'model':10} {'width':>6} {'one':>9} {'batched':>16} {'side by side':>16}")
+    print(f"{'model':10} {'width':>6} {'one':>9} {'side by side':>16}")
     for model in options.models.split(","):
         for width in map(float, options.widths.split(",")):
             widths = [max(2, round(width * w)) for w in MODELS[model]]
@@ -48,23 +47,20 @@ def main() -> None:
                     cross_entropy,
                     options.precision,
                     captured=captured,
-                    batched=name == "batched",
                 )
-                for name, seeds in (("one", 1), ("batched", SEEDS), ("side by side", SEEDS))
+                for name, seeds in (("one", 1), ("side by side", SEEDS))
             }
             took: dict[str, list[float]] = {name: [] for name in steps}
-            for _ in range(options.rounds):  # rounds of all three: the machine may be busy
+            for _ in range(options.rounds):  # rounds of both: the machine may be busy
                 for name, one in steps.items():
                     seeds = one.ensemble.size
                     order = torch.randint(SETS, (20 if captured else 2, seeds, BATCH))
                     took[name] += milliseconds([one], order.to(options.device), 1)
             median = {name: sorted(found)[len(found) // 2] for name, found in took.items()}
             rows.append({"model": model, "width": width, "milliseconds": median})
-            ratios = [
-                f"{median[name]:8.2f} ({median[name] / median['one']:.2f}×)"
-                for name in ("batched", "side by side")
-            ]
-            print(f"{model:10} {width:6g} {median['one']:9.2f} {ratios[0]:>16} {ratios[1]:>16}")
+            both = median["side by side"]
+            ratio = f"{both:8.2f} ({both / median['one']:.2f}×)"
+            print(f"{model:10} {width:6g} {median['one']:9.2f} {ratio:>16}")
     keep(options.out, device=options.device, precision=options.precision, seeds=SEEDS, rows=rows)
 
 

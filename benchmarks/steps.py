@@ -25,10 +25,9 @@ def make_steps(
     precision: str,
     *,
     captured: bool,
-    batched: bool = False,
 ) -> EagerSteps:
     """Return the steps of networks that train together, as ``symsets run`` takes them."""
-    ensemble = Ensemble(networks, batched=batched).to(data.device)
+    ensemble = Ensemble(networks).to(data.device)
     on_gpu = data.device.type == "cuda"
     rate = torch.tensor(0.0, device=data.device) if on_gpu else 0.0  # every step has its own
     optimiser = torch.optim.AdamW(ensemble.parameters(), lr=rate, fused=on_gpu, capturable=on_gpu)

@@ -23,10 +23,10 @@ from symsets.experiments.signals.sets import Signals
 from symsets.train.average import Average, refresh_statistics
 from symsets.train.ensemble import Ensemble
 from symsets.train.evaluation import evaluate
-from symsets.train.fitting import STATISTICS_BATCHES
 from symsets.train.metrics import ACCURACY, Task
 from symsets.train.plan import Plan
 from symsets.train.step import EagerSteps
+from symsets.train.training import STATISTICS_BATCHES
 
 TRAIN, EPOCHS, WIDTHS = 2000, 8, (32, 32, 16)
 TASK = Task(cross_entropy, (ACCURACY,))

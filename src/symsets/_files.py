@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import csv
 import hashlib
 import json
 import os
 import re
 import stat
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from glob import escape
 from pathlib import Path
@@ -21,23 +22,6 @@ from symsets._extras import MissingExtraError
 
 if sys.platform != "win32":
     import fcntl
-
-__all__ = [
-    "atomic_write",
-    "below",
-    "check_claim",
-    "check_regular",
-    "digest",
-    "file_lock",
-    "named_errors",
-    "read_bytes",
-    "read_sealed",
-    "reading",
-    "safe_name",
-    "shorten",
-    "write_json",
-    "write_sealed",
-]
 
 MOST_JSON = 2**28  # bytes of a JSON file
 SMALL = 2**28  # bytes that any file may unpack to
@@ -191,6 +175,14 @@ def write_json(path: Path, content: Any) -> None:
         content[SEAL] = _seal_of(content)
     with atomic_write(path) as part:
         part.write_text(json.dumps(content, indent=1, allow_nan=False) + "\n", encoding="utf-8")
+
+
+def write_csv(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
+    """Write a CSV file whole or not at all, with the names of the first row as its header."""
+    with atomic_write(path) as part, part.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.DictWriter(file, list(rows[0]) if rows else [])
+        writer.writeheader()
+        writer.writerows(rows)
 
 
 @contextmanager

@@ -8,8 +8,6 @@ import sys
 from pathlib import Path
 from typing import NoReturn
 
-__all__ = ["interrupts_as_usual"]
-
 
 def _is_command() -> bool:
     """Whether this process is the command, as ``symsets`` or as ``python -m symsets``."""

@@ -205,32 +205,14 @@ def _plain(part: nn.Module) -> dict[str, Any]:
     }
 
 
-ATTENTION_NAMES = (
-    "embed_dim",
-    "num_heads",
-    "dropout",
-    "add_zero_attn",
-    "kdim",
-    "vdim",
-    "batch_first",
-)
-RNN_NAMES = (
-    *("input_size", "hidden_size", "num_layers"),
-    *("bias", "batch_first", "dropout", "bidirectional"),
-)
+def _read(part: nn.Module, names: str) -> dict[str, Any]:
+    return {name: getattr(part, name) for name in names.split()}
 
 
 def _of_rnn(part: Any) -> dict[str, Any]:
-    found = {name: getattr(part, name) for name in RNN_NAMES}
-    if isinstance(part, nn.LSTM):
-        return {**found, "proj_size": part.proj_size}
-    return {**found, "nonlinearity": part.nonlinearity} if isinstance(part, nn.RNN) else found
-
-
-def _of_attention(part: Any) -> dict[str, Any]:
-    found = {name: getattr(part, name) for name in ATTENTION_NAMES}
-    flags = {"bias": part.in_proj_bias is not None, "add_bias_kv": part.bias_k is not None}
-    return {**found, **flags}
+    own = {nn.LSTM: "proj_size", nn.RNN: "nonlinearity"}.get(kind_of(part), "")
+    common = "input_size hidden_size num_layers bias batch_first dropout bidirectional"
+    return _read(part, f"{common} {own}")
 
 
 def _of_encoder_layer(part: Any) -> dict[str, Any]:
@@ -259,7 +241,11 @@ SPECIAL: dict[type, Callable[[Any], dict[str, Any]]] = {
     nn.LSTM: _of_rnn,
     nn.GRU: _of_rnn,
     nn.RNN: _of_rnn,
-    nn.MultiheadAttention: _of_attention,
+    nn.MultiheadAttention: lambda part: {
+        **_read(part, "embed_dim num_heads dropout add_zero_attn kdim vdim batch_first"),
+        "bias": part.in_proj_bias is not None,
+        "add_bias_kv": part.bias_k is not None,
+    },
     nn.TransformerEncoderLayer: _of_encoder_layer,
     nn.TransformerEncoder: lambda part: {
         "encoder_layer": part.layers[0],

@@ -29,7 +29,7 @@ OURS = re.compile(r"symsets\.(nn|models)(\.[A-Za-z_]\w*)*")
 CONTAINERS = tuple(kind.__init__ for kind in (nn.Sequential, nn.ModuleList, nn.ModuleDict))
 ACTIVATIONS = ("relu", "gelu", "silu", "elu", "leaky_relu", "tanh", "sigmoid", "selu", "mish")
 TIMM = ("num_classes", "in_chans")  # what is kept of the arguments of its networks
-MOST_INTEGER, LONGEST_TEXT = 2**31, 200
+MOST_INTEGER, MOST_LAYERS, LONGEST_TEXT = 2**31, 1000, 200
 
 
 def make(described: Any, *, allow: Allowed = ()) -> nn.Module:
@@ -41,18 +41,6 @@ def make(described: Any, *, allow: Allowed = ()) -> nn.Module:
             beside those of torch and this package.
     """
     return _Maker(allow).module(described, "")
-
-
-def check_repeats(described: Any, most: int) -> None:
-    """Raise ValueError if a description asks for more layers in a row than there are weights."""
-    if isinstance(described, list):
-        for item in described:
-            check_repeats(item, most)
-    elif isinstance(described, dict):
-        for name, value in described.items():
-            if name == "num_layers" and isinstance(value, int) and value > most:
-                raise ValueError(f"it describes {value:,} layers where there are {most} weights")
-            check_repeats(value, most)
 
 
 def below(path: str, name: str) -> str:
@@ -128,20 +116,20 @@ class _Maker:
         if not isinstance(name, str):
             raise ValueError(f"class must be a name, got {shown(name)}")
         package, _, word = name.rpartition(".")
-        if name in self.allowed:
-            kind = self.allowed[name] or _imported(name)
-        elif package in LIBRARIES or OURS.fullmatch(package):
-            try:
-                kind = vars(import_module(package)).get(word)
-            except ImportError as error:
-                raise ValueError(f"class {shown(name)} cannot be found: {error}") from None
-            if isinstance(kind, type) and library_name(kind) != name:
-                kind = None
-        else:
+        allowed = name in self.allowed
+        if not (allowed or package in LIBRARIES or OURS.fullmatch(package)):
             raise ValueError(
                 f"the class {shown(name)} is neither of torch nor of symsets: if you trust it, "
                 f"load with allow=[{name[:100]!r}]"
             )
+        kind = self.allowed.get(name)
+        if kind is None:
+            try:
+                kind = vars(import_module(package)).get(word)
+            except (ImportError, ValueError) as error:
+                raise ValueError(f"class {shown(name)} cannot be imported: {error}") from None
+        if not allowed and isinstance(kind, type) and library_name(kind) != name:
+            kind = None
         if not isinstance(kind, type) or not issubclass(kind, nn.Module):
             raise ValueError(f"class must be that of a module, got {shown(name)}")
         return kind
@@ -168,6 +156,9 @@ class _Maker:
         """Return the arguments of a constructor."""
         if not isinstance(described, dict):
             raise ValueError(f"arguments must be an object, got {shown(described)}")
+        layers = described.get("num_layers", 0)  # each of which would be made
+        if isinstance(layers, int) and layers > MOST_LAYERS:
+            raise ValueError(f"num_layers must not be larger than {MOST_LAYERS}, got {layers:,}")
         return {name: self.value(v, below(path, name)) for name, v in described.items()}
 
     def value(self, value: Any, path: str) -> Any:
@@ -191,15 +182,6 @@ class _Maker:
         if len(value) != 1 or (way := ways.get(next(iter(value)))) is None:
             raise ValueError(f"{path!r} must be one of {sorted(ways)}, got {shown(value)}")
         return way(next(iter(value.values())))
-
-
-def _imported(name: str) -> Any:
-    """Return a class that somebody has allowed."""
-    package, _, word = name.rpartition(".")
-    try:
-        return vars(import_module(package)).get(word)
-    except (ImportError, ValueError) as error:
-        raise ValueError(f"class {shown(name)} cannot be imported: {error}") from None
 
 
 def _infinite(text: Any) -> float:

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from symsets._checks import as_path, check_choice, check_kind
 from symsets._files import atomic_write, digest, named_errors, read_bytes, reading, write_json
 from symsets.describing import describe
-from symsets.making import Allowed, check_repeats, make
+from symsets.making import Allowed, make
 from symsets.models.card import Card
 from symsets.models.registry import build
 
@@ -130,7 +130,6 @@ def _make(
         make_it = partial(build, *module.values())
     else:
         make_it = partial(make, module, allow=allow)
-        check_repeats(module, len(values))
     with torch.device("meta"):  # where a network takes no memory
         wanted = sum(value.numel() for value in make_it().state_dict().values())
     if wanted > (held := sum(value.numel() for value in values.values())):

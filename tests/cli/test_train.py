@@ -166,6 +166,13 @@ def test_other_settings_in_the_same_folder_are_one_line(bags):
     assert "epochs 1 → 2" in line
 
 
+def test_no_network_is_trained_if_another_one_will_be_refused(bags, work):
+    assert invoke("train", bags, *QUICK).exit_code == 0
+    line = refused("train", bags, *QUICK, "--epochs", 2, "--scheme", "siamese,dss-mean")
+    assert "dss-mean/last.ckpt" in line
+    assert not (work / "runs" / "bags" / "siamese").exists()
+
+
 def test_a_file_that_cannot_be_written_is_named_and_not_its_part(capsys):
     part = Path("runs") / ".last.ckpt.0123456789ab.part"
     with pytest.raises(typer.Exit), user_errors():

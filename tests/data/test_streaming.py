@@ -9,9 +9,9 @@ import pytest
 import torch
 from torch.utils.data import DataLoader, Dataset
 
-from symsets import RaggedSets, collate
+from symsets import RaggedSets
 from symsets.data import LabelledSets
-from symsets.data.streaming import LoadedSets, StreamedSets, batches, parts
+from symsets.data.streaming import LoadedSets, StreamedSets
 
 
 class Noisy(Dataset):
@@ -29,7 +29,7 @@ ORDER = torch.arange(8).reshape(2, 2, 2)  # steps, members, sets
 
 
 def read(sets, order=ORDER):
-    return [(x.clone(), y.clone()) for x, y in batches(sets, order)]
+    return [(x.clone(), y.clone()) for x, y in sets.batches(order)]
 
 
 def test_each_member_gets_its_own_batch():
@@ -43,7 +43,7 @@ def test_each_member_gets_its_own_batch():
 
 def test_sets_of_different_sizes_come_as_a_list_of_ragged_batches():
     items = [(torch.ones(1 + k % 3, 2), k) for k in range(10)]
-    [(first, second), labels] = next(batches(StreamedSets(items), ORDER))
+    [(first, second), labels] = next(StreamedSets(items).batches(ORDER))
     assert isinstance(first, RaggedSets)
     assert first.sizes.tolist() == [1, 2]
     assert second.sizes.tolist() == [3, 1]
@@ -64,12 +64,11 @@ def test_what_is_random_is_decided_by_seed_and_epoch_and_not_by_workers(workers)
 
 def test_evaluation_sees_the_same_in_every_epoch():
     sets = StreamedSets(Noisy())
-    before = [x for x, _ in parts(sets, 4)]
+    before = [x for x, _ in sets.parts(4)]
     sets.set_epoch(5)
     assert [len(x) for x in before] == [4, 4, 2]
-    assert all(torch.equal(a, b) for a, (b, _) in zip(before, parts(sets, 4), strict=True))
-    assert torch.equal(sets.part(4, 8)[0], before[1])
-    assert torch.equal(next(parts(sets.first(3), 4))[0], before[0][:3])
+    assert all(torch.equal(a, b) for a, (b, _) in zip(before, sets.parts(4), strict=True))
+    assert torch.equal(next(sets.first(3).parts(4))[0], before[0][:3])
 
 
 def test_generators_are_left_as_they_were():
@@ -82,7 +81,7 @@ def test_generators_are_left_as_they_were():
     np.random.seed(5)  # noqa: NPY002
     read(StreamedSets(Noisy()))
     loader = DataLoader(list(range(4)), batch_size=2, shuffle=True, collate_fn=pairs)
-    list(parts(LoadedSets(loader), 1))
+    list(LoadedSets(loader).parts(1))
     assert (torch.rand(1), random.random(), np.random.rand()) == expected  # noqa: NPY002
 
 
@@ -97,7 +96,7 @@ def test_a_loader_gives_every_member_the_same_batches_in_an_order_of_its_epoch()
     epochs = []
     for epoch in (0, 0, 1):
         sets.set_epoch(epoch)
-        found = [y for _, y in batches(sets, order)]
+        found = [y for _, y in sets.batches(order)]
         assert all(torch.equal(y[0], y[1]) and y.shape == (2, 4) for y in found)
         epochs.append(torch.cat([y[0] for y in found]).tolist())
     assert sorted(epochs[0]) == list(range(12))
@@ -123,22 +122,20 @@ def test_samplers_are_told_the_epoch():
 
 def test_entries_are_cast_and_labels_are_not():
     items = [(torch.ones(2, 3, dtype=torch.float64), 1), (torch.ones(2, 3).double(), 0)]
-    x, y = StreamedSets(items).part(0, 2)
+    [(x, y)] = StreamedSets(items).parts(2)
     assert (x.dtype, y.dtype) == (torch.float32, torch.int64)
-    x, _ = StreamedSets(items).to("cpu", torch.float64).part(0, 2)
+    [(x, _)] = StreamedSets(items).to("cpu", torch.float64).parts(2)
     assert x.dtype == torch.float64
-    whole, _ = StreamedSets([(torch.ones(2, 3).long(), 1)]).part(0, 1)
+    [(whole, _)] = StreamedSets([(torch.ones(2, 3).long(), 1)]).parts(1)
     assert whole.dtype == torch.int64
 
 
 def test_items_must_be_pairs():
     with pytest.raises(TypeError, match=r"each item of the dataset must be a pair \(set, target\)"):
-        StreamedSets([torch.ones(2, 3)]).part(0, 1)
+        next(StreamedSets([torch.ones(2, 3)]).parts(1))
     loader = DataLoader([torch.ones(2, 3)], collate_fn=lambda items: items[0])
     with pytest.raises(TypeError, match="each batch of the loader must be a pair"):
-        next(parts(LoadedSets(loader), 1))
-    with pytest.raises(NotImplementedError, match="gives its batches in turn"):
-        LoadedSets(DataLoader([(1, 2)], collate_fn=collate)).part(0, 1)
+        next(LoadedSets(loader).parts(1))
 
 
 class Handlers(Dataset):
@@ -163,9 +160,9 @@ def usual_interrupts():
 
 @pytest.mark.usefixtures("usual_interrupts")
 def test_workers_leave_interrupts_to_the_training_and_end_quietly(capfd):
-    [(x, _)] = parts(StreamedSets(Handlers(), workers=1), 2)
+    [(x, _)] = StreamedSets(Handlers(), workers=1).parts(2)
     assert x.all()
     assert capfd.readouterr().err == ""
-    [(x, _)] = parts(StreamedSets(Handlers(), workers=0), 2)
+    [(x, _)] = StreamedSets(Handlers(), workers=0).parts(2)
     assert not x.any()  # nothing is changed in the process itself
     assert "BrokenPipeError" in capfd.readouterr().err

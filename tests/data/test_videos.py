@@ -144,5 +144,5 @@ def test_bad_input_is_named(tmp_path):
     )
     with pytest.raises(ValueError, match=expected):
         source.clips("train")
-    with pytest.raises(ValueError, match=r"min_frames must be in 1\.\.max_frames = 4, got 8"):
+    with pytest.raises(ValueError, match="max_frames must be at least 8, got 4"):
         VideoFolder(tmp_path, max_frames=4)

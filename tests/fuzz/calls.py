@@ -390,7 +390,7 @@ def capture(draw):
 def ensemble(draw):
     members = [snn.Sequential(snn.DSS(nn.Linear(3, 4)), snn.Classify(4, 3)) for _ in range(2)]
     members = draw.maybe([draw.maybe(member) for member in members])
-    made = train.Ensemble(members, batched=draw.one(False, True))
+    made = train.Ensemble(members)
     return partial(made, draw.maybe(draw.tensor(2, 2, 4, 3, dtype=torch.float32)))
 
 
@@ -597,7 +597,7 @@ REFUSED = ("paths", "register")  # nothing there is right
 NOT_CALLED = {  # public names that are no functions, or write files, or are called by the others
     "Sets": "a type",
     "Pool": "a type",
-    "SetDataset": "a protocol",
+    "SetDataset": "a base class",
     "ImageSource": "a protocol",
     "VideoSource": "a protocol",
     "MissingDataError": "an error",

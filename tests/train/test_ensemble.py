@@ -25,10 +25,9 @@ def inputs(num=3):
     return torch.randn(num, 5, 3, 1, 8, dtype=torch.float64), torch.randint(3, (num, 5))
 
 
-@pytest.mark.parametrize("batched", [True, False])
-def test_members_compute_what_they_would_alone(batched):
+def test_members_compute_what_they_would_alone():
     nets, (x, y) = members(), inputs()
-    ensemble = Ensemble(nets, batched=batched)
+    ensemble = Ensemble(nets)
     losses = ensemble(x, y, then=cross_entropy)
     losses.sum().backward()
     for k, net in enumerate(nets):
@@ -42,12 +41,11 @@ def test_members_compute_what_they_would_alone(batched):
             torch.testing.assert_close(ensemble.stacked.get_buffer(name)[k], value)
 
 
-@pytest.mark.parametrize("batched", [True, False])
-def test_members_train_in_half_precision(batched):
+def test_members_train_in_half_precision():
     nets, (x, y) = [net.float() for net in members()], inputs()
     gradients = []
     for enabled in (False, True):
-        ensemble = Ensemble(nets, batched=batched)
+        ensemble = Ensemble(nets)
         with torch.autocast("cpu", torch.bfloat16, enabled=enabled, cache_enabled=False):
             losses = ensemble(x.float(), y, then=cross_entropy)
         losses.sum().backward()
@@ -59,16 +57,15 @@ def test_members_train_in_half_precision(batched):
 def test_half_precision_side_by_side_is_that_of_a_member_alone():
     nets, x = [net.float() for net in members()], inputs()[0].float()
     with torch.autocast("cpu", torch.bfloat16):
-        together = Ensemble(nets, batched=False)(x)
+        together = Ensemble(nets)(x)
         alone = [net(x[k]) for k, net in enumerate(nets)]
     assert torch.equal(together, torch.stack(alone))
 
 
-@pytest.mark.parametrize("batched", [True, False])
 @pytest.mark.parametrize("num", [2, 4])
-def test_every_member_needs_its_own_batch(batched, num):
+def test_every_member_needs_its_own_batch(num):
     with pytest.raises(ValueError, match=rf"each of the 3 members \(first axis\), got {num}"):
-        Ensemble(members(), batched=batched)(inputs(num)[0])
+        Ensemble(members())(inputs(num)[0])
 
 
 def test_one_member_needs_no_vectorisation():
@@ -136,10 +133,9 @@ class Peculiar(nn.Module):
 
 
 @pytest.mark.parametrize("num", [1, 3])  # three: as long as the buffer
-@pytest.mark.parametrize("batched", [True, False])
-def test_frozen_and_tied_weights_and_unsaved_buffers_stay_so(batched, num):
+def test_frozen_and_tied_weights_and_unsaved_buffers_stay_so(num):
     nets, x = [Peculiar() for _ in range(num)], torch.randn(num, 5, 3)
-    ensemble = Ensemble(nets, batched=batched)
+    ensemble = Ensemble(nets)
     out = ensemble(x)
     torch.testing.assert_close(out, torch.stack([net(x[k]) for k, net in enumerate(nets)]))
     assert len(list(ensemble.parameters())) == len(list(nets[0].parameters()))
@@ -179,10 +175,9 @@ class Twice(nn.Module):
 
 
 @pytest.mark.parametrize("num", [1, 2])
-@pytest.mark.parametrize("batched", [True, False])
-def test_parts_may_be_used_twice(batched, num):
+def test_parts_may_be_used_twice(num):
     nets, x = [Twice() for _ in range(num)], torch.randn(num, 5, 3)
-    ensemble = Ensemble(nets, batched=batched)
+    ensemble = Ensemble(nets)
     out = ensemble(x)
     torch.testing.assert_close(out, torch.stack([net(x[k]) for k, net in enumerate(nets)]))
     out.square().sum().backward()
@@ -221,8 +216,7 @@ class Reassigning(nn.Module):
 
 
 @pytest.mark.parametrize("num", [1, 2])
-@pytest.mark.parametrize("batched", [True, False])
-def test_buffers_must_be_changed_in_place(batched, num):
-    ensemble = Ensemble([Reassigning() for _ in range(num)], batched=batched)
+def test_buffers_must_be_changed_in_place(num):
+    ensemble = Ensemble([Reassigning() for _ in range(num)])
     with pytest.raises(ValueError, match=r"buffer 'mean' must be changed in place"):
         ensemble(torch.randn(num, 5, 3))

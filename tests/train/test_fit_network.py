@@ -388,7 +388,7 @@ def test_bad_input_gets_a_sentence_before_training_starts(given, kind, problem, 
     def started(*_):
         raise AssertionError("it trains")
 
-    monkeypatch.setattr("symsets.train.fitting._Training.train", started)
+    monkeypatch.setattr("symsets.train.training.Training.train", started)
     options = {"net": network(), "train": (X, Y), **QUIET, **given}
     if kind is None:
         with pytest.raises(AssertionError, match="it trains"):
@@ -449,7 +449,7 @@ def test_a_folder_holds_history_and_network(tmp_path):
 
 def test_the_same_call_returns_the_same_at_once_and_another_is_refused(tmp_path, monkeypatch):
     first = fit(network(), (X, Y), (X, Y), out=tmp_path, **QUIET)
-    monkeypatch.setattr("symsets.train.fitting._Training.train", None)
+    monkeypatch.setattr("symsets.train.training.Training.train", None)
     again = fit(network(seed=9), (X, Y), (X, Y), out=tmp_path, **QUIET)
     assert torch.equal(weights(first), weights(again))
     assert again.history == first.history
@@ -466,7 +466,7 @@ def test_the_last_epoch_is_kept_however_rarely_checkpoints_were_saved(tmp_path, 
 
     monkeypatch.setattr(Checkpoint, "save", save_if_asked)
     first = fit(network(), (X, Y), (X, Y), out=tmp_path, **QUIET)
-    monkeypatch.setattr("symsets.train.fitting._Training.train", None)
+    monkeypatch.setattr("symsets.train.training.Training.train", None)
     again = fit(network(seed=9), (X, Y), (X, Y), out=tmp_path, **QUIET)
     assert torch.equal(weights(first), weights(again))
 
@@ -570,3 +570,15 @@ def test_workers_feed_a_gpu():
         for w in (0, 2)
     )
     torch.testing.assert_close(weights(alone), weights(helped), rtol=1e-4, atol=1e-5)
+
+
+def test_a_dry_run_checks_everything_and_trains_nothing(tmp_path):
+    x, y = make()
+    net, expected = network(), weights(network())
+    assert fit(net, (x, y), **QUIET, out=tmp_path / "new", dry_run=True) is net
+    assert torch.equal(weights(net), expected)
+    assert not hasattr(net, "history")
+    assert not (tmp_path / "new").exists()
+    fit(network(), (x, y), **QUIET, out=tmp_path / "old")
+    with pytest.raises(ValueError, match="epochs 2 → 3"):
+        fit(net, (x, y), **QUIET | {"epochs": 3}, out=tmp_path / "old", dry_run=True)

@@ -150,12 +150,6 @@ def test_one_ragged_batch_is_not_taken_for_several():
         ensemble(make_sets(2, "classify").x)
 
 
-def test_batched_members_need_sets_of_one_size():
-    ensemble = Ensemble([network(s, "classify") for s in (0, 1)], batched=True)
-    with pytest.raises(TypeError, match="inputs must be tensors for a batched ensemble"):
-        ensemble([make_sets(3, "classify").x] * 2)
-
-
 @pytest.mark.gpu
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
 @pytest.mark.parametrize("task", TASKS)

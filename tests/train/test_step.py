@@ -118,7 +118,7 @@ def test_captured_steps_have_the_gradients_of_float64(precision, bound, size):
     for layer in layers:
         layer.act = torch.nn.ELU()  # a kink would make finite differences
     torch.set_float32_matmul_precision("high" if precision == "tf32" else "highest")
-    exact = Ensemble(nets, batched=True).double().cuda()
+    exact = Ensemble(nets).double().cuda()
     double = data.to("cuda", torch.float64)
     ensemble = Ensemble(nets).cuda()
     rate = torch.tensor(0.0, device="cuda")

@@ -16,6 +16,7 @@ from symsets._version import __version__
 from symsets.cli import run
 from symsets.cli.common import console, show_report, user_errors
 from symsets.cli.evaluate import evaluate
+from symsets.cli.merge import merge
 from symsets.cli.pack import pack
 from symsets.cli.predict import predict
 from symsets.cli.train import train
@@ -126,6 +127,7 @@ def data(
 
 app.command()(train)
 app.command()(predict)
+app.command()(merge)
 app.command()(evaluate)
 app.command()(pack)
 

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from symsets.experiments.report import Report
     from symsets.experiments.study.evaluator import Evaluator
 
-__all__ = ["console", "show_left_out", "show_report", "user_errors"]
-
 MEMORY, DIVERGED = "allocate|not enough memory", "^training failed"
 
 PART = re.compile(r"\.([^/\\]+)\.[0-9a-f]{12}\.part$")

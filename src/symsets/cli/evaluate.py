@@ -14,8 +14,6 @@ from symsets.cli.common import console, show_left_out, show_report, user_errors
 from symsets.cli.options import DATA, Device, ImportFile, ModelNames, Out
 from symsets.cli.parse import MOST_SETS
 
-__all__ = ["evaluate"]
-
 
 def evaluate(
     study: Annotated[

@@ -10,8 +10,6 @@ from typing import Annotated, get_type_hints
 
 import typer
 
-__all__ = ["DATA", "Device", "ImportFile", "ModelNames", "Out", "RunOptions", "add_command"]
-
 DATA = typer.Option(help="A folder, a packed .npz, or a name that `symsets data` lists.")
 Device = Annotated[str, typer.Option(help="Where to compute, such as cpu or cuda.")]
 ImportFile = Annotated[

@@ -11,8 +11,6 @@ from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, T
 from symsets._files import atomic_write
 from symsets.cli.common import console, user_errors
 
-__all__ = ["pack"]
-
 
 def pack(
     folder: Annotated[

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection
 
-__all__ = ["MOST_SETS", "learning_rate", "names", "sizes"]
-
 MOST_SETS = 10**8
 
 

@@ -10,8 +10,6 @@ import typer
 from symsets._extras import check_experiments
 from symsets.cli.common import console, user_errors
 
-__all__ = ["predict"]
-
 
 def predict(
     model: Annotated[

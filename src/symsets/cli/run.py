@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from symsets.experiments.study.runs import RunGroup
     from symsets.experiments.study.study import Study
 
-__all__ = ["app"]
-
 app = typer.Typer(help="Run an experiment of the paper.", no_args_is_help=True)
 
 SUMMARIES = {

@@ -11,8 +11,6 @@ import typer
 from symsets._extras import check_experiments
 from symsets.cli.common import console, user_errors
 
-__all__ = ["train"]
-
 RUNS = Path("runs")
 EXAMPLES = ("digits",)  # each in a folder digits-sets, its network in digits
 

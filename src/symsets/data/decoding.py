@@ -166,6 +166,14 @@ def images_to_tensor(images: Sequence[np.ndarray]) -> Tensor:
     return torch.from_numpy(np.stack(channels_first, out=out))
 
 
+@contextmanager
+def quiet() -> Iterator[None]:
+    """Keep Pillow from warning of large pictures, before one can ask it to reduce them."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Image size .* exceeds limit")
+        yield
+
+
 def in_threads(
     read: Callable[[T], U], items: Iterable[T], skipped: Skipped, *, block: int
 ) -> Iterator[U]:
@@ -180,9 +188,7 @@ def in_threads(
     items = iter(items)
     with ThreadPoolExecutor(min(16, os.cpu_count() or 1)) as threads:
         while some := list(islice(items, block)):
-            with warnings.catch_warnings():
-                # Pillow warns of large pictures before one can ask it to reduce them.
-                warnings.filterwarnings("ignore", message="Image size .* exceeds limit")
+            with quiet():
                 outcomes = list(threads.map(read_or_error, some))
             for outcome in outcomes:
                 if isinstance(outcome, UnusableError):

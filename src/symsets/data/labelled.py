@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -13,18 +14,24 @@ from symsets._checks import positive, shown
 from symsets.sets import RaggedSets, Sets
 
 
-class SetDataset(Protocol):
-    """Sets with targets, all on one device."""
+class SetDataset:
+    """Base class of sets with targets, all on one device.
+
+    Attributes:
+        num_steps: Steps of an epoch, if the sets decide that.
+    """
+
+    num_steps: int | None = None
 
     @property
     def num_sets(self) -> int:
         """How many sets there are."""
-        ...
+        raise NotImplementedError
 
     @property
     def device(self) -> torch.device:
         """Where they are made."""
-        ...
+        raise NotImplementedError
 
     def batch(self, which: Tensor) -> tuple[Any, Any]:
         """Return sets ``(*which.shape, N, C, *E)`` and targets, for training.
@@ -34,23 +41,35 @@ class SetDataset(Protocol):
         What is random about them is drawn anew by the default generator of the device, without
         ever making the host wait, so that a CUDA graph can replay it.
         """
-        ...
+        raise NotImplementedError
 
-    def part(self, start: int, stop: int) -> tuple[Sets, Any]:
+    def part(self, start: int, stop: int) -> tuple[Any, Any]:
         """Return the sets from ``start`` to ``stop``, the same in every call, for evaluation."""
-        ...
+        raise NotImplementedError
 
     def first(self, num: int) -> SetDataset:
         """Return the first ``num`` sets."""
-        ...
+        raise NotImplementedError
 
     def to(self, device: torch.device | str, dtype: torch.dtype | None = None) -> SetDataset:
         """Move what sets are made of, and cast their entries if a type is given."""
-        ...
+        raise NotImplementedError
+
+    def batches(self, order: Tensor) -> Iterator[tuple[Any, Any]]:
+        """Give the batches of all steps ``order (S, K, B)``, for training."""
+        return (self.batch(which) for which in order)
+
+    def parts(self, batch_size: int) -> Iterator[tuple[Any, Any]]:
+        """Give all sets in turn, the same in every call, for evaluation."""
+        starts = range(0, self.num_sets, batch_size)
+        return (self.part(start, start + batch_size) for start in starts)
+
+    def set_epoch(self, epoch: int) -> None:
+        """Say which epoch comes next, for sets whose chances it decides."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class LabelledSets(Dataset[tuple[Any, Any]]):
+class LabelledSets(SetDataset, Dataset[tuple[Any, Any]]):
     """Sets ``x (M, N, C, *E)`` or ragged, and labels ``y (M,)``, the simplest :class:`SetDataset`.
 
     Any target with a row for each set takes the place of the labels: ``(M, …)``, or ragged, such

@@ -125,12 +125,9 @@ class VideoPack(VideoFiles):
     Args:
         path: The file; its name without ending is what tables call the data.
         size: Height and width of the frames.
-        min_frames: Frames of a clip at least.
     """
 
-    def __init__(
-        self, path: str | os.PathLike[str], *, size: int = 80, min_frames: int = 8
-    ) -> None:
+    def __init__(self, path: str | os.PathLike[str], *, size: int = 80) -> None:
         pack = Pack(path, "videos")
         starts = pack.starts
         files = {
@@ -140,7 +137,7 @@ class VideoPack(VideoFiles):
             ]
             for split in SPLITS
         }
-        longest = max([min_frames, *(b - a for a, b in pairwise(starts))])
+        longest = max([self.MIN_FRAMES, *(b - a for a, b in pairwise(starts))])
         super().__init__(
             pack.path.stem,
             files,
@@ -148,5 +145,4 @@ class VideoPack(VideoFiles):
             size=size,
             fps=pack.fps,
             max_frames=longest,
-            min_frames=min_frames,
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import partial
 
@@ -19,12 +20,12 @@ SPARE = 16  # px of a photograph around a crop, so that a moved camera sees no b
 
 @dataclass(frozen=True)
 class Camera:
-    """How far shots of a burst differ from the scene. All numbers are the largest that occur.
+    """How far shots of a burst differ from the scene. Numbers are the largest that occur.
 
     Args:
-        noise: Standard deviation at full brightness, in grey levels of 255; a burst draws its own,
-            evenly on a logarithmic scale from 1, and how much of it grows with brightness
-            (Poisson) and how much does not (Gaussian).
+        noise: Smallest and largest standard deviation at full brightness, in grey levels of 255; a
+            burst draws its own, evenly on a logarithmic scale.
+        poisson: The share of its variance that grows with brightness.
         shift: Pixels on each axis, after shots were aligned.
         turn: Degrees.
         aligned: The share of bursts whose shots lie within 0.3 pixels and 0.1 degrees, as good
@@ -36,7 +37,8 @@ class Camera:
         jpeg: The share of bursts that were stored as JPEG, with qualities from 40 to 98.
     """
 
-    noise: float = 50.0
+    noise: tuple[float, float] = (1.0, 50.0)
+    poisson: float = 1.0
     shift: float = 2.0
     turn: float = 1.0
     aligned: float = 0.6
@@ -47,8 +49,13 @@ class Camera:
     jpeg: float = 0.25
 
     def __post_init__(self) -> None:
-        for name, value in vars(self).items():
+        low, high = self.noise
+        for name, value in {**vars(self), "noise": low}.items():
             check_number(name, value)
+        if not 0 < low <= high < math.inf:
+            raise ValueError(
+                f"noise must be two positive numbers, the smaller first, got {self.noise}"
+            )
 
 
 class ShotSets(OnTheFlySets):
@@ -138,9 +145,9 @@ class ShotSets(OnTheFlySets):
         gain = 1 + camera.exposure * (2 * uniform(*shape) - 1) * others
         x = (x * gain[..., None, None, None]).clamp(0, 1)
         each = (len(scene), 1, 1, 1, 1)
-        strength = max(camera.noise, 1.0) ** uniform(*each) / 255
-        strength = strength * (camera.noise > 0)
-        share = uniform(*each)
+        low, high = camera.noise
+        strength = low * (high / low) ** uniform(*each) / 255
+        share = camera.poisson * uniform(*each)
         x = x + strength * (share * x + 1 - share).sqrt() * normal(*x.shape)
         x = (255 * x).round().clamp(0, 255) / 255
         # Stored

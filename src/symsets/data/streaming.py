@@ -21,29 +21,9 @@ from symsets.data.labelled import LabelledSets, SetDataset
 from symsets.sets import RaggedSets, collate
 
 
-def batches(sets: SetDataset, order: Tensor) -> Iterator[tuple[Any, Any]]:
-    """Give the batches of all steps ``order (S, K, B)``; a stream reads some of them ahead."""
-    if isinstance(sets, SetStream):
-        return sets.batches(order)
-    return (sets.batch(which) for which in order)
-
-
-def parts(sets: SetDataset, batch_size: int) -> Iterator[tuple[Any, Any]]:
-    """Give all sets in turn, the same in every call, for evaluation."""
-    if isinstance(sets, SetStream):
-        return sets.parts(batch_size)
-    starts = range(0, sets.num_sets, batch_size)
-    return (sets.part(start, start + batch_size) for start in starts)
-
-
 class SetStream(SetDataset):
-    """Base class of sets that are read when they are needed.
+    """Base class of sets that are read when they are needed."""
 
-    Attributes:
-        num_steps: Steps of an epoch, if the stream decides that.
-    """
-
-    num_steps: int | None = None
     _device = torch.device("cpu")
     _dtype = torch.float32
     _epoch = 0
@@ -62,14 +42,6 @@ class SetStream(SetDataset):
         moved = copy.copy(self)
         moved._device, moved._dtype = torch.device(device), dtype or self._dtype
         return moved
-
-    def batches(self, order: Tensor) -> Iterator[tuple[Any, Any]]:
-        """Give the batches of all steps ``order (S, K, B)``, for training."""
-        raise NotImplementedError
-
-    def parts(self, batch_size: int) -> Iterator[tuple[Any, Any]]:
-        """Give all sets in turn, for evaluation."""
-        raise NotImplementedError
 
     def _moved(self, value: Any) -> Any:
         """Move a batch to the device, and cast what is floating-point."""
@@ -95,8 +67,8 @@ class StreamedSets(SetStream):
 
     Example:
         >>> sets = StreamedSets([(torch.zeros(k, 3), k) for k in (2, 3, 4)])
-        >>> sets.part(1, 3)
-        (RaggedSets(2 sets of 3–4 elements (3,)), tensor([3, 4]))
+        >>> next(sets.parts(2))
+        (RaggedSets(2 sets of 2–3 elements (3,)), tensor([2, 3]))
     """
 
     def __init__(self, dataset: Dataset[Any] | Sequence[Any], *, workers: int = 0, seed: int = 0):
@@ -121,56 +93,43 @@ class StreamedSets(SetStream):
         few: Any = Subset(self.dataset, range(num))  # type: ignore[arg-type]
         return StreamedSets(few, seed=self.seed).to(self._device, self._dtype)
 
-    def batch(self, which: Tensor) -> tuple[Any, Any]:
-        """Return the sets ``which``, read in this process."""
-        [batch] = self._read([which], workers=0, training=True)
-        return batch
-
-    def part(self, start: int, stop: int) -> tuple[Any, Any]:
-        """Return the sets from ``start`` to ``stop``, read in this process."""
-        which = torch.arange(start, min(stop, self.num_sets))
-        [batch] = self._read([which], workers=0, training=False)
-        return batch
-
     def batches(self, order: Tensor) -> Iterator[tuple[Any, Any]]:
         """Give the batches of all steps ``order (S, K, B)``, some of them read ahead."""
-        return self._read(order.cpu(), workers=self.workers, training=True)
+        return self._read(order.cpu(), training=True)
 
     def parts(self, batch_size: int) -> Iterator[tuple[Any, Any]]:
         """Give all sets in turn, some of them read ahead."""
         which = torch.arange(self.num_sets).split(batch_size)
-        return self._read(which, workers=self.workers, training=False)
+        return self._read(which, training=False)
 
     def _read(
-        self, order: Sequence[Tensor] | Tensor, *, workers: int, training: bool
+        self, order: Sequence[Tensor] | Tensor, *, training: bool
     ) -> Iterator[tuple[Any, Any]]:
         seed = (1_000_003 * self.seed + self._epoch + 1) * training
-        if workers == 0 or self._loader is None:
-            loader = self._make_loader(workers)
-            self._loader = loader if workers else None
-        else:
-            loader = self._loader
-        steps: Any = loader.batch_sampler
-        steps.order = [(seed, which) for which in order]
+        loader = self._loader if self.workers and self._loader else self._make_loader()
+        steps: Any = loader.sampler
+        steps[:] = [(seed, which.tolist()) for which in order]  # workers need no tensors
         with random_numbers_kept():  # a loader draws a seed, which is none of the network's
             iterator = iter(loader)
         while True:
-            with nullcontext() if workers else random_numbers_kept():
+            with nullcontext() if self.workers else random_numbers_kept():
                 batch = next(iterator, None)
             if batch is None:
                 return
             yield self._moved(batch[0]), self._moved(batch[1])
 
-    def _make_loader(self, workers: int) -> DataLoader[Any]:
-        return DataLoader(
-            _SeededItems(self.dataset),
-            batch_sampler=_Steps(),
-            num_workers=workers,
-            collate_fn=_collate_rows,
+    def _make_loader(self) -> DataLoader[Any]:
+        """Make a loader of whole batches; its workers live as long as the sets."""
+        self._loader = DataLoader(
+            _Batches(self.dataset),
+            sampler=[],
+            batch_size=None,
+            num_workers=self.workers,
             pin_memory=self._device.type == "cuda",
-            persistent_workers=workers > 0,
-            worker_init_fn=_end_quietly if workers else None,
+            persistent_workers=self.workers > 0,
+            worker_init_fn=_end_quietly if self.workers else None,
         )
+        return self._loader
 
 
 def _end_quietly(worker: int) -> None:
@@ -215,14 +174,6 @@ class LoadedSets(SetStream):
         x, y = next(self._read(0))
         return LabelledSets(x[:num], y[:num])
 
-    def batch(self, which: Tensor) -> tuple[Any, Any]:
-        """Return the first batch, whichever sets are asked for."""
-        return next(self.batches(which[None]))
-
-    def part(self, start: int, stop: int) -> tuple[Any, Any]:
-        """Refuse: a loader has an order of its own."""
-        raise NotImplementedError("a DataLoader gives its batches in turn: use parts(batch_size)")
-
     def batches(self, order: Tensor) -> Iterator[tuple[Any, Any]]:
         """Give as many batches as ``order (S, K, B)`` has steps, each to all members."""
         size = order.shape[1]
@@ -257,30 +208,24 @@ def _as_pair(item: Any, what: str) -> tuple[Any, Any]:
     return item[0], item[1]
 
 
-class _Steps:
-    """Which sets each step reads, and the seed of what is random about them."""
-
-    def __init__(self) -> None:
-        self.order: list[tuple[int, Tensor]] = []
-
-    def __len__(self) -> int:
-        return len(self.order)
-
-    def __iter__(self) -> Iterator[list[Any]]:
-        for seed, which in self.order:
-            yield [(which.shape, seed, number) for number in which.flatten().tolist()]
-
-
-class _SeededItems(Dataset[Any]):
-    """Items with what is random about them decided by a seed and their number."""
+class _Batches(Dataset[Any]):
+    """Batches of sets, with what is random about a set decided by a seed and its number."""
 
     def __init__(self, dataset: Any) -> None:
         self.dataset = dataset
 
-    def __getitem__(self, key: tuple[torch.Size, int, int]) -> tuple[torch.Size, Any]:
-        shape, seed, number = key
-        _seed(seed * 7_919 + number)
-        return shape, _as_pair(self.dataset[number], "item of the dataset")
+    def __getitem__(self, key: tuple[int, list[Any]]) -> tuple[Any, Any]:
+        """Return the sets ``(B,)`` of a step, or a batch for each member ``(K, B)``."""
+        seed, which = key
+        if isinstance(which[0], list):
+            rows = [self[seed, row] for row in which]
+            return _stacked([x for x, _ in rows]), _stacked([y for _, y in rows])
+        items = []
+        for number in which:
+            _seed(seed * 7_919 + number)
+            items.append(_as_pair(self.dataset[number], "item of the dataset"))
+        x, y = collate(items)
+        return x, y
 
 
 @contextmanager
@@ -300,22 +245,6 @@ def _seed(seed: int) -> None:
     torch.default_generator.manual_seed(seed)
     random.seed(seed)
     np.random.seed(seed % 2**32)  # noqa: NPY002
-
-
-def _collate_rows(samples: list[tuple[torch.Size, Any]]) -> tuple[Any, Any]:
-    """Collate a batch, or a batch for each row of what was asked for."""
-    shape = samples[0][0]
-    items = [item for _, item in samples]
-    if len(shape) == 1:
-        return _collate_pairs(items)
-    size = shape[-1]
-    rows = [_collate_pairs(items[k : k + size]) for k in range(0, len(items), size)]
-    return _stacked([x for x, _ in rows]), _stacked([y for _, y in rows])
-
-
-def _collate_pairs(items: list[Any]) -> tuple[Any, Any]:
-    x, y = collate(items)
-    return x, y
 
 
 def _stacked(rows: list[Any]) -> Any:

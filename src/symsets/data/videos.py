@@ -34,11 +34,11 @@ class VideoFiles(FileSource):
         size: Height and width of the frames.
         fps: Frames to take in a second; all, where a video has fewer.
         max_frames: Frames of a clip at most; no limit if None.
-        min_frames: Frames of a clip at least.
         clips_per_video: Clips of one video at most.
     """
 
     KIND = "videos"
+    MIN_FRAMES = 8  # of a clip
 
     def __init__(
         self,
@@ -49,17 +49,13 @@ class VideoFiles(FileSource):
         size: int = 80,
         fps: float = 12.0,
         max_frames: int | None = 24,
-        min_frames: int = 8,
         clips_per_video: int = 1,
     ) -> None:
         super().__init__(name, files, size=size, root=root)
         max_frames = sys.maxsize if max_frames is None else max_frames
-        if not 1 <= min_frames <= max_frames:
-            raise ValueError(
-                f"min_frames must be in 1..max_frames = {max_frames}, got {min_frames}"
-            )
-        self.fps, self.max_frames, self.min_frames = fps, max_frames, min_frames
-        self.clips_per_video = clips_per_video
+        if max_frames < self.MIN_FRAMES:
+            raise ValueError(f"max_frames must be at least {self.MIN_FRAMES}, got {max_frames}")
+        self.fps, self.max_frames, self.clips_per_video = fps, max_frames, clips_per_video
 
     def clips(
         self, split: str, num: int | None = None, device: torch.device | str = "cpu"
@@ -78,13 +74,13 @@ class VideoFiles(FileSource):
         wanted = self.max_frames * self.clips_per_video
         if isinstance(encoded, Path):
             frames = decode_video(encoded, size=self.size, fps=self.fps, num=wanted)
-            clips = [clip for clip in frames.split(self.max_frames) if len(clip) >= self.min_frames]
-        elif len(encoded) >= self.min_frames:
+            clips = [clip for clip in frames.split(self.max_frames) if len(clip) >= self.MIN_FRAMES]
+        elif len(encoded) >= self.MIN_FRAMES:
             clips = [images_to_tensor([decode_image(e, self.size) for e in encoded[:wanted]])]
         else:
             clips = []
         if not clips:
-            raise UnusableError(f"shorter than {self.min_frames} frames")
+            raise UnusableError(f"shorter than {self.MIN_FRAMES} frames")
         single = self.clips_per_video == 1
         return [(name if single else f"{name}#{i}", clip) for i, clip in enumerate(clips)]
 
@@ -100,7 +96,6 @@ class VideoFolder(VideoFiles):
         size: Height and width of the frames.
         fps: Frames to take in a second; all, where a video has fewer.
         max_frames: Frames of a clip at most.
-        min_frames: Frames of a clip at least.
         clips_per_video: Clips of one video at most.
     """
 
@@ -113,7 +108,6 @@ class VideoFolder(VideoFiles):
         size: int = 80,
         fps: float = 12.0,
         max_frames: int = 24,
-        min_frames: int = 8,
         clips_per_video: int = 4,
     ) -> None:
         root = as_path("root", root)
@@ -134,6 +128,5 @@ class VideoFolder(VideoFiles):
             size=size,
             fps=fps,
             max_frames=max_frames,
-            min_frames=min_frames,
             clips_per_video=clips_per_video,
         )

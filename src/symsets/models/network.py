@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
-import torch
-from torch import Tensor, nn
+from torch import nn
 
 from symsets._checks import check_choice, positive, shown
-from symsets._extras import require
-from symsets.lift import lift
-from symsets.lift.network import Lifted
 from symsets.models._blocks import Scores
+from symsets.models._timm import load_pretrained, timm_trunk
 from symsets.models._trunks import (
     LENGTH,
     Shift,
@@ -77,6 +73,7 @@ class SetNetwork(SetModule):
         Invariant to :math:`S_N`, or equivariant for ``"select"`` and ``"score"``.
 
     Example:
+        >>> import torch
         >>> net = SetNetwork("classify", "pictures", channels=3, outputs=5, size=(64, 64))
         >>> net(torch.randn(2, 6, 3, 64, 64)).shape
         torch.Size([2, 5])
@@ -183,10 +180,8 @@ class SetNetwork(SetModule):
                 "backbone must be 'small', or 'timm:NAME' for pictures, "
                 f"got {shown(name)} for {known['kind']}"
             )
-        model = _timm_model(name, known["channels"], pretrained=False)
         scheme = known["scheme"] if known["early"] else "siamese"
-        trunk = Sequential(Standardise(model, known["channels"]), lift(model, scheme))
-        return trunk, int(model.num_features)
+        return timm_trunk(name.removeprefix(TIMM), known["channels"], scheme)
 
     def _head(self, features: int) -> SetModule:
         known = self.arguments
@@ -209,33 +204,6 @@ class SetNetwork(SetModule):
             trunk = vector_trunk(channels, width, known["scheme"])
             return trunk, Merge(nn.Linear(width, outputs), pool="mean")
         raise ValueError(f"kind must be 'pictures' or 'vectors' for merging, got {known['kind']!r}")
-
-
-class Standardise(nn.Module):
-    """Give pictures in [0, 1] the mean and deviation that a network of timm was trained with."""
-
-    mean: Tensor
-    std: Tensor
-
-    def __init__(self, model: nn.Module, channels: int) -> None:
-        super().__init__()
-        known: Any = getattr(model, "pretrained_cfg", None) or {}
-        for name in ("mean", "std"):
-            values = torch.tensor(known.get(name, (0.5,)))
-            if len(values) != channels:
-                values = values.mean().expand(channels)
-            self.register_buffer(name, values.reshape(-1, 1, 1).clone())
-
-    def forward(self, x: Tensor) -> Tensor:
-        """Standardise ``(T, C, H, W)``."""
-        return (x - self.mean) / self.std
-
-
-def _timm_model(name: str, channels: int, *, pretrained: bool) -> Any:
-    timm = require("timm", "vision")
-    return timm.create_model(
-        name.removeprefix(TIMM), pretrained=pretrained, num_classes=0, in_chans=channels
-    )
 
 
 def _lengths(size: Any) -> list[int]:
@@ -262,15 +230,16 @@ def network_for(
 
     Args:
         about: A dataset with a card, such as ``symsets.data.SetFolder``, or a :class:`Card`.
-        scheme: How elements meet, a name from :func:`symsets.schemes`.
-        backbone: ``"small"``, or ``"timm:NAME"`` for a network of timm (extra ``vision``) with
-            trained weights where timm has them, and otherwise random ones, with a warning.
-        width: Channels of the first layer; a good one for the kind if left out.
-        pool: How the head summarises a set (see :func:`symsets.pool`), or ``"attention"``.
-        early: Whether elements meet entry by entry in every block (see :class:`SetNetwork`).
-        shift: By how many entries elements are moved at random in training (see there, too).
+        scheme: As in :class:`SetNetwork`, like all others.
+        backbone: With ``"timm:NAME"``, a network of timm (extra ``vision``) with trained weights
+            where timm has them, and otherwise random ones, with a warning.
+        width: Channels of the first layer.
+        pool: How the head summarises a set.
+        early: Whether elements meet entry by entry.
+        shift: By how many entries elements are moved in training.
 
     Example:
+        >>> import torch
         >>> from symsets.models import Card
         >>> card = Card("classify", "vectors", ("cat", "dog"), {"channels": 16})
         >>> network_for(card)(torch.randn(2, 5, 16)).shape
@@ -304,21 +273,5 @@ def network_for(
     if isinstance(card, Card):
         net.card = replace(card, metrics={}, target={})
     if backbone != "small":
-        _load_pretrained(net)
+        load_pretrained(net.trunk, backbone.removeprefix(TIMM), channels)
     return net
-
-
-def _load_pretrained(net: SetNetwork) -> None:
-    known = net.arguments
-    name = known["backbone"]
-    try:
-        model = _timm_model(name, known["channels"], pretrained=True)
-    except Exception as error:
-        warnings.warn(
-            f"no trained weights of {name.removeprefix(TIMM)} could be had ({error}): "
-            "they are random",
-            stacklevel=3,
-        )
-        return
-    lifted = next(part for part in net.trunk.modules() if isinstance(part, Lifted))
-    lifted.load_element_state_dict(model.state_dict())

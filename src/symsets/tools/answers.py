@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
+import torch
 from torch import Tensor
 
 from symsets.models.card import Card
-from symsets.sets import RaggedSets, Sets
-from symsets.train.defaults import Scale
+from symsets.sets import RaggedSets
+from symsets.train import Prediction
 from symsets.train.evaluation import Evaluation
+from symsets.train.predicting import read_outputs
 
 
 @dataclass(frozen=True)
@@ -23,7 +25,7 @@ class Answer:
         truth: What is right.
         right: Whether they are the same; None for numbers, which are never quite the same.
         badness: Orders answers, the worst first.
-        chosen: The element that was selected, and the one that should have been.
+        chosen: The element that was selected.
         scores: One word for each element.
     """
 
@@ -32,7 +34,7 @@ class Answer:
     right: bool | None
     badness: float
     chosen: tuple[int, ...] = ()
-    scores: tuple[str, ...] = field(default=())
+    scores: tuple[str, ...] = ()
 
     @property
     def lines(self) -> list[str]:
@@ -40,78 +42,60 @@ class Answer:
         return [f"right: {self.truth}", f"says: {self.said}"]
 
 
+def said(answer: Prediction) -> str:
+    """Return an answer in words.
+
+    Example:
+        >>> said(Prediction("a", label="cat", probabilities={"cat": 0.9, "dog": 0.1}))
+        'cat (90%)'
+    """
+    if answer.label is not None:
+        share = (answer.probabilities or {}).get(answer.label, 0.0)
+        return f"{answer.label} ({share:.0%})"
+    if answer.labels is not None:
+        return ", ".join(map(str, answer.labels)) or "none"
+    if answer.values is not None:
+        named = {k: "" if isinstance(k, int) else f"{k} " for k in answer.values}
+        return ", ".join(f"{named[k]}{value:.4g}" for k, value in answer.values.items())
+    if answer.chosen is not None:
+        return answer.elements[answer.chosen] if answer.elements else f"number {answer.chosen + 1}"
+    if answer.scores is not None:
+        return ", ".join(f"{score:.3g}" for score in answer.scores)
+    return "a picture"
+
+
 def answers(card: Card, found: Evaluation) -> list[Answer]:
     """Return the answers of a network to all test sets."""
-    outputs, targets = _rows(found.outputs), _rows(found.targets)
-    make = {
-        "classify": _label,
-        "labels": _labels,
-        "regress": _numbers,
-        "select": _choice,
-        "score": _scores,
-    }[card.task]
-    return [make(card, out, true) for out, true in zip(outputs, targets, strict=True)]
+    targets: Any = found.targets
+    given = read_outputs(card, found.outputs, len(targets))
+    rows = targets.to_list() if isinstance(targets, RaggedSets) else targets
+    return [_judged(card, answer, row.cpu()) for answer, row in zip(given, rows, strict=True)]
 
 
-def in_units(card: Card, outputs: Sets) -> Sets:
-    """Return numbers in the units of the targets."""
-    if not card.target:
-        return outputs
-    undo = Scale(**card.target).undo
-    return outputs.map(undo) if isinstance(outputs, RaggedSets) else undo(outputs)
-
-
-def _rows(values: Any) -> list[Tensor]:
-    moved = values.cpu()
-    return moved.to_list() if isinstance(moved, RaggedSets) else list(moved)
-
-
-def _label(card: Card, output: Tensor, target: Tensor) -> Answer:
-    shares = output.softmax(0)
-    best, wanted = int(shares.argmax()), int(target)
-    said = f"{card.classes[best]} ({shares[best]:.0%})"
-    return Answer(said, card.classes[wanted], best == wanted, 1 - float(shares[wanted]))
-
-
-def _labels(card: Card, output: Tensor, target: Tensor) -> Answer:
-    shares = output.sigmoid()
-    said, truth = (_listed(card.classes, values > 0.5) for values in (shares, target))
-    right = bool(((shares > 0.5) == (target > 0.5)).all())
-    return Answer(said, truth, right, float((shares - target).abs().max()))
-
-
-def _listed(names: Sequence[str], there: Tensor) -> str:
-    return ", ".join(name for name, yes in zip(names, there.tolist(), strict=True) if yes) or "none"
-
-
-def _numbers(card: Card, output: Tensor, target: Tensor) -> Answer:
-    value = in_units(card, output[None])
-    assert isinstance(value, Tensor)
-    error = float((value[0].flatten() - target.flatten()).abs().mean())
-    return Answer(_joined(value[0]), _joined(target), None, error)
-
-
-def _joined(values: Tensor) -> str:
-    return ", ".join(f"{value:.4g}" for value in values.flatten().tolist())
-
-
-def _choice(card: Card, output: Tensor, target: Tensor) -> Answer:
-    shares = output.softmax(0)
-    best, wanted = int(shares.argmax()), int(target)
-    words = tuple(f"{share:.0%}" for share in shares.tolist())
-    return Answer(
-        f"number {best + 1}", f"number {wanted + 1}", best == wanted, 1 - float(shares[wanted]),
-        chosen=(best,), scores=words,
-    )  # fmt: skip
-
-
-def _scores(card: Card, output: Tensor, target: Tensor) -> Answer:
-    value = in_units(card, output[None])
-    assert isinstance(value, Tensor)
-    pairs = zip(value[0].tolist(), target.tolist(), strict=True)
+def _judged(card: Card, answer: Prediction, target: Tensor) -> Answer:
+    """Compare an answer with what is right."""
+    found = answer.probabilities or answer.values
+    numbers = torch.tensor(list(found.values()) if found else answer.scores)
+    if card.task == "classify":
+        truth = card.classes[int(target)]
+        return Answer(said(answer), truth, answer.label == truth, 1 - float(numbers[target]))
+    if card.task == "select":
+        shares, best = numbers.softmax(0), int(target)
+        words = tuple(f"{share:.0%}" for share in shares.tolist())
+        right, chosen = answer.chosen == best, (int(answer.chosen or 0),)
+        bad = 1 - float(shares[best])
+        return Answer(said(answer), f"number {best + 1}", right, bad, chosen, words)
+    away = (numbers - target.flatten()).abs()
+    if card.task == "labels":
+        there = tuple(name for name, yes in zip(card.classes, target, strict=True) if yes > 0.5)
+        truth = ", ".join(there) or "none"
+        return Answer(said(answer), truth, answer.labels == there, float(away.max()))
+    if card.task == "regress":
+        truth = ", ".join(f"{value:.4g}" for value in target.flatten().tolist())
+        return Answer(said(answer), truth, None, float(away.mean()))
+    pairs = zip(numbers.tolist(), target.tolist(), strict=True)
     words = tuple(f"{a:.3g} ({b:.3g})" for a, b in pairs)
-    error = float((value[0] - target).abs().mean())
-    return Answer("numbers below", "in brackets", None, error, scores=words)
+    return Answer("numbers below", "in brackets", None, float(away.mean()), scores=words)
 
 
 def worst(given: Sequence[Answer], num: int) -> list[int]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -14,11 +13,12 @@ from torch import Tensor
 
 from symsets._checks import as_path
 from symsets._extras import require
-from symsets._files import atomic_write
+from symsets._files import atomic_write, write_csv
 from symsets.data.set_folder import SetFolder
 from symsets.models.card import Card
 from symsets.pages import Cell, Picture, Table, write_page
 from symsets.saving import DESCRIPTION, load
+from symsets.tools.answers import said
 from symsets.tools.comparing import SHARES, shown_score
 from symsets.tools.measuring import Score, measure, task_of
 from symsets.tools.places import check_place
@@ -82,10 +82,13 @@ def predict_folder(
     sets = SetFolder(folder, like=card)
     answers = predict(network, sets, device=device, workers=workers)
     path.parent.mkdir(parents=True, exist_ok=True)
-    pictures = path.with_suffix("") if card.task == "merge" else None
-    write_rows(path, _rows(card, sets, answers, pictures))
-    notes = [*_right(network, card, sets, workers), *_skipped(sets)]
-    table = _table(card, answers)
+    write_csv(path, list(_rows(answers, path.with_suffix(""))))
+    notes = _right(network, card, sets, workers)
+    if sets.skipped:
+        (first, why), num = sets.skipped[0], len(sets.skipped)
+        files = "file was" if num == 1 else "files were"
+        notes.append(f"{num} {files} left out, such as {first}: {why}.")
+    table = _table(answers)
     page = path.with_suffix(".html")
     content = {
         "command": "predict",
@@ -100,48 +103,25 @@ def predict_folder(
     return Predicted(path, page, table, tuple(notes))
 
 
-def write_rows(path: Path, rows: Iterator[dict[str, Any]]) -> None:
-    """Write a CSV file whole, with the names of the first row as its header."""
-    with atomic_write(path) as part, part.open("w", newline="", encoding="utf-8") as file:
-        first = next(rows)
-        writer = csv.DictWriter(file, fieldnames=list(first))
-        writer.writeheader()
-        writer.writerow(first)
-        writer.writerows(rows)
-
-
-def _rows(
-    card: Card, sets: SetFolder, answers: Sequence[Prediction], pictures: Path | None
-) -> Iterator[dict[str, Any]]:
+def _rows(answers: Sequence[Prediction], pictures: Path) -> Iterator[dict[str, Any]]:
     """Give one row for each set, or for each element where elements have scores."""
-    for k, answer in enumerate(answers):
+    for answer in answers:
         row: dict[str, Any] = {"set": answer.name}
-        if card.task in ("select", "score"):
-            yield from _element_rows(answer)
-        elif card.task == "merge":
-            assert pictures is not None
-            assert answer.picture is not None
-            yield row | {"file": str(_save_picture(pictures, sets.names[k], answer.picture))}
-        elif card.task == "classify":
-            yield row | {"label": answer.label} | _probabilities(answer)
-        elif card.task == "labels":
-            there = {name: int(name in (answer.labels or ())) for name in card.classes}
-            yield row | there | _probabilities(answer)
-        else:
-            yield row | {str(name): value for name, value in (answer.values or {}).items()}
-
-
-def _element_rows(answer: Prediction) -> Iterator[dict[str, Any]]:
-    scores = answer.scores or ()
-    names = answer.elements or tuple(map(str, range(len(scores))))
-    for k, (name, score) in enumerate(zip(names, scores, strict=True)):
-        row = {"set": answer.name, "file": name, "score": score}
-        yield row if answer.chosen is None else row | {"chosen": int(k == answer.chosen)}
-
-
-def _probabilities(answer: Prediction) -> dict[str, float]:
-    found = answer.probabilities or {}
-    return {f"probability of {name}": round(share, 6) for name, share in found.items()}
+        if answer.scores is not None:
+            names = answer.elements or tuple(map(str, range(len(answer.scores))))
+            for k, (name, score) in enumerate(zip(names, answer.scores, strict=True)):
+                mark = {} if answer.chosen is None else {"chosen": int(k == answer.chosen)}
+                yield row | {"file": name, "score": score} | mark
+            continue
+        shares = answer.probabilities or {}
+        if answer.picture is not None:
+            row["file"] = str(_save_picture(pictures, answer.name, answer.picture))
+        if answer.label is not None:
+            row["label"] = answer.label
+        if answer.labels is not None:
+            row |= {str(name): int(name in answer.labels) for name in shares}
+        row |= {str(name): value for name, value in (answer.values or {}).items()}
+        yield row | {f"probability of {name}": round(share, 6) for name, share in shares.items()}
 
 
 def _save_picture(folder: Path, name: str, picture: Tensor) -> Path:
@@ -165,40 +145,11 @@ def _right(network: Any, card: Card, sets: SetFolder, workers: int | None) -> li
     return [f"The folder has labels: {metric} {score}."]
 
 
-def _skipped(sets: SetFolder) -> list[str]:
-    num = len(sets.skipped)
-    if not num:
-        return []
-    path, why = sets.skipped[0]
-    return [f"{num} {'file was' if num == 1 else 'files were'} left out, such as {path}: {why}."]
-
-
-def _table(card: Card, answers: Sequence[Prediction]) -> Table:
+def _table(answers: Sequence[Prediction]) -> Table:
     shown = answers[:SHOWN]
     rows = tuple((Cell(short(answer.name)), Cell(short(said(answer)))) for answer in shown)
     caption = f"The first {len(shown)} of {len(answers)} sets." if len(answers) > SHOWN else ""
     return Table("Answers", caption, ("set", "what the network says"), rows)
-
-
-def said(answer: Prediction) -> str:
-    """Return an answer in words.
-
-    Example:
-        >>> said(Prediction("a", label="cat", probabilities={"cat": 0.9, "dog": 0.1}))
-        'cat (90%)'
-    """
-    if answer.label is not None:
-        share = (answer.probabilities or {}).get(answer.label, 0.0)
-        return f"{answer.label} ({share:.0%})"
-    if answer.labels is not None:
-        return ", ".join(map(str, answer.labels)) or "none"
-    if answer.values is not None:
-        return ", ".join(f"{name} {value:.4g}" for name, value in answer.values.items())
-    if answer.chosen is not None:
-        return answer.elements[answer.chosen] if answer.elements else f"number {answer.chosen + 1}"
-    if answer.scores is not None:
-        return ", ".join(f"{score:.3g}" for score in answer.scores)
-    return "a picture"
 
 
 def _sheets(card: Card, sets: SetFolder, answers: Sequence[Prediction]) -> list[Picture]:

@@ -15,11 +15,12 @@ from symsets.data.set_folder import SetFolder
 from symsets.models.card import Card
 from symsets.pages import Cell, Picture, Table, write_page
 from symsets.sets import pool
-from symsets.tools.answers import Answer, answers, in_units, worst
+from symsets.tools.answers import Answer, answers, worst
 from symsets.tools.comparing import Outcome
 from symsets.tools.figures import confusion, curves, ranks, scatter
 from symsets.tools.measuring import task_of
 from symsets.tools.sheet import ShownSet, sheet, short
+from symsets.train.defaults import Scale
 
 SHOWN = 8  # sets on a sheet
 QUESTIONS = {
@@ -85,7 +86,7 @@ def write_report(
             "test sets": len(parts[2]),
             "elements of a set": _range(size for part in parts for size in part.sizes),
         },
-        "sections": [section for section in sections if section is not None],
+        "sections": sections,
         "skipped": test.skipped,
     }
     write_page(path, Path(__file__).with_name("page.html"), content)
@@ -109,11 +110,12 @@ def _figures(card: Card, chosen: Outcome) -> list[Picture]:
     if card.task == "select":
         return [ranks(outputs, targets)]
     if card.task in ("regress", "score"):
-        return [scatter(in_units(card, outputs), targets, card.classes)]
+        outputs = Scale(**card.target).undo(outputs) if card.target else outputs
+        return [scatter(outputs, targets, card.classes)]
     return []
 
 
-def _what_went_wrong(card: Card, chosen: Outcome, test: SetFolder) -> Section | None:
+def _what_went_wrong(card: Card, chosen: Outcome, test: SetFolder) -> Section:
     """Show the worst answers: as pictures, or as a table."""
     if card.task == "merge":
         return _merged(card, chosen, test)

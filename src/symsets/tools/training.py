@@ -6,6 +6,7 @@ import math
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +31,7 @@ from symsets.train.inputs import chosen_device
 SCHEMES = ("dss-mean", "siamese")
 PAGE = "report.html"
 MEMORY, BYTES = 2**29, 4  # for all elements of a folder, and for one of their numbers
+DECAY = 0.05  # of weights, by AdamW
 RATES = {True: 3e-3, False: 3e-4}  # of small networks, and of pretrained ones
 
 
@@ -63,7 +65,6 @@ def train_folder(
     epochs: int = 30,
     batch_size: int | None = None,
     learning_rate: float | None = None,
-    weight_decay: float = 0.05,
     precision: str = "float32",
     class_weights: str | None = None,
     device: str = "auto",
@@ -87,7 +88,6 @@ def train_folder(
         epochs: Passes over the training sets.
         batch_size: Sets in a step; as in :func:`~symsets.train.fit` if left out.
         learning_rate: The largest one; if left out, 0.003, or 0.0003 for a pretrained network.
-        weight_decay: Of AdamW.
         precision: As in :func:`~symsets.train.fit`.
         class_weights: ``"balanced"`` weighs rare classes up.
         device: ``"auto"``, ``"cpu"``, ``"cuda"``, …
@@ -114,26 +114,29 @@ def train_folder(
     say(f"{len(train)} sets to train, {len(val)} to validate, {len(test)} to test, on {device}")
     rate = RATES[backbone == "small"] if learning_rate is None else learning_rate
     where: dict[str, Any] = {"device": device, "workers": workers}
-    outcomes = list[Outcome]()
-    for scheme in schemes:
-        say(f"\n{style_of(scheme).label}: {style_of(scheme).meaning or scheme}")
+    learn = partial(
+        fit,
+        train=read[0],
+        val=read[1],
+        task=card.task,
+        epochs=epochs,
+        batch_size=batch_size,
+        learning_rate=rate,
+        weight_decay=DECAY,
+        precision=precision,
+        class_weights=class_weights,
+        seed=seed,
+        **where,
+    )
+    networks = {}
+    for scheme in schemes:  # whatever is wrong with one of them is said before any is trained
         torch.manual_seed(seed)
-        network = fit(
-            network_for(card, scheme=scheme, backbone=backbone),
-            read[0],
-            read[1],
-            task=card.task,
-            epochs=epochs,
-            batch_size=batch_size,
-            learning_rate=rate,
-            weight_decay=weight_decay,
-            precision=precision,
-            class_weights=class_weights,
-            seed=seed,
-            out=root / scheme,
-            **where,
-        )
-        card = network.card
+        networks[scheme] = network_for(card, scheme=scheme, backbone=backbone)
+        learn(net=networks[scheme], out=root / scheme, progress=False, dry_run=True)
+    outcomes = list[Outcome]()
+    for scheme, network in networks.items():
+        say(f"\n{style_of(scheme).label}: {style_of(scheme).meaning or scheme}")
+        card = learn(net=network, out=root / scheme).card
         outcomes.append(outcome(scheme, network, card, *read[1:], **where))
     best = best_of(outcomes, card)
     name, answer = trivial_answer(card, train.targets)

@@ -47,7 +47,8 @@ from symsets.train.capturing import TrainingStep, capture
 from symsets.train.ensemble import Ensemble
 from symsets.train.evaluation import Evaluation, evaluate
 from symsets.train.fit_network import fit
-from symsets.train.fitting import Fitted, fit_together
+from symsets.train.fitted import Fitted
+from symsets.train.fitting import fit_together
 from symsets.train.metrics import ACCURACY, Metric, Task, accuracy, mean_absolute_error, psnr, ssim
 from symsets.train.plan import Plan
 from symsets.train.predicting import Prediction, predict

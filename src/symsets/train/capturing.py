@@ -13,8 +13,6 @@ from symsets.train.graphs import CapturedFunction
 from symsets.train.scaling import LossScale
 from symsets.train.step import PRECISIONS, Step, matmul_precision
 
-__all__ = ["TrainingStep", "capture"]
-
 MOST_SHAPES = 8  # of batches; each captured graph keeps the memory of a whole step
 
 
@@ -88,7 +86,12 @@ class TrainingStep:
         precision: str,
         clip: float,
     ) -> None:
-        _check_arguments(network, optimiser, loss, precision, clip)
+        check_kind("network", network, nn.Module)
+        check_kind("optimiser", optimiser, torch.optim.Optimizer)
+        if not callable(loss):
+            raise TypeError(f"loss must be a function of outputs and targets, got {shown(loss)}")
+        check_choice("precision", precision, PRECISIONS)
+        check_number("clip", clip)
         groups = optimiser.param_groups
         own = [parameter for group in groups for parameter in group["params"]]
         parameters = list(dict.fromkeys([*network.parameters(), *own]))
@@ -166,18 +169,6 @@ class TrainingStep:
             pairs = zip(self._step.parameters, self._gradients[graph], strict=True)
             for parameter, gradient in pairs:
                 parameter.grad = gradient
-
-
-def _check_arguments(
-    network: nn.Module, optimiser: torch.optim.Optimizer, loss: Any, precision: str, clip: float
-) -> None:
-    """Raise TypeError or ValueError naming the argument that is wrong."""
-    check_kind("network", network, nn.Module)
-    check_kind("optimiser", optimiser, torch.optim.Optimizer)
-    if not callable(loss):
-        raise TypeError(f"loss must be a function of outputs and targets, got {shown(loss)}")
-    check_choice("precision", precision, PRECISIONS)
-    check_number("clip", clip)
 
 
 def _why_eager(parameters: list[nn.Parameter], optimiser: torch.optim.Optimizer) -> str:

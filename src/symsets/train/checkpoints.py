@@ -2,7 +2,6 @@
 
 import io
 import time
-import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -45,10 +44,7 @@ class Checkpoint:
             return
         try:
             content = io.BytesIO(read_sealed(self.path))
-            found = torch.load(content, map_location=device, weights_only=True)
-            if "pytorch-lightning_version" not in found:
-                take(found)
-                return
+            take(torch.load(content, map_location=device, weights_only=True))
         except (OSError, MemoryError, torch.OutOfMemoryError):
             raise  # nothing is wrong with the file itself
         except Exception as error:
@@ -57,6 +53,3 @@ class Checkpoint:
                 f"checkpoint {self.path} cannot be read because {shorten(f'{cause}{error}')}: "
                 "delete it to start this run anew"
             ) from error
-        warnings.warn(
-            f"{self.path} was written by an earlier version: this run starts anew", stacklevel=2
-        )

@@ -57,8 +57,10 @@ class Scale:
         """Return scaled targets."""
         return (y - self.mean.like(y)) / self.std.like(y)
 
-    def undo(self, output: Tensor) -> Tensor:
-        """Return what a network says in the units of the targets."""
+    def undo(self, output: Any) -> Any:
+        """Return what a network says, a tensor or ragged, in the units of the targets."""
+        if isinstance(output, RaggedSets):
+            return output.map(self.undo)
         return output * self.std.like(output) + self.mean.like(output)
 
     def to_dict(self) -> dict[str, list[float]]:

@@ -10,10 +10,9 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 from torch.func import functional_call
-from torch.nn.modules.batchnorm import _BatchNorm
 from torch.utils import _pytree as pytree
 
-from symsets._checks import check_choice, shown
+from symsets._checks import shown
 from symsets.ops import memory_order
 from symsets.sets import RaggedSets
 
@@ -24,11 +23,10 @@ class Ensemble(nn.Module):
     No member sees another: gradients, batch statistics and optimiser states of each are those it
     would have on its own.
 
+    Members run one after the other, on a GPU side by side on a CUDA stream for each.
+
     Args:
         networks: The members; they are copied.
-        batched: Whether a forward pass is one batched computation (``torch.vmap``). Else members
-            run one after the other, on a GPU side by side on a CUDA stream for each. Batched pays
-            for small networks of linear maps on a CPU (``benchmarks/seeds_together.py``).
 
     Shape:
         - inputs: ``(K, B, …)``, a batch for each member; or a list of K batches, such as ragged
@@ -41,12 +39,10 @@ class Ensemble(nn.Module):
         torch.Size([4, 7, 2])
     """
 
-    def __init__(self, networks: Sequence[nn.Module], *, batched: bool = False) -> None:
+    def __init__(self, networks: Sequence[nn.Module]) -> None:
         super().__init__()
         _check_alike(networks)
-        check_choice("batched", batched, (False, True))
         self.size = len(networks)
-        self.batched = batched
         self.stacked = copy.deepcopy(networks[0])
         members = [_tensors(network) for network in networks]
         made: dict[int, Any] = {}  # a weight with two names stays one
@@ -65,10 +61,6 @@ class Ensemble(nn.Module):
                 module.register_buffer(leaf, made[id(value)], persistent=persistent)
         # Its own weights are never used; a list keeps it out of the parameters.
         self._template = [copy.deepcopy(networks[0]).to("meta")]
-        if batched:
-            for part in self.template.modules():
-                if isinstance(part, _BatchNorm):
-                    part.register_forward_pre_hook(_cast_to_statistics)
 
     @property
     def template(self) -> nn.Module:
@@ -113,10 +105,6 @@ class Ensemble(nn.Module):
             # Not value[0]: the gradient of a selection is a copy into zeros.
             alone = {key: value.squeeze(0) for key, value in once.items()}
             return _together([member(alone, *(value[0] for value in inputs))])
-        if self.batched:
-            if not all(isinstance(value, Tensor) for value in inputs):
-                raise TypeError("inputs must be tensors for a batched ensemble, got sets of sizes")
-            return torch.vmap(member, randomness="different")(once, *inputs)
         apart = {key: value.unbind() for key, value in once.items()}
         states = [{key: v[k] for key, v in apart.items()} for k in range(self.size)]
         return _together(_side_by_side(lambda k, *own: member(states[k], *own), inputs))
@@ -218,9 +206,3 @@ def _stacked(tensors: Sequence[Tensor]) -> Tensor:
     order, back = memory_order(tensors[0])
     together = torch.stack([tensor.permute(order) for tensor in tensors])
     return together.permute(0, *(1 + axis for axis in back))
-
-
-def _cast_to_statistics(norm: nn.Module, inputs: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
-    """Give batch normalisation its input in full precision: vmap does not mix types there."""
-    running = norm.running_mean
-    return (inputs[0].to(running.dtype),) if isinstance(running, Tensor) else inputs

@@ -11,7 +11,6 @@ from torch import Tensor, nn
 from symsets._checks import check_choice, check_kind, positive
 from symsets._modes import evaluating
 from symsets.data.labelled import SetDataset
-from symsets.data.streaming import parts
 from symsets.sets import RaggedSets, Sets
 from symsets.sets.ragged import end_to_end
 from symsets.train.ensemble import Ensemble
@@ -71,7 +70,7 @@ def evaluate(
     members = outputs_of(network)
     kept: list[list[tuple[Any, ...]]] = []
     targets = []
-    for x, y in parts(sets, batch_size):
+    for x, y in sets.parts(batch_size):
         with autocast(precision, x.device), matmul_precision(precision):
             outputs = members(x)
         kept.append([_measure(_full(output), y, len(x), task) for output in outputs])
@@ -82,7 +81,7 @@ def evaluate(
 
 def check_supply(sets: object, name: str) -> None:
     """Raise TypeError or ValueError naming ``sets`` unless it is a dataset with sets in it."""
-    if not hasattr(sets, "num_sets"):
+    if not isinstance(sets, SetDataset):
         raise TypeError(
             f"{name} must be a SetDataset such as LabelledSets(x, y), got {type(sets).__name__}"
         )

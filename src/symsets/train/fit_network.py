@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import math
 import os
 import warnings
@@ -19,7 +20,8 @@ from symsets.data.streaming import LoadedSets
 from symsets.models.card import Card
 from symsets.nn._maps import twin
 from symsets.train.checkpoints import Checkpoint
-from symsets.train.fitting import Fitted, Setup, train_networks
+from symsets.train.fitted import Fitted
+from symsets.train.fitting import train_networks
 from symsets.train.inputs import as_sets, check_workers, chosen_device
 from symsets.train.learnt import Wanted, what_is_learnt
 from symsets.train.metrics import Loss, Metric, Task
@@ -29,18 +31,11 @@ from symsets.train.progress import TrainingProgress
 from symsets.train.run_folder import (
     CHECKPOINT,
     HISTORY,
-    make_folder,
+    run_folder,
     save_network,
     write_history,
 )
-
-DEFAULTS = {
-    "epochs": 30,
-    "batch_size": None,
-    "learning_rate": 1e-3,
-    "weight_decay": 0.01,
-    "precision": "float32",
-}
+from symsets.train.training import Setup
 
 
 def fit(
@@ -69,6 +64,7 @@ def fit(
     class_weights: str | Sequence[float] | None = None,
     workers: int | None = None,
     progress: bool = True,
+    dry_run: bool = False,
 ) -> Any:
     """Train a network on sets with targets, and return it.
 
@@ -118,6 +114,8 @@ def fit(
         workers: Processes that read a dataset. As many as there are cores, up to 4, if left out;
             none where processes cannot be forked, or where a ``SetFolder`` has a cache.
         progress: Whether to show a bar, or a few lines where there is no terminal.
+        dry_run: Check everything, also whether a training in ``out`` can go on, and return without
+            having trained.
 
     Example:
         >>> from symsets import DSS, Sequential
@@ -149,17 +147,19 @@ def fit(
     if devices != 1 or num_nodes != 1 or not is_alone():
         _refuse_loaders(train_sets, val_sets)
     wanted = Wanted(task, loss, metrics, class_weights)
-    learnt, card = what_is_learnt(net, (train, train_sets), (val, val_sets), wanted)
-    folder = None if out is None else make_folder(out, net)
+    learnt, card = what_is_learnt(net, train_sets, val_sets, wanted)
+    folder = None if out is None else run_folder(out, net)
+    if folder and not dry_run:
+        folder.mkdir(parents=True, exist_ok=True)
     copies = _copies(net, seeds, seed)
     about = {"task": card and card.task, "target": card and card.target}
     about["class weights"] = class_weights if class_weights is None else str(class_weights)
-    bar = TrainingProgress(
-        plan.epochs,
-        getattr(train_sets, "num_steps", None) or plan.steps_per_epoch(train_sets.num_sets),
-        None if val_sets is None else learnt.metric.name,
-        shown=progress,
-    )
+    options = _differing({"devices": devices, "num_nodes": num_nodes, "strategy": strategy})
+    if own_loggers := list(loggers) if isinstance(loggers, Sequence) else [loggers]:
+        options["loggers"] = own_loggers
+    setup = Setup(range(seed, seed + seeds), plan, train_sets, val_sets, learnt, about)
+    metric = None if val_sets is None else learnt.metric.name
+    bar = TrainingProgress(plan.epochs, setup.steps_per_epoch, metric, shown=progress)
 
     def watch(epoch: int, fitted: list[Fitted]) -> None:
         bar.epoch(epoch, fitted)
@@ -169,15 +169,16 @@ def fit(
     with bar:
         found = train_networks(
             copies,
-            Setup(range(seed, seed + seeds), plan, train_sets, val_sets, learnt, about),
+            setup,
             device=device,
             checkpoint=Checkpoint(folder / CHECKPOINT) if folder else None,
             watch=watch,
             on_step=bar.step,
             keep=True,
-            **_fabric_options(devices, num_nodes, strategy, loggers),
+            dry_run=dry_run,
+            **options,
         )
-    for k, (own, fitted) in enumerate(zip(copies, found, strict=True)):
+    for k, (own, fitted) in enumerate(zip(copies, found, strict=not dry_run)):
         _finish(own.to(dtype) if dtype else own, fitted, card, learnt.metric.name)
         if folder and is_first():
             save_network(own, folder / f"seed-{seed + k}" if seeds > 1 else folder)
@@ -191,11 +192,15 @@ def _plan(plan: Plan | None, given: dict[str, Any], patience: int | None, num_se
         own: dict[str, Any] = {} if patience is None else {"patience": patience}
         return Plan(**given, **own, evaluation_batch=given["batch_size"])
     check_kind("plan", plan, Plan)
-    twice = [name for name, value in given.items() if value != DEFAULTS[name]]
-    twice += [] if patience is None else ["patience"]
-    if twice:
-        raise ValueError(f"{twice[0]} must be left out where plan says it, got both")
+    if twice := _differing({**given, "patience": patience}):
+        raise ValueError(f"{next(iter(twice))} must be left out where plan says it, got both")
     return plan
+
+
+def _differing(given: dict[str, Any]) -> dict[str, Any]:
+    """Return the arguments of :func:`fit` that were given."""
+    usual = inspect.signature(fit).parameters
+    return {name: value for name, value in given.items() if value != usual[name].default}
 
 
 def _refuse_loaders(*sets: SetDataset | None) -> None:
@@ -204,15 +209,6 @@ def _refuse_loaders(*sets: SetDataset | None) -> None:
             "train and val must not be DataLoaders where several processes share the work: pass "
             "loader.dataset, and fit gives each process its share"
         )
-
-
-def _fabric_options(devices: Any, num_nodes: int, strategy: str, loggers: Any) -> dict[str, Any]:
-    """Return what differs from one process without loggers."""
-    given = {"devices": devices, "num_nodes": num_nodes, "strategy": strategy}
-    usual = {"devices": 1, "num_nodes": 1, "strategy": "auto"}
-    options = {name: value for name, value in given.items() if value != usual[name]}
-    own = list(loggers) if isinstance(loggers, Sequence) else [loggers]
-    return {**options, "loggers": own} if own else options
 
 
 def _copies(net: nn.Module, seeds: int, seed: int) -> list[nn.Module]:

@@ -10,8 +10,6 @@ from torch import Tensor
 
 from symsets.ops import captured
 
-__all__ = ["CapturedFunction"]
-
 WARM_UP = 3  # eager calls that make memory, library handles and the state of optimisers
 
 

@@ -14,7 +14,7 @@ from torch.utils.data import DataLoader, IterableDataset, Subset, TensorDataset
 
 from symsets._checks import checked_device, is_ours, shown
 from symsets.data.labelled import LabelledSets, SetDataset
-from symsets.data.streaming import LoadedSets, StreamedSets, parts, random_numbers_kept
+from symsets.data.streaming import LoadedSets, StreamedSets, random_numbers_kept
 from symsets.sets import RaggedSets, Sets
 from symsets.sets.ragged import end_to_end
 
@@ -38,17 +38,14 @@ def as_sets(
         seed: Of what is random about the sets of a dataset.
         dtype: Of floating-point entries.
     """
-    if isinstance(value, LabelledSets) or (pair := _tensors(value)) is None:
-        sets = _with_length(name, value, workers, seed)
-    else:
-        sets = LabelledSets(*pair)
+    pair = _tensors(value)
+    sets = LabelledSets(*pair) if pair else _with_length(name, value, workers, seed)
     if not sets.num_sets:
         raise ValueError(f"{name} must hold at least one set, got none")
-    if isinstance(value, DataLoader | LabelledSets) or not isinstance(sets, StreamedSets):
-        floats = not isinstance(sets, LabelledSets) or sets.x.dtype.is_floating_point
-        return sets.to(sets.device, dtype) if floats else sets
-    _check_item(name, sets.dataset)
-    return sets.to("cpu", dtype)
+    if isinstance(sets, StreamedSets):
+        _check_item(name, sets.dataset)
+    floats = not isinstance(sets, LabelledSets) or sets.x.dtype.is_floating_point
+    return sets.to(sets.device, dtype) if floats else sets
 
 
 def _tensors(value: Any) -> tuple[Sets, Sets] | None:
@@ -68,7 +65,7 @@ def _with_length(name: str, value: Any, workers: int | None, seed: int) -> SetDa
         if isinstance(value.dataset, IterableDataset):
             raise TypeError(f"{name} must have a length, got a DataLoader of an IterableDataset")
         return LoadedSets(value, seed=seed)
-    if all(hasattr(value, method) for method in ("num_sets", "batch", "part", "first", "to")):
+    if isinstance(value, SetDataset):
         return value
     if not (hasattr(value, "__len__") and hasattr(value, "__getitem__")) or isinstance(
         value, str | bytes | dict | Tensor | RaggedSets
@@ -120,30 +117,35 @@ def _check_item(name: str, dataset: Any) -> None:
         )
 
 
-def first_batch(name: str, sets: SetDataset, num: int = 2) -> tuple[Any, Any]:
-    """Return the first sets and their targets; raise naming the argument if they cannot be read."""
+def first_batch(name: str, sets: SetDataset) -> tuple[Any, Any]:
+    """Return two sets and their targets; raise naming the argument if they cannot be read."""
     try:
-        few = sets.first(min(num, sets.num_sets))
-        return next(parts(few, num))
+        return next(sets.first(min(2, sets.num_sets)).parts(2))
     except (TypeError, ValueError) as error:
         if not is_ours(error):
             raise
         raise type(error)(f"{name} cannot be read: {error}") from error
 
 
-def listed_targets(value: Any, sets: SetDataset) -> Sets | None:
+def source_of(sets: SetDataset) -> Any:
+    """Return the dataset that a stream reads, or the sets themselves."""
+    if isinstance(sets, LoadedSets):
+        return sets.loader.dataset
+    return sets.dataset if isinstance(sets, StreamedSets) else sets
+
+
+def listed_targets(sets: SetDataset) -> Sets | None:
     """Return the targets of all sets, if they are known without reading the sets."""
-    listed = _listed(value)
-    return sets.y if listed is None and isinstance(sets, LabelledSets) else listed
+    return sets.y if isinstance(sets, LabelledSets) else _listed(source_of(sets))
 
 
-def all_targets(value: Any, sets: SetDataset) -> Sets:
+def all_targets(sets: SetDataset) -> Sets:
     """Return the targets of all sets, or of the first thousands where nobody lists them."""
-    listed = listed_targets(value, sets)
+    listed = listed_targets(sets)
     if listed is not None:
         return listed
     found: list[Any] = []
-    for _, y in parts(sets, 64):
+    for _, y in sets.parts(64):
         found.append(y)
         if sum(map(len, found)) >= SAMPLED:
             break
@@ -154,8 +156,6 @@ def all_targets(value: Any, sets: SetDataset) -> Sets:
 
 def _listed(value: Any) -> Sets | None:
     """Return the targets that a dataset lists, if it does."""
-    if isinstance(value, DataLoader):
-        return _listed(value.dataset)
     if isinstance(value, Subset):
         inside = _listed(value.dataset)
         return None if inside is None else inside[torch.as_tensor(list(value.indices))]

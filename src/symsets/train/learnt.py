@@ -11,9 +11,8 @@ from torch import Tensor, nn
 from symsets._checks import check_choice
 from symsets.data.labelled import SetDataset
 from symsets.models.card import TASKS, Card
-from symsets.sets import RaggedSets
 from symsets.train.defaults import Constant, Scale, task_loss, task_metrics
-from symsets.train.inputs import all_targets, first_batch, listed_targets
+from symsets.train.inputs import all_targets, first_batch, listed_targets, source_of
 from symsets.train.metrics import Loss, Metric, Task
 from symsets.train.tasks import (
     card_of,
@@ -51,11 +50,11 @@ class Wanted:
 
 
 def what_is_learnt(
-    net: nn.Module, train: tuple[Any, SetDataset], val: tuple[Any, Any], wanted: Wanted
+    net: nn.Module, train: SetDataset, val: SetDataset | None, wanted: Wanted
 ) -> tuple[Task, Card | None]:
     """Return what is learnt, and the card that says so, after a look at the first sets."""
-    x, y = first_batch("train", train[1])
-    own = getattr(train[0], "card", None)
+    x, y = first_batch("train", train)
+    own = getattr(source_of(train), "card", None)
     if isinstance(wanted.task, Task):
         return wanted.task, _card_if_clear(net, x, y, own)
     if wanted.task is not None:
@@ -66,12 +65,12 @@ def what_is_learnt(
     _check_data(name, net, (x, output, y), train, val, wanted, card)
     scale: Scale | None = None
     if name in ("regress", "score") and wanted.loss is None:
-        scale = scale_of(name, all_targets(*train))
+        scale = scale_of(name, all_targets(train))
         card = replace(card, target=scale.to_dict())
     weights: Constant | None = None
     if wanted.class_weights is not None:
         num = output.shape[-1]
-        weights = class_weights_of(name, wanted.class_weights, all_targets(*train), num)
+        weights = class_weights_of(name, wanted.class_weights, all_targets(train), num)
     loss, metrics = wanted.loss, _own_metrics(wanted.metrics, scale)
     if loss is None:
         loss = task_loss(name, weights=weights, scale=scale)
@@ -103,8 +102,8 @@ def _check_data(
     name: str,
     net: nn.Module,
     first: tuple[Any, Any, Any],
-    train: tuple[Any, SetDataset],
-    val: tuple[Any, Any],
+    train: SetDataset,
+    val: SetDataset | None,
     wanted: Wanted,
     card: Card,
 ) -> None:
@@ -112,28 +111,22 @@ def _check_data(
     if wanted.loss is not None:
         return  # which knows best what it takes
     check_outputs(name, *first, card.classes)
-    if val[1] is not None:
-        x, target = first_batch("val", val[1])
+    if val is not None:
+        x, target = first_batch("val", val)
         check_outputs(name, x, output_of(net, x), target, card.classes)
-    for which, (value, sets) in (("train", train), ("val", val)):
-        known = None if sets is None else listed_targets(value, sets)
+    for which, sets in (("train", train), ("val", val)):
+        known = None if sets is None else listed_targets(sets)
         if name == "classify" and known is not None:
             check_labels(which, known, first[1].shape[1])
 
 
 def _own_metrics(metrics: Any, scale: Scale | None) -> Any:
     """Return metrics of one's own, which see outputs in the units of the targets."""
+
+    def in_units(metric: Any) -> Any:
+        if scale is None or not isinstance(metric, Metric):
+            return metric
+        return replace(metric, function=lambda out, y: metric.function(scale.undo(out), y))
+
     given = (metrics,) if isinstance(metrics, Metric) else metrics
-    if scale is None or not isinstance(given, Sequence):
-        return given
-    return tuple(_in_units(m, scale) if isinstance(m, Metric) else m for m in given)
-
-
-def _in_units(metric: Metric, scale: Scale) -> Metric:
-    def values(output: Any, y: Any) -> Any:
-        undo = scale.undo
-        return metric.function(
-            output.map(undo) if isinstance(output, RaggedSets) else undo(output), y
-        )
-
-    return replace(metric, function=values)
+    return tuple(map(in_units, given)) if isinstance(given, Sequence) else given

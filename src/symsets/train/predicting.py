@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -13,8 +13,8 @@ from torch.utils.data import DataLoader, Dataset, TensorDataset
 
 from symsets._checks import check_kind, positive, shown
 from symsets._modes import evaluating
-from symsets.data.labelled import LabelledSets
-from symsets.data.streaming import StreamedSets, parts
+from symsets.data.labelled import LabelledSets, SetDataset
+from symsets.data.streaming import StreamedSets
 from symsets.models.card import Card
 from symsets.sets import RaggedSets
 from symsets.train.defaults import Scale
@@ -92,12 +92,14 @@ def predict(
     answers: list[Prediction] = []
     # Those of a tensor are the names of its axes.
     names = None if isinstance(sets, Tensor) else getattr(sets, "names", None)
+    elements = getattr(sets, "elements", None)
     with torch.no_grad(), evaluating(net), _moved(net, torch.device(chosen_device(device))):
-        for x, elements in _batches(sets, positive("batch_size", batch_size), workers):
-            for k, found in enumerate(_answers(card, net(cast(net, x)), len(x))):
+        for x in _batches(sets, positive("batch_size", batch_size), workers):
+            for answer in read_outputs(card, net(cast(net, x)), len(x)):
                 number = len(answers)
                 name = str(number if names is None else names[number])
-                answers.append(Prediction(name, **found, elements=elements[k] if elements else ()))
+                own = tuple(map(str, elements(number))) if callable(elements) else ()
+                answers.append(replace(answer, name=name, elements=own))
     return answers
 
 
@@ -112,11 +114,7 @@ def _moved(net: nn.Module, device: torch.device) -> Iterator[None]:
         net.to(before)
 
 
-Batches = Iterator[tuple[Any, list[tuple[str, ...]]]]
-"""Sets, and the names of the elements of each of them, if they are known."""
-
-
-def _batches(sets: Any, batch_size: int, workers: int | None) -> Batches:
+def _batches(sets: Any, batch_size: int, workers: int | None) -> Iterator[Any]:
     """Give sets in batches, without their targets."""
     if isinstance(sets, TensorDataset):
         sets = sets.tensors[0]
@@ -124,40 +122,27 @@ def _batches(sets: Any, batch_size: int, workers: int | None) -> Batches:
         sets = sets.x
     elif isinstance(sets, tuple) and sets and isinstance(sets[0], Tensor | RaggedSets):
         sets = sets[0]
-    if isinstance(sets, Tensor | RaggedSets):
-        _check_axes(sets)
-        return ((sets[k : k + batch_size], []) for k in range(0, len(sets), batch_size))
-    if isinstance(sets, DataLoader):
-        return ((b[0] if isinstance(b, list | tuple) else b, []) for b in sets)
-    if hasattr(sets, "num_sets") and hasattr(sets, "part"):
-        return ((x, []) for x, _ in parts(sets, batch_size))
-    if not (hasattr(sets, "__len__") and hasattr(sets, "__getitem__")) or isinstance(sets, str):
-        raise TypeError(
-            "sets must be a SetFolder, a Dataset or DataLoader, a tensor (M, N, C, …), RaggedSets, "
-            f"or a list of sets, got {type(sets).__name__}"
-        )
-    return _streamed(sets, batch_size, workers)
-
-
-def _check_axes(sets: Any) -> None:
     if isinstance(sets, Tensor) and sets.ndim < 3:
         raise ValueError(
             f"sets must be a tensor (M, N, C, …), got shape {tuple(sets.shape)}; one set alone is "
             "a list, as in [x]"
         )
-
-
-def _streamed(sets: Any, batch_size: int, workers: int | None) -> Batches:
-    if not len(sets):
-        return
-    items: Any = _WithoutTargets(sets)
-    stream = StreamedSets(items, workers=num_workers(sets, workers))
-    for x, names in parts(stream, batch_size):
-        yield x, [tuple(name.split("\n")) if name else () for name in names]
+    if isinstance(sets, Tensor | RaggedSets):
+        return (sets[k : k + batch_size] for k in range(0, len(sets), batch_size))
+    if isinstance(sets, DataLoader):
+        return (b[0] if isinstance(b, list | tuple) else b for b in sets)
+    if not isinstance(sets, SetDataset):
+        if not (hasattr(sets, "__len__") and hasattr(sets, "__getitem__")) or isinstance(sets, str):
+            raise TypeError(
+                "sets must be a SetFolder, a Dataset or DataLoader, a tensor (M, N, C, …), "
+                f"RaggedSets, or a list of sets, got {type(sets).__name__}"
+            )
+        sets = StreamedSets(_WithoutTargets(sets), workers=num_workers(sets, workers))
+    return (x for x, _ in sets.parts(batch_size)) if sets.num_sets else iter(())
 
 
 class _WithoutTargets(Dataset[Any]):
-    """Sets with the names of their elements, in place of their targets."""
+    """Sets with or without targets, as pairs with the number of the set."""
 
     def __init__(self, dataset: Any) -> None:
         self.dataset = dataset
@@ -165,24 +150,21 @@ class _WithoutTargets(Dataset[Any]):
     def __len__(self) -> int:
         return len(self.dataset)
 
-    def __getitem__(self, number: int) -> tuple[Any, str]:
+    def __getitem__(self, number: int) -> tuple[Any, int]:
         item = self.dataset[number]
-        names = getattr(self.dataset, "elements", None)
-        text = "\n".join(map(str, names(number))) if callable(names) else ""
         # A list may also be a set of graphs.
         is_list = isinstance(item, list) and isinstance(item[0], Tensor | RaggedSets | list)
-        return (item[0] if isinstance(item, tuple) or is_list else item), text
+        return (item[0] if isinstance(item, tuple) or is_list else item), number
 
 
-def _answers(card: Card, output: Any, num: int) -> list[dict[str, Any]]:
-    """Return the entries of a prediction for each of ``num`` sets."""
+def read_outputs(card: Card, output: Any, num: int) -> list[Prediction]:
+    """Return what the output of a network says about each of ``num`` sets, without their names."""
     if not isinstance(output, Tensor | RaggedSets):
         raise TypeError(f"net must return a tensor or sets, got {type(output).__name__}")
     if len(output) != num:
         raise ValueError(f"net must return a row for each of {num} sets, got {len(output)}")
     if card.target:
-        scale = Scale(card.target["mean"], card.target["std"])
-        output = output.map(scale.undo) if isinstance(output, RaggedSets) else scale.undo(output)
+        output = Scale(**card.target).undo(output)
     ways: dict[str, Callable[[Card, Tensor], dict[str, Any]]] = {
         "classify": _class,
         "labels": _labels,
@@ -191,7 +173,7 @@ def _answers(card: Card, output: Any, num: int) -> list[dict[str, Any]]:
         "score": lambda card, row: {"scores": tuple(row.tolist())},
         "merge": lambda card, row: {"picture": row},
     }
-    return [ways[card.task](card, row) for row in output.cpu()]
+    return [Prediction("", **ways[card.task](card, row)) for row in output.cpu()]
 
 
 def _class(card: Card, row: Tensor) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from symsets.train.processes import is_first
 if TYPE_CHECKING:
     from rich.progress import Progress
 
-    from symsets.train.fitting import Fitted
+    from symsets.train.fitted import Fitted
 
 LINES = 10  # of a training that nobody watches in a terminal
 

@@ -1,6 +1,5 @@
 """The folder of a training: its history, and the network that came out."""
 
-import csv
 import os
 import warnings
 from collections.abc import Sequence
@@ -9,17 +8,16 @@ from pathlib import Path
 from torch import nn
 
 from symsets._checks import as_path
-from symsets._files import atomic_write
+from symsets._files import write_csv
 from symsets.describing import describe
 from symsets.saving import save, write_weights
 
 CHECKPOINT, HISTORY = "last.ckpt", "history.csv"
 
 
-def make_folder(out: str | os.PathLike[str], net: nn.Module) -> Path:
+def run_folder(out: str | os.PathLike[str], net: nn.Module) -> Path:
     """Return the folder of a training; warn if the network can be kept by its weights only."""
     folder = as_path("out", out)
-    folder.mkdir(parents=True, exist_ok=True)
     try:
         describe(net)
     except (ValueError, TypeError) as error:
@@ -43,7 +41,4 @@ def write_history(path: Path, curves: Sequence[Sequence[dict[str, float]]], seed
         for k, own in enumerate(curves)
         for row in own
     ]
-    with atomic_write(path) as part, part.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.DictWriter(file, list(rows[0]))
-        writer.writeheader()
-        writer.writerows(rows)
+    write_csv(path, rows)

@@ -18,7 +18,6 @@ class LossScale(nn.Module):
 
     Args:
         size: Number of members.
-        start: The first scale.
         patience: Steps without overflow before a scale is doubled.
 
     Example:
@@ -31,10 +30,10 @@ class LossScale(nn.Module):
     value: Tensor
     since: Tensor
 
-    def __init__(self, size: int, *, start: float = 2.0**16, patience: int = 2000) -> None:
+    def __init__(self, size: int, *, patience: int = 2000) -> None:
         super().__init__()
         self.patience = patience
-        self.register_buffer("value", torch.full((size,), start))
+        self.register_buffer("value", torch.full((size,), 2.0**16))
         self.register_buffer("since", torch.zeros(size))  # steps since the scale changed
 
     @torch.no_grad()

@@ -9,7 +9,6 @@ from torch import Tensor, nn
 
 from symsets._modes import allow_tf32
 from symsets.data.labelled import SetDataset
-from symsets.data.streaming import batches
 from symsets.train.average import Average
 from symsets.train.ensemble import Ensemble
 from symsets.train.graphs import CapturedFunction
@@ -157,7 +156,7 @@ class EagerSteps(Step):
     def run(self, order: Tensor, rates: Tensor) -> Tensor:
         """Take the steps ``order (S, K, B)`` at learning rates ``(S,)``; return summed losses."""
         total = torch.zeros(order.shape[1], device=self.data.device)
-        for batch, rate in zip(batches(self.data, order), rates.tolist(), strict=True):
+        for batch, rate in zip(self.data.batches(order), rates.tolist(), strict=True):
             for group in self.optimiser.param_groups:
                 group["lr"] = rate
             total += self._step_on(*batch)

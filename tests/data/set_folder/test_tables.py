@@ -34,6 +34,13 @@ def test_a_table_may_say_splits_best_elements_scores_and_several_labels(tmp_path
     assert sets.targets.tolist() == [[0, 1], [1, 1]]
 
 
+def test_sets_and_elements_of_a_table_may_be_called_like_paths(tmp_path):
+    text = "set,element,u,best /x/a,p/1.png,1,0 /x/a,p/2.png,2,1 /x/b,1.png,3,1 /x/b,2.png,4,0"
+    sets = SetFolder(table(tmp_path / "t.csv", text))
+    assert (sets.names, sets.targets.tolist()) == (["/x/a", "/x/b"], [1, 0])
+    assert sets.elements(0) == ["p/1.png", "p/2.png"]
+
+
 def test_labels_may_lie_beside_the_table(tmp_path):
     table(tmp_path / "t.csv", "set,u a,1 a,2 b,3")
     table(tmp_path / "labels.csv", "set,age a,1.5 b,2")
@@ -54,9 +61,12 @@ def test_labels_may_lie_beside_the_table(tmp_path):
         ("set,u a,1 b,x", "column 'u' of .*t.csv must hold numbers: .*'x'"),
         ("set,u a,1 b,nan", "column 'u' of .*t.csv must hold finite numbers, .* in row 1"),
         ("set,u a,1,2", "t.csv, line 2: must have 2 values, got 3"),
-        ("set,u,label a,1,x a,2,y", "column 'label' of .* the same in all rows of set 'a', got"),
+        (
+            "set,u,label a,1,x a,2,y",
+            "line 3: set 'a' must have one label, found another in .*t.csv, line 2",
+        ),
         ("set,u,label,score a,1,x,1", r"columns for one kind of target, got \['label', 'score'\]"),
-        ("set,u,label,split a,1,x,now b,1,x,now", "line 2: split must be train, val or test, got"),
+        ("set,u,label,split a,1,x,now b,1,x,now", "line 2: split must be one of .*, got 'now'"),
         ("set,u,best a,1,0 a,2,0 b,1,1 b,2,0", "t.csv must have a line for set 'a', found none"),
     ],
 )

@@ -99,7 +99,7 @@ def test_an_interrupt_is_one_line_and_status_130(tmp_path, monkeypatch):
     def interrupt(*args):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("symsets.train.fitting._Training.validate", interrupt)
+    monkeypatch.setattr("symsets.train.training.Training.validate", interrupt)
     result = run(tmp_path / "study", "--models", "mlp")
     assert result.exit_code == 130
     assert "the same command continues" in result.stderr
@@ -171,17 +171,6 @@ def test_an_unreadable_checkpoint_is_one_line_and_loses_nothing(tmp_path):
     assert result.exit_code == 2
     assert "cannot be read" in result.stderr
     assert len(read_records(out / "results.json")) == 1
-
-
-def test_a_run_that_an_earlier_version_began_starts_anew(tmp_path):
-    out = tmp_path / "study"
-    run(out, "--models", "mlp")
-    old = {"pytorch-lightning_version": "2.6.6", "fitted": [], "state_dict": {}}
-    torch.save(old, out / "unfinished" / "dss-sum-128-0.ckpt")
-    with pytest.warns(UserWarning, match=r"dss-sum-128-0\.ckpt was written by an earlier version"):
-        result = run(out, "--models", "mlp,dss-sum")
-    assert result.exit_code == 0, result.output
-    assert len(read_records(out / "results.json")) == 2
 
 
 @pytest.mark.parametrize("checkpoints", [True, False])

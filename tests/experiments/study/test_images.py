@@ -219,13 +219,13 @@ def test_an_interrupted_study_ends_with_the_numbers_of_an_undisturbed_one(
     words = ["--epochs", "2", "--train-sizes", "2"]
     started = []
 
-    def start(self, epoch, then=symsets.train.fitting._Training.train):
+    def start(self, epoch, then=symsets.train.training.Training.train):
         started.append(epoch)
         if started == [0, 1]:
             raise KeyboardInterrupt
         then(self, epoch)
 
-    monkeypatch.setattr("symsets.train.fitting._Training.train", start)
+    monkeypatch.setattr("symsets.train.training.Training.train", start)
     result = run(name, broken, data[name], *words)
     assert result.exit_code == 130
     assert "the same command continues" in result.stderr

@@ -14,7 +14,7 @@ from torch.utils.data import Dataset
 
 from symsets._checks import as_path, check_choice, check_kind, shown
 from symsets.data.labelled import LabelledSets
-from symsets.data.set_folder.cache import cache_for, read_set, to_unit
+from symsets.data.set_folder.cache import CachedStore, to_unit
 from symsets.data.set_folder.describing import describe
 from symsets.data.set_folder.opening import open_sets
 from symsets.data.set_folder.preparation import Preparation
@@ -99,31 +99,28 @@ class SetFolder(Dataset[tuple[Any, Any]]):
         else:
             if task is not None:
                 check_choice("task", task, TASKS)
-            how = Preparation.checked(kind, size, resize, channels)
-        found = open_sets(self.root, task, how, None if like is None else like.classes)
-        self.task, self.classes = found.targets.task, found.targets.classes
-        self.kind = str(found.how.kind)
-        self._how, self.note, self._like = found.how, found.targets.note, like
-        self._store, self._pictures, self._values = (
-            found.store,
-            found.pictures,
-            found.targets.values,
-        )
-        self._names, self._splits, self._left_out = found.names, found.splits, found.skipped
-        self._which = found.kept
-        self._starts = np.concatenate([[0], np.cumsum(self._store.counts)]).tolist()
+            how = Preparation(kind, size, resize, channels)
+        opened = open_sets(self.root, task, how, None if like is None else like.classes)
+        self._found, self._splits, self._which = opened.found, opened.splits, opened.kept
+        self._targets, self._like = opened.targets, like
+        self.task, self.classes = opened.targets.task, opened.targets.classes
+        self.kind, self.note = str(opened.found.how.kind), opened.targets.note
+        store, pictures = self._found.store, self._found.pictures
+        # Elements are decoded once; then reading needs no processes of its own.
+        self.cached = cache and store.shape is not None
+        self._read = CachedStore(store).read if self.cached else store.read
+        if pictures is not None:
+            self._read_target = CachedStore(pictures).read if self.cached else pictures.read
+        self._starts = np.concatenate([[0], np.cumsum(store.counts)]).tolist()
         # Workers share these, so that everybody knows what one of them could not read.
         self._broken = torch.zeros(self._starts[-1], dtype=torch.uint8).share_memory_()
-        self._cache, self._target_cache = (
-            (cache_for(self._store), cache_for(self._pictures)) if cache else (None, None)
-        )
 
     def __len__(self) -> int:
         return len(self._which)
 
     def __getitem__(self, index: int) -> tuple[Any, Any]:
         k = self._which[index]
-        values, failed = read_set(self._store, self._cache, k)
+        values, failed = self._read(k)
         if failed:
             self._broken[[self._starts[k] + j for j in failed]] = 1
         keep = self._usable(k)
@@ -132,8 +129,8 @@ class SetFolder(Dataset[tuple[Any, Any]]):
             return RaggedSets.from_list([torch.from_numpy(values[j]) for j in keep]), target
         whole = len(keep) == len(values)
         x = to_unit(values if whole else values[keep])
-        if self._pictures is not None:
-            picture, lost = read_set(self._pictures, self._target_cache, k)
+        if self._found.pictures is not None:
+            picture, lost = self._read_target(k)
             target = x.mean(0) if lost else to_unit(picture)[0]
         return x, target
 
@@ -143,15 +140,15 @@ class SetFolder(Dataset[tuple[Any, Any]]):
         num = len(broken)
         if not broken.any():
             return list(range(num))
-        values = self._values
+        values = self._targets.values
         wanted = int(values[k]) if self.task == "select" and values is not None else None
         keep = [j for j in range(num) if not broken[j] or j == wanted]
         return keep or [0]
 
     def _target(self, k: int, keep: list[int]) -> Tensor | None:
-        if self._values is None:
+        if self._targets.values is None:
             return None
-        target = self._values[k]
+        target = self._targets.values[k]
         if self.task == "select":
             return torch.tensor(keep.index(int(target)))
         return target[keep] if self.task == "score" else target
@@ -159,7 +156,7 @@ class SetFolder(Dataset[tuple[Any, Any]]):
     @property
     def names(self) -> list[str]:
         """The names of the sets: their paths below the folder."""
-        return [self._names[k] for k in self._which]
+        return [self._found.sets[k].name for k in self._which]
 
     @property
     def splits(self) -> list[str | None]:
@@ -169,29 +166,24 @@ class SetFolder(Dataset[tuple[Any, Any]]):
     @property
     def element_shape(self) -> tuple[int, ...] | None:
         """The shape of an element; None for clouds, which differ."""
-        return self._store.shape
-
-    @property
-    def cached(self) -> bool:
-        """Whether elements are decoded once; then reading needs no processes of its own."""
-        return self._cache is not None
+        return self._found.store.shape
 
     @property
     def has_targets(self) -> bool:
         """Whether sets come with their targets."""
-        return self._values is not None or self._pictures is not None
+        return self._targets.values is not None or self._found.pictures is not None
 
     @property
     def sizes(self) -> list[int]:
         """How many elements each set has; nothing is decoded for it."""
         if not self._broken.any():
-            return [self._store.counts[k] for k in self._which]
+            return [self._found.store.counts[k] for k in self._which]
         return [len(self._usable(k)) for k in self._which]
 
     def elements(self, index: int) -> list[str]:
         """Return the names of the elements of a set, in the order in which they are read."""
         k = self._which[index]
-        names = self._store.names(k)
+        names = self._found.store.names(k)
         return [names[j] for j in self._usable(k)]
 
     @property
@@ -200,8 +192,8 @@ class SetFolder(Dataset[tuple[Any, Any]]):
         late = []
         for t in self._broken.nonzero().flatten().tolist():
             k = int(np.searchsorted(self._starts, t, side="right")) - 1
-            late.append((self._store.place(k, t - self._starts[k]), LATE))
-        return [*self._left_out, *late]
+            late.append((self._found.store.place(k, t - self._starts[k]), LATE))
+        return [*self._found.skipped, *late]
 
     @property
     def targets(self) -> Tensor | None:
@@ -210,9 +202,9 @@ class SetFolder(Dataset[tuple[Any, Any]]):
         ``(M,)`` for classes and best elements, ``(M, K)`` for labels and numbers, and for scores
         one number for each element of all sets.
         """
-        if isinstance(self._values, list):
-            return torch.cat([self._values[k][self._usable(k)] for k in self._which])
-        return None if self._values is None else self._values[self._which]
+        if isinstance(self._targets.values, list):
+            return torch.cat([self._targets.values[k][self._usable(k)] for k in self._which])
+        return None if self._targets.values is None else self._targets.values[self._which]
 
     @property
     def card(self) -> Card | None:
@@ -221,7 +213,7 @@ class SetFolder(Dataset[tuple[Any, Any]]):
             return self._like
         if self.task is None:
             return None
-        return Card(self.task, self.kind, self.classes, self._how.to_element())
+        return Card(self.task, self.kind, self.classes, self._found.how.to_element())
 
     def subset(self, indices: Iterable[int]) -> SetFolder:
         """Return some of the sets, which share the cache and the list of what was skipped."""

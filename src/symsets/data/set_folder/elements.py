@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
-from symsets.data.decoding import UnusableError
+from symsets.data.decoding import UnusableError, quiet
 from symsets.data.images import IMAGE_SUFFIXES
 from symsets.data.set_folder.arrays import array_shape, check_finite, read_array
 from symsets.data.set_folder.layouts import FoundSet, suffix_of
-from symsets.data.set_folder.pictures import Decoder, Header, default_shape, read_header, try_all
+from symsets.data.set_folder.pictures import Decoder, Header, default_shape, read_header
 from symsets.data.set_folder.preparation import Preparation
 from symsets.data.set_folder.stores import ArrayStore, CloudStore, PictureStore, Store
 
 CHECKED = 2**28  # bytes of arrays that are read whole at the start, to find NaNs before training
-AXES = {"vectors": "(N, C)", "signals": "(N, C, L)"}
+AXES = {2: "vectors", 3: "signals"}  # of a set
 UNKNOWN = "of an unknown kind"
 Skips = list[tuple[str, str]]
 
@@ -27,61 +27,45 @@ class Examined:
     Attributes:
         sets: Those with usable elements.
         store: Their elements.
-        targets: Their targets, if they are pictures.
         how: How elements are prepared, all of it known.
+        pictures: Their targets, if they are pictures.
         skipped: What was left out, and why.
     """
 
     sets: list[FoundSet]
     store: Store
     how: Preparation
-    targets: Store | None = None
+    pictures: Store | None = None
     skipped: Skips = field(default_factory=list)
-
-
-def kind_of(sets: Sequence[FoundSet]) -> str:
-    """Return what the files of sets are: pictures, arrays or clouds.
-
-    Raises:
-        ValueError: They are not all of one kind.
-    """
-    found: dict[str, str] = {}
-    for one in sets:
-        for file in one.files:
-            is_picture = suffix_of(file) in IMAGE_SUFFIXES
-            found.setdefault(
-                "arrays" if one.whole else "pictures" if is_picture else "clouds", file
-            )
-    if len(found) > 1:
-        one_file, other, *_ = found.values()
-        raise ValueError(f"sets must all be of one kind, found {one_file} and {other}")
-    if not found:
-        raise ValueError(
-            f"set {sets[0].name!r} must hold pictures or clouds, found no such file in any set"
-        )
-    return next(iter(found))
 
 
 def examine(sets: Sequence[FoundSet], how: Preparation) -> Examined:
     """Look at every element: pictures by their headers, arrays by their shapes.
 
     Raises:
-        ValueError: Elements do not fit together, or none is usable.
+        ValueError: Elements are not of one kind, do not fit together, or none is usable.
     """
-    kind = kind_of(sets)
-    fits = {"pictures": ("pictures",), "clouds": ("clouds",), "arrays": ("vectors", "signals")}
-    if how.kind is not None and how.kind not in fits[kind]:
-        file = next(file for one in sets for file in one.files)
+    files: dict[str, str] = {}  # the first of each kind
+    for one in sets:
+        for file in one.files:
+            is_picture = suffix_of(file) in IMAGE_SUFFIXES
+            kind = "arrays" if one.whole else "pictures" if is_picture else "clouds"
+            files.setdefault(kind, file)
+    if not files:
         raise ValueError(
-            f"kind must be one of {list(fits[kind])} for {file}, got {how.kind!r}, which was asked "
-            "for or is what the network was trained on"
+            f"set {sets[0].name!r} must hold pictures or clouds, found no such file in any set"
         )
-    steps: dict[str, Callable[[Sequence[FoundSet], Preparation], Examined]] = {
-        "pictures": _examine_pictures,
-        "clouds": _examine_clouds,
-        "arrays": _examine_arrays,
-    }
-    found = steps[kind](sets, how)
+    (kind, first), *others = files.items()
+    if others:
+        raise ValueError(f"sets must all be of one kind, found {first} and {others[0][1]}")
+    fits = ["vectors", "signals"] if kind == "arrays" else [kind]
+    if how.kind not in (None, *fits):
+        raise ValueError(
+            f"kind must be one of {fits} for {first}, got {how.kind!r}, which was asked for or is "
+            "what the network was trained on"
+        )
+    look = {"pictures": _examine_pictures, "clouds": _examine_clouds, "arrays": _examine_arrays}
+    found = look[kind](sets, how)
     found.skipped += [(file, UNKNOWN) for one in sets for file in one.ignored]
     return found
 
@@ -105,9 +89,14 @@ def _keep(sets: Sequence[FoundSet], bad: dict[str, str], skipped: Skips) -> list
 
 def _examine_pictures(sets: Sequence[FoundSet], how: Preparation) -> Examined:
     paths = [file for one in sets for file in (*one.files, *((one.target,) if one.target else ()))]
-    outcomes = dict(zip(paths, try_all(read_header, paths), strict=True))
-    bad = {path: str(out) for path, out in outcomes.items() if isinstance(out, UnusableError)}
-    headers = {path: out for path, out in outcomes.items() if isinstance(out, Header)}
+    headers: dict[str, Header] = {}
+    bad: dict[str, str] = {}
+    with quiet():  # one after the other: Python reads headers, so that threads would not help
+        for path in paths:
+            try:
+                headers[path] = read_header(path)
+            except UnusableError as error:
+                bad[path] = str(error)
     skipped: Skips = []
     kept = _keep(sets, bad, skipped)
     merged = [one.target for one in kept if one.target]
@@ -119,8 +108,7 @@ def _examine_pictures(sets: Sequence[FoundSet], how: Preparation) -> Examined:
                 f"{one.target} must have the size of its shots, {w}×{h} pixels, got "
                 f"{width}×{height}"
             )
-    used = [headers[file] for one in kept for file in one.files]
-    used += [headers[file] for file in merged]
+    used = [headers[file] for file in (*(file for one in kept for file in one.files), *merged)]
     channels = how.channels or (1 if all(header.grey for header in used) else 3)
     size = how.size or default_shape([header.shape for header in used])
     deep = channels == 1 and any(header.deep for header in used)
@@ -136,47 +124,42 @@ def _examine_pictures(sets: Sequence[FoundSet], how: Preparation) -> Examined:
 
 
 def _examine_arrays(sets: Sequence[FoundSet], how: Preparation) -> Examined:
-    files = [one.files[0] for one in sets]
-    shapes = [_set_shape(file, array_shape(file), how.kind) for file in files]
-    expected: tuple[int | None, ...] = shapes[0][1:]
-    if how.channels is not None:
-        expected = (how.channels, how.length or shapes[0][-1])[: len(shapes[0]) - 1]
-    first = files[0] if how.channels is None else ""
-    for file, shape in zip(files, shapes, strict=True):
+    axes = [number for number, kind in AXES.items() if how.kind in (None, kind)]
+    kept, counts, skipped = [], [], []
+    expected: tuple[int, ...] = ()
+    first = ""
+    for one in sets:
+        file = one.files[0]
+        shape = array_shape(file)
+        if how.kind == "vectors" and len(shape) == 3 and shape[0] == 1:
+            shape = shape[1:]  # some writers put a batch axis first
+        if len(shape) not in axes:
+            rule = " or ".join(("(N, C)", "(N, C, L)")[number - 2] for number in axes)
+            raise ValueError(f"{file} must hold a set {rule}, got shape {shape}")
+        if not expected:
+            expected, first = shape[1:], file
+            if how.channels is not None:
+                expected, first = (how.channels, how.length or shape[-1])[: len(shape) - 1], ""
         check_elements(file, shape[1:], expected, first)
-    skipped = [
-        (one.name, "no elements") for one, shape in zip(sets, shapes, strict=True) if not shape[0]
-    ]
-    kept = [(one, shape) for one, shape in zip(sets, shapes, strict=True) if shape[0]]
+        if shape[0]:
+            kept.append(one)
+            counts.append(shape[0])
+        else:
+            skipped.append((one.name, "no elements"))
     if not kept:
-        raise ValueError(f"{files[0]} must hold elements, found none, nor in any other file")
-    _check_all_finite(one.files[0] for one, _ in kept)
-    element = shapes[0][1:]
-    return Examined(
-        [one for one, _ in kept],
-        ArrayStore([one.files[0] for one, _ in kept], [shape[0] for _, shape in kept], element),
-        replace(
-            how,
-            kind="signals" if len(element) == 2 else "vectors",
-            channels=element[0],
-            length=element[1] if len(element) == 2 else None,
-        ),
-        skipped=skipped,
-    )
-
-
-def _set_shape(file: str, shape: tuple[int, ...], kind: str | None) -> tuple[int, ...]:
-    if kind == "vectors" and len(shape) == 3 and shape[0] == 1:
-        shape = shape[1:]  # some writers put a batch axis first
-    axes = {None: (2, 3), "vectors": (2,), "signals": (3,)}[kind]
-    if len(shape) not in axes:
-        rule = " or ".join(AXES[word] for word in ([kind] if kind else AXES))
-        raise ValueError(f"{file} must hold a set {rule}, got shape {shape}")
-    return shape
+        raise ValueError(
+            f"{sets[0].files[0]} must hold elements, found none, nor in any other file"
+        )
+    files = [one.files[0] for one in kept]
+    _check_all_finite(files)
+    length = expected[1] if len(expected) == 2 else None
+    kind = AXES[len(expected) + 1]
+    how = replace(how, kind=kind, channels=expected[0], length=length)
+    return Examined(kept, ArrayStore(files, counts, expected), how, skipped=skipped)
 
 
 def check_elements(
-    file: str, element: tuple[int, ...], expected: tuple[int | None, ...], first: str
+    file: str, element: tuple[int, ...], expected: tuple[int, ...], first: str
 ) -> None:
     """Raise ValueError unless elements have the shape of those of another file or a network."""
     if element != expected:

@@ -1,11 +1,11 @@
-"""Read ``labels.csv``."""
+"""What is right for sets or elements, as ``labels.csv`` says it."""
 
 from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from symsets._checks import shown
@@ -19,9 +19,9 @@ SPLIT_NAMES = {**{split: split for split in SPLITS}, "valid": "val", "validation
 
 @dataclass(frozen=True)
 class Row:
-    """One line of a table of labels."""
+    """What is said about a set or an element, and where: the file and its line, for messages."""
 
-    line: int
+    where: str
     set: str
     file: str | None
     values: tuple[str, ...]
@@ -30,10 +30,10 @@ class Row:
 
 @dataclass(frozen=True)
 class Labels:
-    """A table of labels.
+    """All labels of a folder, from one table or from one for each split.
 
     Attributes:
-        path: The file.
+        path: The file, or the first of several.
         columns: Names of the columns of values.
         of_elements: Whether a row is about an element and not about a set.
         rows: The lines below the header.
@@ -42,7 +42,7 @@ class Labels:
     path: Path
     columns: tuple[str, ...]
     of_elements: bool
-    rows: tuple[Row, ...]
+    rows: list[Row]
 
 
 def read_csv(path: Path) -> Iterator[tuple[int, list[str]]]:
@@ -74,7 +74,7 @@ def read_csv(path: Path) -> Iterator[tuple[int, list[str]]]:
 
 
 def read_labels(path: Path, prefix: str = "") -> Labels:
-    """Read a table of labels.
+    """Read ``labels.csv``.
 
     Args:
         path: The file.
@@ -83,8 +83,18 @@ def read_labels(path: Path, prefix: str = "") -> Labels:
     Raises:
         ValueError: Its header or one of its lines is not as expected.
     """
-    table = read_csv(path)
-    _, header = next(table, (0, []))
+    (_, header), *lines = list(read_csv(path)) or [(0, [])]
+    labels = parse_labels(path, header, lines)
+    rows = []
+    for row in labels.rows:
+        name = row.set.replace("\\", "/").strip("/")
+        file = row.file and row.file.replace("\\", "/").rpartition("/")[2]
+        rows.append(replace(row, set=prefix + name, file=file))
+    return replace(labels, rows=rows)
+
+
+def parse_labels(path: Path, header: list[str], lines: Iterable[tuple[int, list[str]]]) -> Labels:
+    """Return what numbered lines below a header say about sets."""
     names = [name.lower() for name in header]
     values = [name for name in names if name not in ("set", "file", "split")]
     wrong = (
@@ -98,31 +108,21 @@ def read_labels(path: Path, prefix: str = "") -> Labels:
             f"{path} must have the header {EXPECTED}, with several columns for several labels and "
             f"a column 'split' if wanted, got {shown(','.join(header))}"
         )
-    place = {name: number for number, name in enumerate(names)}
     rows = []
-    for line, cells in table:
+    for line, cells in lines:
+        where = f"{path}, line {line}"
         if len(cells) != len(names) or not all(cells):
             raise ValueError(
-                f"{path}, line {line}: must have {len(names)} values ({','.join(header)}), got "
+                f"{where}: must have {len(names)} values ({','.join(header)}), got "
                 f"{shown(','.join(cells))}"
             )
-        split = cells[place["split"]].lower() if "split" in place else None
-        if split is not None and split not in SPLIT_NAMES:
-            raise ValueError(
-                f"{path}, line {line}: split must be one of {list(SPLITS)}, got {split!r}"
-            )
-        rows.append(
-            Row(
-                line,
-                prefix + cells[place["set"]].strip("/").replace("\\", "/"),
-                cells[place["file"]].replace("\\", "/").rpartition("/")[2]
-                if "file" in place
-                else None,
-                tuple(cells[place[name]] for name in values),
-                SPLIT_NAMES[split] if split else None,
-            )
-        )
+        cell = dict(zip(names, cells, strict=True))
+        split = cell.get("split", "").lower()
+        if split and split not in SPLIT_NAMES:
+            raise ValueError(f"{where}: split must be one of {list(SPLITS)}, got {split!r}")
+        found = tuple(cell[name] for name in values)
+        rows.append(Row(where, cell["set"], cell.get("file"), found, SPLIT_NAMES.get(split)))
     if not rows:
         raise ValueError(f"{path} must have a line for each set below its header, found none")
     columns = tuple(name for name, small in zip(header, names, strict=True) if small in values)
-    return Labels(path, columns, "file" in names, tuple(rows))
+    return Labels(path, columns, "file" in names, rows)

@@ -80,7 +80,7 @@ def list_folder(path: Path) -> Listing:
 
 
 def find_sets(
-    root: Path, *, kind: str | None, merge: bool, named: Collection[str] = ()
+    root: Path, *, kind: str | None = None, merge: bool = True, named: Collection[str] = ()
 ) -> list[FoundSet]:
     """Return the sets below a folder, sorted by name.
 
@@ -144,37 +144,20 @@ def _sets_of(
     root: Path, prefix: str, kind: str | None, merge: bool, named: Collection[str]
 ) -> list[FoundSet]:
     """Return the sets of a folder without folders for splits."""
-    top = list_folder(root)
-    below = [
-        listing
-        for name in top.folders
-        if (listing := list_folder(root / name)) and not _study(listing)
-    ]
-    if top.files and any(listing.files or listing.folders for listing in below):
-        folder = next(listing for listing in below if listing.files or listing.folders)
-        raise _mixed(root, top.files[0], f"{folder.path.name}/")
-    if top.files:
-        return _whole(top, prefix)
-    leaves = [listing for listing in below if not listing.folders]
-    deep = [listing for listing in below if listing.folders]
-    if loose := next((listing for listing in deep if listing.files), None):
-        raise _mixed(loose.path, loose.files[0], f"{loose.folders[0]}/")
-    full = next((listing for listing in leaves if listing.files), None)
-    if deep and full:
-        raise _mixed(
-            root, f"{full.path.name}/{full.files[0]}", f"{deep[0].path.name}/{deep[0].folders[0]}/"
-        )
-    if deep:
+    levels = _levels(root)
+    full = [k for k, level in enumerate(levels) if any(listing.files for listing in level)]
+    if len(full) > 1:
+        one, other = (next(li for li in levels[k] if li.files) for k in full[:2])
+        raise _mixed(root, *(str((li.path / li.files[0]).relative_to(root)) for li in (one, other)))
+    if full == [0]:
+        return _whole(levels[0][0], prefix)
+    if full == [2]:
         return [
-            _one(
-                list_folder(listing.path / name),
-                f"{prefix}{listing.path.name}/{name}",
-                merge,
-                listing.path.name,
-            )
-            for listing in below
-            for name in listing.folders
+            _one(listing, f"{prefix}{label}/{listing.path.name}", merge, label)
+            for listing in levels[2]
+            if (label := listing.path.parent.name)
         ]
+    leaves = levels[1]
     if _are_classes(leaves, prefix, kind, named):
         return [
             one
@@ -184,8 +167,18 @@ def _sets_of(
     return [_one(listing, f"{prefix}{listing.path.name}", merge) for listing in leaves]
 
 
-def _study(listing: Listing) -> bool:
-    return STUDY in listing.others
+def _levels(root: Path) -> list[list[Listing]]:
+    """List a folder, the folders in it, and those in them; folders of studies are left out."""
+    levels = [[list_folder(root)]]
+    for _ in range(2):
+        below = [list_folder(above.path / n) for above in levels[-1] for n in above.folders]
+        levels.append([listing for listing in below if STUDY not in listing.others])
+    if deeper := next((listing for listing in levels[2] if listing.folders), None):
+        raise ValueError(
+            f"{deeper.path} must be a set and hold files only, found the folder "
+            f"{deeper.folders[0]}/ in it: layouts are set/*.jpg and class/set/*.jpg"
+        )
+    return levels
 
 
 def _are_classes(
@@ -195,9 +188,7 @@ def _are_classes(
     suffixes = set().union(*(listing.suffixes for listing in leaves))
     if not suffixes & set(ARRAYS) or suffixes & IMAGE_SUFFIXES or kind == "clouds":
         return False
-    names = {prefix + listing.path.name for listing in leaves} | {
-        listing.path.name for listing in leaves
-    }
+    names = {start + listing.path.name for listing in leaves for start in (prefix, "")}
     return suffixes - set(CLOUDS) != set() or not (suffixes - {".npy"} or names & set(named))
 
 
@@ -210,12 +201,7 @@ def _whole(listing: Listing, prefix: str, label: str | None = None) -> list[Foun
                 f"set/{name}: one file for each set may be {' '.join(ARRAYS)}"
             )
     return [
-        FoundSet(
-            prefix + os.path.splitext(name)[0],
-            (str(listing.path / name),),
-            whole=True,
-            label=label,
-        )
+        FoundSet(prefix + Path(name).stem, (str(listing.path / name),), whole=True, label=label)
         for name in listing.files
     ]
 
@@ -223,11 +209,6 @@ def _whole(listing: Listing, prefix: str, label: str | None = None) -> list[Foun
 def _one(listing: Listing, name: str, merge: bool, label: str | None = None) -> FoundSet:
     """Return a set that is a folder."""
     path, files = listing.path, listing.files
-    if listing.folders:
-        raise ValueError(
-            f"{path} must be a set and hold files only, found the folder {listing.folders[0]}/ in "
-            "it: layouts are set/*.jpg and class/set/*.jpg"
-        )
     pictures = [file for file in files if suffix_of(file) in IMAGE_SUFFIXES]
     others = [file for file in files if suffix_of(file) not in IMAGE_SUFFIXES]
     if pictures and others:
@@ -237,9 +218,7 @@ def _one(listing: Listing, name: str, merge: bool, label: str | None = None) -> 
             f"{path / wrong[0]} must be one element of the set {name}: a picture, or a cloud in "
             f"{' '.join(CLOUDS)}"
         )
-    targets = [file for file in pictures if os.path.splitext(file)[0].lower() == TARGET]
-    if not merge:
-        targets = []
+    targets = [file for file in pictures if merge and Path(file).stem.lower() == TARGET]
     if len(targets) > 1:
         raise ValueError(f"{path} must hold one target, found {targets[0]} and {targets[1]}")
     return FoundSet(
@@ -249,3 +228,29 @@ def _one(listing: Listing, name: str, merge: bool, label: str | None = None) -> 
         label=label,
         ignored=tuple(str(path / file) for file in listing.others),
     )
+
+
+def looks_like_sets(root: str | os.PathLike[str]) -> bool:
+    """Tell whether the subfolders of a folder look like sets of pictures.
+
+    They do if a table ``labels.csv`` lies beside them, if they lie in folders of their own
+    (``class/set/*.jpg``), or if each holds a ``target`` beside its pictures. Folders of single
+    pictures by class or by album do not. No file is opened.
+
+    Example:
+        >>> import tempfile
+        >>> root = Path(tempfile.mkdtemp())
+        >>> for name in ("a", "b"):
+        ...     (root / "cats" / name).mkdir(parents=True)
+        ...     _ = (root / "cats" / name / "1.jpg").write_bytes(b"")
+        >>> looks_like_sets(root), looks_like_sets(root / "cats")
+        (True, False)
+    """
+    places = [Path(root, *below, LABELS) for below in ((), SPLITS[:1])]
+    try:
+        sets = find_sets(Path(root))
+    except ValueError:
+        return False
+    pictures = any(suffix_of(file) in IMAGE_SUFFIXES for one in sets for file in one.files)
+    said = any(path.is_file() for path in places) or all(one.label or one.target for one in sets)
+    return len(sets) > 1 and pictures and said

@@ -8,12 +8,9 @@ from collections.abc import Sequence
 from symsets.data.set_folder.labels import Labels, Row
 from symsets.data.set_folder.layouts import FoundSet, suffix_of
 
-Rows = list[list[Row]]
-"""The lines about each set."""
 
-
-def match(tables: Sequence[Labels], sets: Sequence[FoundSet]) -> Rows:
-    """Return the lines about each set.
+def match(labels: Labels, sets: Sequence[FoundSet]) -> dict[str, list[Row]]:
+    """Return the lines about each set, by the name of the set.
 
     A line names a set by its path below the root, or by as much of the end of it as only one set
     has; a file with or without its suffix.
@@ -21,62 +18,38 @@ def match(tables: Sequence[Labels], sets: Sequence[FoundSet]) -> Rows:
     Raises:
         ValueError: A line names no set, or more than one line does; a set has no line.
     """
-    place = _places(sets)
-    rows: Rows = [[] for _ in sets]
-    for table in tables:
-        for row in table.rows:
-            number = place.get(row.set)
-            if number is None:
-                raise ValueError(
-                    f"{table.path}, line {row.line}: set must be the name of a folder or file, got "
-                    f"{row.set!r}, which is not there; {_some(sets)}"
-                )
-            if rows[number] and not table.of_elements:
-                raise ValueError(
-                    f"{table.path}, line {row.line}: set {row.set!r} must have one line, found "
-                    f"another in line {rows[number][0].line}"
-                )
-            rows[number].append(row)
-    missing = [one.name for one, lines in zip(sets, rows, strict=True) if not lines]
-    if missing:
+    called = _names(sets)
+    rows: dict[str, list[Row]] = {one.name: [] for one in sets}
+    seen: dict[tuple[str, str | None], str] = {}
+    scored = labels.of_elements and bool(labels.columns)
+    rule = "one score" if scored else "one best file" if labels.of_elements else "one label"
+    for row in labels.rows:
+        if (name := called.get(row.set)) is None:
+            known = ", ".join(repr(one.name) for one in sets[:3]) + (", …" if sets[3:] else "")
+            raise ValueError(
+                f"{row.where}: set must be the name of a folder or file, got {row.set!r}, which is "
+                f"not there; sets are {known}"
+            )
+        key = (name, row.file if scored else None)
+        if key in seen:
+            what = f"file {row.file!r} of set {row.set!r}" if scored else f"set {row.set!r}"
+            raise ValueError(f"{row.where}: {what} must have {rule}, found another in {seen[key]}")
+        seen[key] = row.where
+        rows[name].append(row)
+    if missing := [name for name, own in rows.items() if not own]:
         more = f" (and {len(missing) - 1} more sets)" if len(missing) > 1 else ""
-        raise ValueError(
-            f"{tables[0].path} must have a line for set {missing[0]!r}{more}, found none"
-        )
-    for table in tables if any(t.of_elements for t in tables) else ():
-        _check_elements(table)
+        raise ValueError(f"{labels.path} must have a line for set {missing[0]!r}{more}, found none")
     return rows
 
 
-def _check_elements(table: Labels) -> None:
-    """Raise ValueError if an element has two lines or, where only the best has one, a set."""
-    seen: dict[tuple[str, ...], int] = {}
-    for row in table.rows:
-        key = (row.set, row.file or "") if table.columns else (row.set,)
-        if key in seen:
-            what = f"file {row.file!r} of set {row.set!r}" if table.columns else f"set {row.set!r}"
-            rule = "one score" if table.columns else "one best file"
-            raise ValueError(
-                f"{table.path}, line {row.line}: {what} must have {rule}, found another in line "
-                f"{seen[key]}"
-            )
-        seen[key] = row.line
-
-
-def _places(sets: Sequence[FoundSet]) -> dict[str, int]:
-    """Number sets by every name that only one of them has."""
-    names: list[tuple[str, int]] = []
-    for number, one in enumerate(sets):
+def _names(sets: Sequence[FoundSet]) -> dict[str, str]:
+    """Return the set that is meant by every name that only one of them has."""
+    ends: list[tuple[str, str]] = []
+    for one in sets:
         parts = one.name.split("/")
-        ends = ["/".join(parts[k:]) for k in range(len(parts))]
-        if one.whole:
-            ends += [end + suffix_of(one.files[0]) for end in ends]
-        names += [(end, number) for end in ends]
-    times = Counter(name for name, _ in names)
-    exact = {one.name: number for number, one in enumerate(sets)}
-    return {name: number for name, number in names if times[name] == 1} | exact
-
-
-def _some(sets: Sequence[FoundSet]) -> str:
-    names = ", ".join(repr(one.name) for one in sets[:3])
-    return f"sets are {names}{', …' if len(sets) > 3 else ''}"
+        own = ["/".join(parts[k:]) for k in range(len(parts))]
+        own += [end + suffix_of(one.files[0]) for end in own] if one.whole else []
+        ends += [(end, one.name) for end in own]
+    times = Counter(end for end, _ in ends)
+    exact = {one.name: one.name for one in sets}
+    return {end: name for end, name in ends if times[end] == 1} | exact

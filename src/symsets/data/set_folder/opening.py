@@ -7,13 +7,12 @@ from pathlib import Path
 
 from symsets.data.folders import checked_folder
 from symsets.data.set_folder.asking import find_targets, find_task
-from symsets.data.set_folder.elements import Examined, Skips, check_elements, examine
+from symsets.data.set_folder.elements import Examined, check_elements, examine
 from symsets.data.set_folder.labels import Labels, Row, read_labels
 from symsets.data.set_folder.layouts import LABELS, FoundSet, find_sets, suffix_of
 from symsets.data.set_folder.matching import match
 from symsets.data.set_folder.preparation import Preparation
-from symsets.data.set_folder.stores import Store
-from symsets.data.set_folder.tables import SUFFIXES, find_table, read_table
+from symsets.data.set_folder.tables import SUFFIXES, Table, find_table
 from symsets.data.set_folder.targets import Targets, check_classes
 from symsets.data.splits import SPLITS
 
@@ -23,24 +22,16 @@ class Opened:
     """All that a folder holds.
 
     Attributes:
-        names: Of sets.
+        found: Its sets, and how their elements are read.
         splits: Of sets, as folders or a column name them; all None if nothing does.
-        store: The elements.
-        how: How they are prepared.
         targets: Task, classes and targets.
-        pictures: Targets that are pictures.
         kept: Which of the sets have a target that can be used.
-        skipped: What was left out, and why.
     """
 
-    names: list[str]
+    found: Examined
     splits: list[str | None]
-    store: Store
-    how: Preparation
     targets: Targets
-    pictures: Store | None
     kept: list[int]
-    skipped: Skips
 
 
 def open_sets(
@@ -60,20 +51,19 @@ def open_sets(
     learn = classes is None
     if not root.is_file():
         checked_folder(root)
-    tables = _label_files(root) if root.is_dir() else []
-    found, sets = None, []
-    if (path := find_table(root)) is not None:
-        table = read_table(path)
-        if table.labels is not None and tables:
-            raise ValueError(f"{root} must say its labels once, found {path} and {tables[0].path}")
-        tables = tables or ([table.labels] if table.labels else [])
-        sets = table.sets
-        found = _of_table(path, sets, table.store, how)
+    labels = _read_labels(root) if root.is_dir() else None
+    table = find_table(root)
+    if table is not None:
+        if table.labels is not None and labels is not None:
+            raise ValueError(
+                f"{root} must say its labels once, found {table.labels.path} and {labels.path}"
+            )
+        labels, sets = labels or table.labels, table.sets
     else:
-        named = {row.set for labels in tables for row in labels.rows}
+        named = {row.set for row in labels.rows} if labels else ()
         sets = find_sets(root, kind=how.kind, merge=task in (None, "merge"), named=named)
-    rows = match(tables, sets) if tables else [[] for _ in sets]
-    task = find_task(root, task, tables, sets, learn=learn)
+    lines = match(labels, sets) if labels else {}
+    task = find_task(root, task, labels, sets, learn=learn)
     if learn and len(sets) < 2:
         one = sets[0]
         is_table = one.whole and suffix_of(one.files[0]) in SUFFIXES
@@ -81,58 +71,49 @@ def open_sets(
         raise ValueError(
             f"{root} must hold at least two sets to learn from, found {one.name!r}{hint}"
         )
-    found = found or examine(sets, how)
-    lines = {one.name: own for one, own in zip(sets, rows, strict=True)}
-    rows = [lines[one.name] for one in found.sets]
-    kept, targets = find_targets(root, found, tables, rows, task, classes)
+    found = examine(sets, how) if table is None else _examine_table(table, how)
+    rows = [lines.get(one.name, []) for one in found.sets]
+    kept, targets = find_targets(root, found, labels, rows, task, classes)
     if learn:
         if len(kept) < 2:
-            path_, why = found.skipped[0]
+            path, why = found.skipped[0]
             raise ValueError(
-                f"{root} must hold at least two usable sets, found {len(kept)}; {path_} is {why}"
+                f"{root} must hold at least two usable sets, found {len(kept)}; {path} is {why}"
             )
         check_classes(targets, [one.name for one in found.sets], str(root))
-    return Opened(
-        [one.name for one in found.sets],
-        [_split_of(one, own, tables) for one, own in zip(found.sets, rows, strict=True)],
-        found.store,
-        found.how,
-        targets,
-        found.targets,
-        kept,
-        found.skipped,
-    )
+    splits = [_split_of(one, own) for one, own in zip(found.sets, rows, strict=True)]
+    return Opened(found, splits, targets, kept)
 
 
-def _of_table(path: Path, sets: list[FoundSet], store: Store, how: Preparation) -> Examined:
+def _examine_table(table: Table, how: Preparation) -> Examined:
+    path, shape = table.sets[0].files[0], table.store.shape
     if how.kind not in (None, "vectors"):
         raise ValueError(f"kind must be 'vectors' for the table {path}, got {how.kind!r}")
-    assert store.shape is not None
+    assert shape is not None
     if how.channels is not None:
-        check_elements(str(path), store.shape, (how.channels,), "")
-    return Examined(sets, store, replace(how, kind="vectors", channels=store.shape[0]))
+        check_elements(path, shape, (how.channels,), "")
+    return Examined(table.sets, table.store, replace(how, kind="vectors", channels=shape[0]))
 
 
-def _label_files(root: Path) -> list[Labels]:
+def _read_labels(root: Path) -> Labels | None:
     """Read the tables of labels of a folder, or of its folders for splits."""
-    places = [(root / LABELS, "")]
-    places += [(root / split / LABELS, f"{split}/") for split in SPLITS]
-    found = [(path, prefix) for path, prefix in places if path.is_file()]
-    if found and found[0][0].parent == root and len(found) > 1:
+    places = {root / LABELS: "", **{root / split / LABELS: f"{split}/" for split in SPLITS}}
+    found = [(path, prefix) for path, prefix in places.items() if path.is_file()]
+    if len(found) > 1 and found[0][0].parent == root:
         raise ValueError(f"{root} must have one {LABELS}, found another: {found[1][0]}")
     tables = [read_labels(path, prefix) for path, prefix in found]
     for table in tables[1:]:
         if (table.columns, table.of_elements) != (tables[0].columns, tables[0].of_elements):
             raise ValueError(f"{table.path} must have the header of {tables[0].path}")
-    return tables
+    rows = [row for table in tables for row in table.rows]
+    return replace(tables[0], rows=rows) if tables else None
 
 
-def _split_of(one: FoundSet, rows: list[Row], tables: list[Labels]) -> str | None:
+def _split_of(one: FoundSet, rows: list[Row]) -> str | None:
     """Return the split of a set; raise ValueError if that is said in two ways."""
     said = {split for split in (one.split, *(row.split for row in rows)) if split}
     if len(said) > 1:
         raise ValueError(
-            f"{tables[0].path}, line {rows[0].line}: set {one.name!r} must have one split, got "
-            f"{sorted(said)}"
+            f"{rows[0].where}: set {one.name!r} must have one split, got {sorted(said)}"
         )
     return next(iter(said), None)

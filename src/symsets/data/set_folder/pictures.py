@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import os
-import warnings
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -34,7 +32,6 @@ LARGEST = 128  # pixels of the longer side, unless another size is asked for
 GREY = ("1", "L", "LA")
 ORIENTATION, SIDEWAYS = 0x0112, (5, 6, 7, 8)  # the EXIF tag, and what turns a picture by 90°
 ENDS = {"JPEG": b"\xff\xd9", "PNG": b"IEND"}  # of a file that is complete
-T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -79,30 +76,6 @@ def _is_complete(path: str, kind: str | None) -> bool:
     with open(path, "rb") as file:
         file.seek(max(0, file.seek(0, os.SEEK_END) - 64))
         return ENDS[kind] in file.read()
-
-
-def try_all(read: Callable[[str], T], paths: Sequence[str]) -> list[T | UnusableError]:
-    """Read files; give an error in place of what cannot be read.
-
-    One after the other: headers are read by Python, so that threads would wait for each other.
-    """
-
-    def read_one(path: str) -> T | UnusableError:
-        try:
-            return read(path)
-        except UnusableError as error:
-            return error
-
-    with quiet():
-        return [read_one(path) for path in paths]
-
-
-@contextmanager
-def quiet() -> Iterator[None]:
-    """Keep Pillow from warning of large pictures, before one can ask it to reduce them."""
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="Image size .* exceeds limit")
-        yield
 
 
 def default_shape(shapes: Sequence[tuple[int, int]]) -> tuple[int, int]:

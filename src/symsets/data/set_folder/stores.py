@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
-from symsets._extras import MissingExtraError
-from symsets.data.decoding import UnusableError
+from symsets.data.decoding import quiet
 from symsets.data.set_folder.arrays import Array, read_array
-from symsets.data.set_folder.pictures import Decoder, quiet
+from symsets.data.set_folder.pictures import Decoder
 
 
-class Store(Protocol):
-    """Sets of elements.
+class Store:
+    """Sets of elements, each of which is a file; a subclass says how it is read.
 
     Attributes:
         counts: Number of elements of each set.
@@ -24,62 +22,77 @@ class Store(Protocol):
         dtype: Of their entries: floating point, or integers that stand for [0, 1].
     """
 
-    counts: list[int]
-    shape: tuple[int, ...] | None
-    dtype: Any
+    shape: tuple[int, ...] | None = None
+    dtype: Any = np.float32
+
+    def __init__(self, files: Sequence[tuple[str, ...]]) -> None:
+        self.files = files
+        self.counts = [len(own) for own in files]
 
     def names(self, k: int) -> list[str]:
         """Return the names of the elements of a set."""
-        ...
-
-    def place(self, k: int, j: int) -> str:
-        """Say where element ``j`` of set ``k`` lies, for lists of what was skipped."""
-        ...
-
-    def read(self, k: int) -> tuple[Any, list[int]]:
-        """Return the elements of a set, and which of them cannot be read; those are zero."""
-        ...
-
-
-class PictureStore:
-    """One picture for each element."""
-
-    def __init__(self, files: Sequence[tuple[str, ...]], decode: Decoder) -> None:
-        self.files, self.decode = files, decode
-        self.counts = [len(own) for own in files]
-        self.shape: tuple[int, ...] | None = (decode.channels, *decode.shape)
-        self.dtype = decode.dtype
-
-    def names(self, k: int) -> list[str]:
-        """Return the names of the files."""
         return [os.path.basename(file) for file in self.files[k]]
 
     def place(self, k: int, j: int) -> str:
-        """Return the path of the file."""
+        """Say where element ``j`` of set ``k`` lies, for lists of what was skipped."""
         return self.files[k][j]
 
-    def read(self, k: int) -> tuple[Array, list[int]]:
-        """Decode the pictures of a set."""
-        assert self.shape is not None
-        values: Array = np.zeros((self.counts[k], *self.shape), self.dtype)
-        failed = []
+    def read(self, k: int) -> tuple[Any, list[int]]:
+        """Return the elements of a set, and which of them cannot be read; those are zero."""
+        values: list[Any] = []
         with quiet():
-            for j, file in enumerate(self.files[k]):
+            for file in self.files[k]:
                 try:
-                    values[j] = self.decode(file)
-                except UnusableError:
-                    failed.append(j)
-        return values, failed
+                    values.append(self._read_file(file))
+                except ValueError:
+                    values.append(None)
+        failed = [j for j, value in enumerate(values) if value is None]
+        for j in failed:
+            values[j] = self._blank()
+        return values if self.shape is None else np.stack(values), failed
+
+    def _read_file(self, file: str) -> Array:
+        raise NotImplementedError
+
+    def _blank(self) -> Array:
+        return np.zeros(self.shape or (), self.dtype)
 
 
-class ArrayStore:
-    """One file ``(N, *E)`` for each set."""
+class PictureStore(Store):
+    """One picture for each element."""
 
-    dtype = np.float32
+    def __init__(self, files: Sequence[tuple[str, ...]], decode: Decoder) -> None:
+        super().__init__(files)
+        self.shape, self.dtype = (decode.channels, *decode.shape), decode.dtype
+        self.decode = decode
+
+    def _read_file(self, file: str) -> Array:
+        return self.decode(file)
+
+
+class CloudStore(Store):
+    """One file ``(P, C)`` for each element, with different numbers of points."""
+
+    def __init__(self, files: Sequence[tuple[str, ...]], channels: int) -> None:
+        super().__init__(files)
+        self.channels = channels
+
+    def _read_file(self, file: str) -> Array:
+        values = read_array(file)
+        if values.shape[1:] != (self.channels,) or not np.isfinite(values).all():
+            raise ValueError(f"{file} must have {self.channels} finite numbers for each point")
+        return values
+
+    def _blank(self) -> Array:
+        return np.zeros((1, self.channels), self.dtype)
+
+
+class ArrayStore(Store):
+    """One file ``(N, *E)`` for each set, whose rows are its elements."""
 
     def __init__(self, files: Sequence[str], counts: list[int], shape: tuple[int, ...]) -> None:
-        self.files, self.counts = files, counts
-        self.shape: tuple[int, ...] | None = shape
+        self.files = [(file,) for file in files]
+        self.counts, self.shape = counts, shape
 
     def names(self, k: int) -> list[str]:
         """Return the numbers of the rows."""
@@ -87,87 +100,33 @@ class ArrayStore:
 
     def place(self, k: int, j: int) -> str:
         """Return the path of the file, and the row."""
-        return f"{self.files[k]}, row {j}"
+        return f"{self.files[k][0]}, row {self.names(k)[j]}"
 
     def read(self, k: int) -> tuple[Array, list[int]]:
         """Read the file of a set; rows with numbers that are not finite count as unreadable."""
         assert self.shape is not None
         shape = (self.counts[k], *self.shape)
-        values = _read_or_none(self.files[k])
-        if values is None or values.size != np.prod(shape):
+        try:
+            values = read_array(self.files[k][0]).reshape(shape)
+        except ValueError:  # it has changed since
             return np.zeros(shape, np.float32), list(range(shape[0]))
-        return _finite_rows(values.reshape(shape))
+        bad = ~np.isfinite(values).reshape(shape[0], -1).all(1)
+        values[bad] = 0
+        return values, np.flatnonzero(bad).tolist()
 
 
-class TableStore:
-    """All sets in memory, as rows of one table."""
+class TableStore(ArrayStore):
+    """Rows of one table, which are kept in memory."""
 
-    dtype = np.float32
-
-    def __init__(
-        self, path: Path, values: Array, counts: list[int], names: list[list[str]]
-    ) -> None:
-        self.path, self.values, self.counts, self._names = path, values, counts, names
-        self.shape: tuple[int, ...] | None = values.shape[1:]
-        self.starts = np.concatenate([[0], np.cumsum(counts)])
+    def __init__(self, path: str, values: list[Array], names: list[list[str]]) -> None:
+        counts = [len(own) for own in values]
+        super().__init__([path] * len(values), counts, values[0].shape[1:])
+        self._values, self._names = values, names
 
     def names(self, k: int) -> list[str]:
         """Return the names of the elements, or their numbers."""
         return self._names[k]
 
-    def place(self, k: int, j: int) -> str:
-        """Return the path of the table, and the element."""
-        return f"{self.path}, element {self._names[k][j]}"
-
     def read(self, k: int) -> tuple[Array, list[int]]:
         """Return the rows of a set."""
-        return self.values[self.starts[k] : self.starts[k + 1]], []
-
-
-class CloudStore:
-    """One file ``(P, C)`` for each element, with different numbers of points."""
-
-    shape: tuple[int, ...] | None = None
-    dtype = np.float32
-
-    def __init__(self, files: Sequence[tuple[str, ...]], channels: int) -> None:
-        self.files, self.channels = files, channels
-        self.counts = [len(own) for own in files]
-
-    def names(self, k: int) -> list[str]:
-        """Return the names of the files."""
-        return [os.path.basename(file) for file in self.files[k]]
-
-    def place(self, k: int, j: int) -> str:
-        """Return the path of the file."""
-        return self.files[k][j]
-
-    def read(self, k: int) -> tuple[list[Array], list[int]]:
-        """Read the clouds of a set."""
-        clouds, failed = [], []
-        for j, file in enumerate(self.files[k]):
-            values = _read_or_none(file)
-            good = values is not None and values.ndim == 2 and values.shape[1] == self.channels
-            if values is None or not good or not np.isfinite(values).all():
-                values = np.zeros((1, self.channels), np.float32)
-                failed.append(j)
-            clouds.append(values)
-        return clouds, failed
-
-
-def _read_or_none(path: str) -> Array | None:
-    try:
-        return read_array(path)
-    except MissingExtraError:
-        raise
-    except ValueError:
-        return None
-
-
-def _finite_rows(values: Array) -> tuple[Array, list[int]]:
-    finite = np.isfinite(values).reshape(len(values), -1).all(1)
-    if finite.all():
-        return values, []
-    failed = np.flatnonzero(~finite)
-    values[failed] = 0
-    return values, failed.tolist()
+        return self._values[k], []

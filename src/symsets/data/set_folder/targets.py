@@ -12,24 +12,11 @@ import torch
 from torch import Tensor
 
 from symsets._checks import shown
+from symsets.data.set_folder.labels import Labels
 
 MOST_NUMBERED = 20  # classes that are called by whole numbers
 CLASS_COLUMNS = ("label", "class")
-
-
-@dataclass(frozen=True)
-class Column:
-    """A column of labels, one for each set.
-
-    Attributes:
-        name: Its header.
-        values: Its cells.
-        where: Where each of them stands, for messages.
-    """
-
-    name: str
-    values: tuple[str, ...]
-    where: tuple[str, ...]
+NUMBERED = 'whole numbers taken for classes; task="regress" takes them as they are'
 
 
 @dataclass(frozen=True)
@@ -49,9 +36,7 @@ class Targets:
     note: str = ""
 
 
-def from_columns(
-    columns: Sequence[Column], task: str | None, classes: tuple[str, ...] = ()
-) -> Targets:
+def from_columns(labels: Labels, task: str | None, classes: tuple[str, ...] = ()) -> Targets:
     """Return the targets that columns of labels stand for.
 
     One column of words makes classes, and one of numbers a regression; but a column called
@@ -59,100 +44,84 @@ def from_columns(
     makes classes. Several columns make several labels if all are 0 or 1, else a regression.
 
     Args:
-        columns: The columns.
+        labels: One row for each set.
         task: ``"classify"``, ``"labels"`` or ``"regress"``; guessed if None.
         classes: Names of a trained network, in its order.
     """
     note = ""
     if task is None:
-        task, note = _guess(columns)
+        task, note = _guess(labels)
     if task == "classify":
-        return Targets(task, *_classify(columns, classes), note)
-    names = tuple(column.name for column in columns)
-    if classes:
-        if sorted(classes) != sorted(names):
-            raise ValueError(
-                f"{columns[0].where[0]}: columns must be {list(classes)}, got {list(names)}"
-            )
-        columns = [columns[names.index(name)] for name in classes]
-    numbers = [
-        [
-            to_number(value, f"{where}: {column.name}")
-            for value, where in zip(column.values, column.where, strict=True)
-        ]
-        for column in columns
-    ]
-    if task == "labels":
-        for column, values in zip(columns, numbers, strict=True):
-            if wrong := [k for k, value in enumerate(values) if value not in (0, 1)]:
-                raise ValueError(
-                    f"{column.where[wrong[0]]}: {column.name} must be 0 or 1, got "
-                    f"{column.values[wrong[0]]}"
-                )
-    return Targets(task, classes or names, torch.tensor(numbers).T.contiguous(), note)
-
-
-def _guess(columns: Sequence[Column]) -> tuple[str, str]:
-    numeric = [all(_is_number(value) for value in column.values) for column in columns]
-    if len(columns) == 1:
-        if not numeric[0]:
-            _check_words(columns[0])
-            return "classify", ""
-        if _are_numbered(columns[0]):
-            return (
-                "classify",
-                'whole numbers taken for classes; task="regress" takes them as they are',
-            )
-        return "regress", ""
-    if not all(numeric):
-        column = columns[numeric.index(False)]
-        wrong = next(k for k, value in enumerate(column.values) if not _is_number(value))
+        return Targets(task, *_classify(labels, classes), note)
+    names = labels.columns
+    if classes and sorted(classes) != sorted(names):
         raise ValueError(
-            f"{column.where[wrong]}: {column.name} must be a number, as there are several columns, "
-            f"got {shown(column.values[wrong])}; one column may hold words"
+            f"{labels.rows[0].where}: columns must be {list(classes)}, got {list(names)}"
         )
-    binary = all(float(value) in (0, 1) for column in columns for value in column.values)
-    return ("labels" if binary else "regress"), ""
+    places = [(names.index(name), name) for name in classes or names]
+    numbers = [
+        [to_number(row.values[k], f"{row.where}: {name}") for k, name in places]
+        for row in labels.rows
+    ]
+    for row, own in zip(labels.rows, numbers, strict=True):
+        if task == "labels" and (wrong := set(own) - {0, 1}):
+            k, name = places[own.index(wrong.pop())]
+            raise ValueError(f"{row.where}: {name} must be 0 or 1, got {row.values[k]}")
+    return Targets(task, classes or names, torch.tensor(numbers), note)
 
 
-def _check_words(column: Column) -> None:
-    """Raise ValueError if words stand among numbers that are no classes, such as NaN or "n/a"."""
-    numbers = tuple(value for value in column.values if _is_number(value))
-    rest = Column(column.name, numbers, column.where)
-    if 2 * len(numbers) <= len(column.values) or _are_numbered(rest):
-        return
-    wrong, value = next((k, v) for k, v in enumerate(column.values) if not _is_number(v))
-    raise ValueError(
-        f"{column.where[wrong]}: {column.name} must be a finite number, as most of the column are, "
-        f'got {shown(value)}; task="classify" takes them all for names of classes'
-    )
+def _guess(labels: Labels) -> tuple[str, str]:
+    """Return the task, and what was guessed, if anything."""
+    places = [(row, k) for k in range(len(labels.columns)) for row in labels.rows]
+    word = next((place for place in places if not _is_number(place[0].values[place[1]])), None)
+    what = value = ""
+    if word is not None:
+        what = f"{word[0].where}: {labels.columns[word[1]]}"
+        value = shown(word[0].values[word[1]])
+    if len(labels.columns) > 1:
+        if word is not None:
+            raise ValueError(
+                f"{what} must be a number, as there are several columns, got {value}; one column "
+                "may hold words"
+            )
+        binary = all(float(value) in (0, 1) for row in labels.rows for value in row.values)
+        return ("labels" if binary else "regress"), ""
+    numbers = [row.values[0] for row in labels.rows if _is_number(row.values[0])]
+    numbered = bool(numbers) and _are_numbered(labels.columns[0], numbers)
+    if word is None:
+        return ("classify", NUMBERED) if numbered else ("regress", "")
+    if 2 * len(numbers) > len(labels.rows) and not numbered:  # a NaN or "n/a", for example
+        raise ValueError(
+            f"{what} must be a finite number, as most of the column are, got {value}; "
+            'task="classify" takes them all for names of classes'
+        )
+    return "classify", ""
 
 
-def _are_numbered(column: Column) -> bool:
+def _are_numbered(name: str, values: Sequence[str]) -> bool:
     """Whether a column of numbers holds classes 0, 1, 2, … or 1, 2, 3, …."""
-    if column.name.lower() not in CLASS_COLUMNS or not all(v.isdecimal() for v in column.values):
+    if name.lower() not in CLASS_COLUMNS or not all(value.isdecimal() for value in values):
         return False
-    times = Counter(map(int, column.values))
+    times = Counter(map(int, values))
     numbers = sorted(times)
     run = numbers[0] in (0, 1) and numbers[-1] - numbers[0] == len(numbers) - 1
     return run and 2 <= len(numbers) <= MOST_NUMBERED and min(times.values()) > 1
 
 
-def _classify(
-    columns: Sequence[Column], classes: tuple[str, ...]
-) -> tuple[tuple[str, ...], Tensor]:
-    if len(columns) > 1:
+def _classify(labels: Labels, classes: tuple[str, ...]) -> tuple[tuple[str, ...], Tensor]:
+    if len(labels.columns) > 1:
         raise ValueError(
-            f"{columns[0].where[0]}: task 'classify' must have one column of labels, got "
-            f"{[column.name for column in columns]}"
+            f"{labels.rows[0].where}: task 'classify' must have one column of labels, got "
+            f"{list(labels.columns)}"
         )
-    (column,) = columns
-    classes = classes or tuple(sorted(set(column.values), key=_natural))
+    classes = classes or tuple(sorted({row.values[0] for row in labels.rows}, key=_natural))
     number = {name: k for k, name in enumerate(classes)}
-    for where, value in zip(column.where, column.values, strict=True):
-        if value not in number:
-            raise ValueError(f"{where}: label must be one of {list(classes)}, got {value!r}")
-    return classes, torch.tensor([number[value] for value in column.values])
+    for row in labels.rows:
+        if row.values[0] not in number:
+            raise ValueError(
+                f"{row.where}: label must be one of {list(classes)}, got {row.values[0]!r}"
+            )
+    return classes, torch.tensor([number[row.values[0]] for row in labels.rows])
 
 
 def check_classes(targets: Targets, names: Sequence[str], root: str) -> None:

@@ -21,7 +21,8 @@ from symsets.experiments.study.search import search_learning_rate
 from symsets.experiments.study.validations import validate_after
 from symsets.nn.circular import SymmetryWarning
 from symsets.saving import save_registered
-from symsets.train.fitting import Fitted, fit_together
+from symsets.train.fitted import Fitted
+from symsets.train.fitting import fit_together
 from symsets.train.plan import Plan
 from symsets.train.processes import is_alone, is_first
 

@@ -1,0 +1,172 @@
+"""Lay shots of one scene over each other, to a fraction of a pixel."""
+
+from __future__ import annotations
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+COARSEST, FINEST = 96, 1024  # px of the longer side: where alignment begins, and where it ends
+STEPS = 6  # of least squares at each size
+DAMPING = 1e-4  # keeps scenes without detail where they are
+FRAME = 3  # px at the border that no fit looks at
+ALIKE = 0.25  # correlation of coarse, aligned shots below which they show different scenes
+
+
+def align(shots: Tensor, reference: int = 0) -> tuple[Tensor, Tensor]:
+    r"""Find the affine map from the places of one shot to those of each other shot.
+
+    Phase correlation of coarse copies finds large shifts. From there, Gauss–Newton steps (Lucas and
+    Kanade, 1981) fit all six numbers of a map, with a contrast and a brightness of its own for each
+    shot, to finer and finer copies.
+
+    Args:
+        shots: ``(N, C, H, W)``.
+        reference: The shot that stays where it is.
+
+    Returns:
+        Maps ``(N, 2, 3)``: the pixel at ``(column, row, 1)`` of the reference is at ``map @ place``
+        of the shot, in units in which the longer side is 2 and the middle is 0. And how alike each
+        shot and the reference are ``(N,)``: the correlation of coarse copies.
+
+    Example:
+        >>> scene = torch.nn.functional.avg_pool2d(torch.rand(1, 3, 200, 200), 9, 1)
+        >>> shots = torch.cat([scene[..., 10:150, 10:150], scene[..., 13:153, 8:148]])
+        >>> maps, _ = align(shots)
+        >>> (maps[1, :, 2] * 140 / 2).round().tolist()  # columns, rows
+        [2.0, -3.0]
+    """
+    grey = shots.mean(1)
+    longer = max(grey.shape[-2:])
+    sizes = [min(longer, FINEST)]
+    while sizes[-1] >= 2 * COARSEST:
+        sizes.append(sizes[-1] // 2)
+    maps = torch.eye(2, 3, device=grey.device, dtype=grey.dtype).repeat(len(grey), 1, 1)
+    alike = grey.new_ones(len(grey))
+    for size in reversed(sizes):
+        small = _smooth(_shrunk(grey, size / longer))
+        if size == sizes[-1]:
+            maps[:, :, 2] = _shifts(small, reference)
+        for _ in range(STEPS):
+            maps = maps - _correction(small, maps, reference)
+        if size == sizes[-1]:
+            alike = _correlation(small, maps, reference)
+    maps[reference] = torch.eye(2, 3)
+    return maps, alike
+
+
+def sample(
+    shots: Tensor, maps: Tensor, top: int = 0, left: int = 0, size: tuple[int, int] | None = None
+) -> tuple[Tensor, Tensor]:
+    """Return what shots show where the reference has a window, and where they show something.
+
+    Args:
+        shots: ``(N, C, H, W)``.
+        maps: ``(N, 2, 3)`` from :func:`align`.
+        top: First row of the window.
+        left: First column.
+        size: Height and width; all of the picture if left out.
+
+    Returns:
+        Windows ``(N, C, h, w)``, and ``(N, 1, h, w)``, true inside the shot.
+    """
+    height, width = shots.shape[-2:]
+    h, w = size or (height, width)
+    rows = torch.arange(top, top + h, device=maps.device, dtype=maps.dtype)
+    columns = torch.arange(left, left + w, device=maps.device, dtype=maps.dtype)
+    places = _positions(maps, rows - (height - 1) / 2, columns - (width - 1) / 2, (height, width))
+    inside = (places.abs() <= 1).all(-1).unsqueeze(1)
+    found = F.grid_sample(shots, places, "bicubic", "border", align_corners=False)
+    return found, inside
+
+
+def _positions(maps: Tensor, rows: Tensor, columns: Tensor, shape: tuple[int, int]) -> Tensor:
+    """Return where pixels of the reference are in each shot, ``(N, h, w, 2)``, as torch counts."""
+    half = max(shape) / 2
+    x, y = (columns / half)[None, :], (rows / half)[:, None]
+    a = maps[:, :, :, None, None]
+    places = a[:, :, 0] * x + a[:, :, 1] * y + a[:, :, 2]  # (N, 2, h, w)
+    sides = maps.new_tensor([shape[1], shape[0]]) / (2 * half)
+    return places.movedim(1, -1) / sides
+
+
+def _shrunk(grey: Tensor, scale: float) -> Tensor:
+    if scale == 1:
+        return grey
+    size = [max(8, round(side * scale)) for side in grey.shape[-2:]]
+    return F.interpolate(grey[:, None], size=size, mode="area")[:, 0]
+
+
+def _smooth(grey: Tensor) -> Tensor:
+    """Blur by about a pixel, so that noise has less and slopes have more to say."""
+    line = grey.new_tensor([1.0, 4.0, 6.0, 4.0, 1.0]) / 16
+    padded = F.pad(grey[:, None], [2] * 4, mode="replicate")
+    return F.conv2d(F.conv2d(padded, line.view(1, 1, 1, 5)), line.view(1, 1, 5, 1))[:, 0]
+
+
+def _shifts(small: Tensor, reference: int) -> Tensor:
+    """Return shifts ``(N, 2)`` (columns, rows; the longer side is 2) by phase correlation."""
+    height, width = small.shape[-2:]
+    window = [
+        torch.hann_window(side, periodic=False, device=small.device, dtype=small.dtype)
+        for side in (height, width)
+    ]
+    centred = (small - small.mean((-2, -1), keepdim=True)) * window[0][:, None] * window[1]
+    waves = torch.fft.rfft2(centred)
+    product = waves * waves[reference].conj()
+    peak = torch.fft.irfft2(product / product.abs().clamp(min=1e-12), (height, width))
+    best = peak.flatten(1).argmax(1)
+    rows, columns = best // width, best % width
+    rows = torch.where(rows > height // 2, rows - height, rows)
+    columns = torch.where(columns > width // 2, columns - width, columns)
+    return torch.stack([columns, rows], dim=1).to(small.dtype) * 2 / max(height, width)
+
+
+def _moved(small: Tensor, maps: Tensor) -> tuple[Tensor, Tensor]:
+    """Return shots as they lie under maps, and the weight of each pixel: 0 outside."""
+    found, inside = sample(small[:, None], maps)
+    weight = inside[:, 0].to(small.dtype)
+    weight[:, :FRAME], weight[:, -FRAME:] = 0, 0
+    weight[..., :FRAME], weight[..., -FRAME:] = 0, 0
+    return found[:, 0], weight
+
+
+def _correction(small: Tensor, maps: Tensor, reference: int) -> Tensor:
+    r"""Return by how much maps are wrong, ``(N, 2, 3)``, by least squares.
+
+    Under a map that is wrong by :math:`D`, a shot is
+    :math:`g \cdot reference + o + \nabla reference \cdot D p`.
+    """
+    mean = small[reference]
+    height, width = mean.shape
+    half = max(height, width) / 2
+    moved, weight = _moved(small, maps)
+    down, right = (slope * half for slope in torch.gradient(mean))
+    y = (torch.arange(height, device=mean.device, dtype=mean.dtype) - (height - 1) / 2)[:, None]
+    x = (torch.arange(width, device=mean.device, dtype=mean.dtype) - (width - 1) / 2)[None]
+    x, y, one = x / half, y / half, torch.ones_like(mean)
+    parts = [slope * place for slope in (right, down) for place in (x, y, one)]
+    table = torch.stack([*parts, mean, one], dim=-1).flatten(0, 1)  # (H W, 8)
+    scale = table.square().mean(0).sqrt().clamp(min=1e-9)
+    table = table / scale
+    weighted = table.mT * weight.flatten(1)[:, None]  # (N, 8, H W)
+    normal = weighted @ table
+    normal = normal + DAMPING * mean.numel() * torch.eye(8, device=mean.device, dtype=mean.dtype)
+    found = torch.linalg.solve(normal, weighted @ moved.flatten(1)[..., None])[..., 0] / scale
+    gain = found[:, 6, None, None].clamp(min=0.5)
+    step = found[:, :6].unflatten(1, (2, 3)) / gain
+    return step.clamp(-4 / half, 4 / half)  # at most a few pixels at a time
+
+
+def _correlation(small: Tensor, maps: Tensor, reference: int) -> Tensor:
+    """Return the correlation of each aligned shot with the reference."""
+    moved, weight = _moved(small, maps)
+    total = weight.sum((1, 2), keepdim=True).clamp(min=1)
+
+    def centred(pictures: Tensor) -> Tensor:
+        mean = (weight * pictures).sum((1, 2), keepdim=True) / total
+        return weight * (pictures - mean)
+
+    one, other = centred(small[reference]), centred(moved)
+    norms = one.square().sum((1, 2)) * other.square().sum((1, 2))
+    return (one * other).sum((1, 2)) / norms.sqrt().clamp(min=1e-12)

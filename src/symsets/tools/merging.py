@@ -1,0 +1,182 @@
+"""Shots in, picture out: align shots of one scene, and merge them tile by tile."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from symsets._checks import check_kind, positive, shown
+from symsets.models import with_reference
+from symsets.saving import load
+from symsets.tools.aligning import ALIKE, align, sample
+from symsets.train.inputs import chosen_device
+
+TILE, OVERLAP = 256, 32  # px; two tiles share a strip that fades from one to the other
+NAME = "merge"  # of the network that comes with the package
+
+
+def merge(
+    shots: Tensor | Sequence[Tensor],
+    *,
+    reference: int | str = "auto",
+    maps: Tensor | None = None,
+    network: nn.Module | None = None,
+    device: str = "auto",
+    tile: int = TILE,
+    watch: Callable[[int, int], None] | None = None,
+) -> Tensor:
+    """Merge shots of one scene into one picture with less noise.
+
+    The picture lies where the reference lies and is as bright. Shots may be shifted, turned a
+    little, and differ in brightness and sharpness; what moves within the scene is taken from the
+    reference, more or less. One shot alone is denoised.
+
+    Args:
+        shots: Pictures of one size, ``(N, C, H, W)`` or a list of ``(C, H, W)``, with one or three
+            channels and values in [0, 1].
+        reference: The number of the shot to keep to; ``"auto"`` takes the sharpest one.
+        maps: Where shots lie, from :func:`find_maps`, which is asked if they are left out.
+        network: What merges; ``symsets.load("merge")`` if left out.
+        device: ``"auto"``, ``"cpu"``, ``"cuda"``, …
+        tile: Pixels on each side of what is merged at a time: more need more memory.
+        watch: Called after each tile with how many are done, and of how many.
+
+    Shape:
+        - output: ``(C, H, W)``, in [0, 1].
+    """
+    pictures = _checked(shots)
+    network = load(NAME) if network is None else network
+    check_kind("network", network, nn.Module, "network")
+    where = torch.device(chosen_device(device))
+    colours = pictures.shape[1]
+    pictures = pictures.to(where, torch.float32).expand(-1, 3, -1, -1)
+    which = sharpest(pictures) if reference == "auto" else _number(reference, len(pictures))
+    maps = (find_maps(pictures, which) if maps is None else maps).to(where)
+    network = network.to(where).eval()
+    total = pictures.new_zeros(3, *pictures.shape[-2:])
+    weight = pictures.new_zeros(pictures.shape[-2:])
+    windows = list(_windows(pictures.shape[-2:], max(4 * OVERLAP, positive("tile", tile))))
+    with torch.no_grad(), torch.autocast("cuda", torch.bfloat16, enabled=where.type == "cuda"):
+        for k, (top, left, height, width) in enumerate(windows):
+            inside = (..., slice(top, top + height), slice(left, left + width))
+            found, seen = sample(pictures, maps, top, left, (height, width))
+            found = torch.where(seen, found, found[which])  # beyond the border: nothing new
+            merged = network(with_reference(found[None], which))[0].float()
+            fade = _fade(top, left, height, width, weight)
+            total[inside] += fade * merged
+            weight[inside] += fade
+            if watch:
+                watch(k + 1, len(windows))
+    picture = (total / weight).clamp(0, 1)
+    return (picture.mean(0, keepdim=True) if colours == 1 else picture).cpu()
+
+
+def sharpest(shots: Tensor) -> int:
+    """Return the number of the shot with the steepest slopes, after noise was smoothed away."""
+    smooth = torch.nn.functional.avg_pool2d(shots.mean(1, keepdim=True), 3, 1)
+    # Brighter shots have steeper slopes, and are no sharper for it.
+    smooth = smooth / smooth.mean((1, 2, 3), keepdim=True).clamp(min=1e-6)
+    slopes = smooth.diff(dim=-1).square().mean((1, 2, 3)) + smooth.diff(dim=-2).square().mean(
+        (1, 2, 3)
+    )
+    return int(slopes.argmax())
+
+
+def find_maps(pictures: Tensor, reference: int, *, aligned: bool = False) -> Tensor:
+    """Return where shots ``(N, C, H, W)`` lie, ``(N, 2, 3)`` (see :func:`~.aligning.align`).
+
+    Raises:
+        DifferentScenesError: A shot shows nothing of what the reference shows.
+    """
+    if aligned or len(pictures) == 1:
+        return torch.eye(2, 3, device=pictures.device).repeat(len(pictures), 1, 1)
+    maps, alike = align(pictures, reference)
+    for number, value in enumerate(alike.tolist()):
+        if value < ALIKE:
+            raise DifferentScenesError(number, reference)
+    return maps
+
+
+class DifferentScenesError(ValueError):
+    """A shot does not show what the reference shows.
+
+    Args:
+        shot: Its number.
+        reference: That of the reference.
+    """
+
+    def __init__(self, shot: int, reference: int) -> None:
+        super().__init__(
+            f"shots must show one scene, but shot {shot} shows nothing of shot {reference}"
+        )
+        self.shot, self.reference = shot, reference
+
+
+def _checked(shots: Any) -> Tensor:
+    """Return shots ``(N, C, H, W)``; raise TypeError or ValueError if they are none."""
+    given = list(shots) if isinstance(shots, Sequence | Tensor) else None
+    if not given or not all(isinstance(shot, Tensor) and shot.ndim == 3 for shot in given):
+        raise TypeError(
+            f"shots must be pictures (C, H, W), as tensors, at least one, got {shown(shots)}"
+        )
+    for number, shot in enumerate(given):
+        if shot.shape != given[0].shape:
+            raise ValueError(
+                f"shots must have one size, got {tuple(shot.shape)} for shot {number} and "
+                f"{tuple(given[0].shape)} for shot 0"
+            )
+    pictures = torch.stack(given)
+    if pictures.shape[1] not in (1, 3) or min(pictures.shape[-2:]) < 16:
+        raise ValueError(
+            "shots must have one or three channels and 16 pixels or more on each side, got shape "
+            f"{tuple(given[0].shape)}"
+        )
+    if not pictures.is_floating_point() or pictures.min() < -0.01 or pictures.max() > 1.01:
+        raise ValueError("shots must have values in [0, 1], as in x / 255")
+    return pictures
+
+
+def _number(reference: Any, num: int) -> int:
+    if not isinstance(reference, int) or not 0 <= reference < num:
+        raise ValueError(
+            f"reference must be 'auto' or the number of a shot, 0 to {num - 1}, "
+            f"got {shown(reference)}"
+        )
+    return reference
+
+
+def _windows(size: Sequence[int], tile: int) -> Iterator[tuple[int, int, int, int]]:
+    """Give top, left, height and width of tiles that cover a picture and overlap."""
+    (height, rows), (width, columns) = ((min(side, tile), _starts(side, tile)) for side in size)
+    for top in rows:
+        for left in columns:
+            yield top, left, height, width
+
+
+def _starts(side: int, tile: int) -> list[int]:
+    """Return where tiles begin, evenly spread.
+
+    Example:
+        >>> _starts(200, 256), _starts(500, 256)
+        ([0], [0, 122, 244])
+    """
+    if side <= tile:
+        return [0]
+    num = -(-(side - OVERLAP) // (tile - OVERLAP))
+    return [round(k * (side - tile) / (num - 1)) for k in range(num)]
+
+
+def _fade(top: int, left: int, height: int, width: int, whole: Tensor) -> Tensor:
+    """Return weights of a tile: they fall off towards other tiles, not to the picture's border."""
+
+    def ramp(start: int, length: int, side: int) -> Tensor:
+        place = torch.arange(length, device=whole.device, dtype=whole.dtype) + 0.5
+        before = place / OVERLAP if start else torch.ones_like(place)
+        after = (length - place) / OVERLAP if start + length < side else torch.ones_like(place)
+        return torch.minimum(before, after).clamp(max=1)
+
+    rows, columns = whole.shape
+    return ramp(top, height, rows)[:, None] * ramp(left, width, columns)

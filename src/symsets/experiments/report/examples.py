@@ -22,8 +22,6 @@ from symsets.experiments.report.load_records import Comparison
 from symsets.pages.drawing import Picture
 from symsets.pages.styles import BASELINES
 
-__all__ = ["examples", "read_examples"]
-
 
 @dataclass(frozen=True)
 class _Kind:

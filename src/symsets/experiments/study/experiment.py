@@ -14,28 +14,8 @@ from torch.nn.functional import cross_entropy
 from symsets._checks import check_choice
 from symsets.data.labelled import SetDataset
 from symsets.experiments.study.validations import epochs_between_validations
-from symsets.models._blocks import RECIPES
 from symsets.train.metrics import ACCURACY, Task
 from symsets.train.plan import Plan
-
-__all__ = [
-    "EXPERIMENTS",
-    "PAPER",
-    "PATIENCE",
-    "PUBLISHED_MODELS",
-    "QUICK",
-    "RECIPES",
-    "SMOKE",
-    "CLASSIFY",
-    "Experiment",
-    "Generated",
-    "Preset",
-    "Source",
-    "SourceT",
-    "StudyConfig",
-    "find_experiment",
-    "scaled",
-]
 
 EXPERIMENTS = (
     "signals",

@@ -23,8 +23,6 @@ from symsets.models.selection import SelectionNetwork
 from symsets.models.unet import WIDTHS as UNET_WIDTHS
 from symsets.models.unet import UNet
 
-__all__ = ["SelectionExperiment", "UNetExperiment", "pictures"]
-
 BATCHES = {"batch_size": 16, "evaluation_batch": 64}
 
 

@@ -14,12 +14,11 @@ from symsets.data.folders import STUDY
 from symsets.data.splits import SPLITS
 from symsets.experiments.study.describe import data_slug
 from symsets.experiments.study.evaluator import Evaluator, run_config
-from symsets.experiments.study.experiment import RECIPES, StudyConfig, find_experiment
+from symsets.experiments.study.experiment import StudyConfig, find_experiment
 from symsets.experiments.study.records import check_fields
 from symsets.experiments.study.runs import RunDirectory, claim_directory
+from symsets.models._blocks import RECIPES
 from symsets.saving import find_weights, load
-
-__all__ = ["Trained", "Transfer", "make_transfers", "trained_networks"]
 
 CONFIG = "config.json"
 NEEDED = ("model", "scheme", "data", "train_size", "epochs", "seed")  # of the config of a run

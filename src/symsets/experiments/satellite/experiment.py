@@ -84,7 +84,6 @@ class SatelliteExperiment(Experiment[SceneSource]):
     """
 
     name = "satellite"
-    network = "satellite"
     story = (
         "Each set holds coarse pictures of one place that a satellite took on\n"
         "different days, shifted by fractions of a pixel, some under clouds.\n"

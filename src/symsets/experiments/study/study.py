@@ -19,6 +19,7 @@ from symsets.experiments.study.records import Record
 from symsets.experiments.study.runs import RunDirectory, RunGroup, claim_directory
 from symsets.experiments.study.search import search_learning_rate
 from symsets.experiments.study.validations import validate_after
+from symsets.models.registry import registered_name
 from symsets.nn.circular import SymmetryWarning
 from symsets.saving import save_registered
 from symsets.train.fitted import Fitted
@@ -216,7 +217,7 @@ class Study(Evaluator):
             dtype = torch.float64 if plan.precision == "float64" else torch.float32
             network.to(self.device, dtype).load_state_dict(fitted.best)  # no digit is lost
             found = self.measure(run, group.setting, network, plan.precision, plan.evaluation_batch)
-            if name := self.experiment.network:
+            if name := registered_name(type(network)):
                 save_registered(run.path, name, network.arguments, network.state_dict())  # type: ignore[arg-type]
         record = self.record(
             group.setting,

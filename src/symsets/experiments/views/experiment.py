@@ -104,7 +104,7 @@ def _seen_from_many_sides(source: Objects, setting: str, num: int, device: str) 
 class ViewsExperiment(Experiment[Objects]):
     """Reconstruct objects from three views."""
 
-    name = network = "views"
+    name = "views"
     story = (
         "Each set holds three views of an object. Say of every pixel which point of the\n"
         "object it shows, and which point lies behind it on the far side; all pixels of\n"

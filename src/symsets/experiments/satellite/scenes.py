@@ -93,39 +93,42 @@ def carve(names: Iterable[str], split: str) -> list[str]:
     return order[:num] if split == "val" else order[num:]
 
 
-def read_scene(folder: Path, *, most: int | None = None) -> Scene:
+def read_scene(folder: Path, *, most: int | None = None, truth: bool = True) -> Scene:
     """Read the folder of a scene; the clearest pictures come first, ties in the order of files.
 
     Args:
         folder: With ``LR000.png``, ``QM000.png``, …, ``HR.png`` and ``SM.png``.
         most: Keep so many pictures at most.
+        truth: Whether there is one; else it is zero, and known nowhere.
 
     Raises:
         UnusableError: Something is missing or of another kind; the message names the scene.
     """
     try:
-        return _read_scene(folder, most)
+        return _read_scene(folder, most, truth)
     except UnusableError as error:
         raise UnusableError(f"{folder.name}: {error}") from error
 
 
-def _read_scene(folder: Path, most: int | None) -> Scene:
+def _read_scene(folder: Path, most: int | None, truth: bool) -> Scene:
     pictures = {path.stem[2:]: path for path in sorted(folder.glob("LR*.png"))}
     masks = {path.stem[2:]: path for path in sorted(folder.glob("QM*.png"))}
     if not pictures or pictures.keys() != masks.keys():
         raise UnusableError(f"{len(pictures)} pictures LR and {len(masks)} masks QM do not pair")
-    if not (folder / "HR.png").is_file() or not (folder / "SM.png").is_file():
-        raise UnusableError("no truth (HR.png and SM.png)")
     low = _alike([_values(path) for path in pictures.values()])
     clear = _alike([_mask(path) for path in masks.values()])
-    high, known = _values(folder / "HR.png"), _mask(folder / "SM.png")
     fine = (SCALE * low.shape[1], SCALE * low.shape[2])
+    high, known = np.zeros(fine, np.uint16), np.zeros(fine, bool)
+    if truth:
+        if not (folder / "HR.png").is_file() or not (folder / "SM.png").is_file():
+            raise UnusableError("no truth (HR.png and SM.png)")
+        high, known = _values(folder / "HR.png"), _mask(folder / "SM.png")
     if clear.shape != low.shape or high.shape != fine or known.shape != fine:
         raise UnusableError(
             f"pictures of {low.shape[1:]} need masks of that size and a truth of {fine}, "
             f"got {clear.shape[1:]}, {high.shape} and {known.shape}"
         )
-    if not clear.any() or not known.any():
+    if not clear.any() or (truth and not known.any()):
         raise UnusableError("no clear pixel")
     order = np.argsort(-clear.mean((1, 2)), kind="stable")[:most]
     return Scene(folder.name, low[order], clear[order], high, known)

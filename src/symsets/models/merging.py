@@ -14,7 +14,7 @@ from symsets._checks import positive
 from symsets.models._blocks import image_size, in_full_precision
 from symsets.models._convolution import convolution
 from symsets.models.registry import register_network
-from symsets.models.restoration import GatedBlock, WeightedMerge, restoration_trunk
+from symsets.models.restoration import GatedBlock, WeightedMerge, in_cells, restoration_trunk
 from symsets.nn import Sequential
 from symsets.sets import RaggedSets, Sets, fold, map_elements, pool
 
@@ -133,20 +133,13 @@ class MergeNetwork(nn.Module):
         """Return a picture for every set."""
         height, width = image_size(x, self.colors + 1)
         reference = pool(map_elements(x, self._only_reference), "sum")
-        down, right = (-side % self.stride for side in (height, width))
-        cells = map_elements(x, lambda rows: _unshuffled(rows, right, down))
+        cells = map_elements(x, lambda rows: in_cells(rows, FINEST, self.stride))
         merged = self.hourglass(self.merge(self.trunk(cells)))
         detail = in_full_precision(self.last, self.last, merged)
         return reference + F.pixel_shuffle(detail, FINEST)[..., :height, :width]
 
     def _only_reference(self, rows: Tensor) -> Tensor:
         return rows[:, : self.colors] * rows[:, self.colors :]
-
-
-def _unshuffled(rows: Tensor, right: int, down: int) -> Tensor:
-    """Fill up pictures by their last pixels, and make channels of 2×2 pixels."""
-    filled = F.pad(rows, [0, right, 0, down], mode="replicate") if right or down else rows
-    return F.pixel_unshuffle(filled, FINEST).contiguous(memory_format=torch.channels_last)
 
 
 class Hourglass(nn.Module):

@@ -135,6 +135,23 @@ def _gated(rows: Tensor) -> Tensor:
     return a * b.sigmoid()
 
 
+def in_cells(rows: Tensor, cell: int, stride: int) -> Tensor:
+    """Make channels of cells of pixels, after pictures were filled up by their last pixels.
+
+    Args:
+        rows: ``(T, C, H, W)``.
+        cell: Pixels on each side of a cell.
+        stride: What height and width become multiples of.
+
+    Example:
+        >>> in_cells(torch.zeros(1, 3, 10, 12), 2, 8).shape
+        torch.Size([1, 12, 8, 8])
+    """
+    down, right = (-side % stride for side in rows.shape[-2:])
+    filled = F.pad(rows, [0, right, 0, down], mode="replicate") if right or down else rows
+    return F.pixel_unshuffle(filled, cell).contiguous(memory_format=torch.channels_last)
+
+
 def restoration_trunk(
     scheme: str,
     in_channels: int,

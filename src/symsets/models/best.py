@@ -19,6 +19,7 @@ from symsets.nn import Select, Sequential, Siamese
 from symsets.sets import Sets, map_elements
 
 CELL = 2  # pixels on each side of what the first layer reads
+FAINT = 1e-4  # added to variances, which may be zero
 
 
 @register_network("best")
@@ -27,8 +28,9 @@ class BestNetwork(nn.Module):
 
     Cells of 2×2 pixels become channels. Gated blocks follow at several resolutions, each half as
     fine as the one before; shots meet in all of them by a scheme, so each is compared with the
-    others pixel by pixel. What every shot has at each resolution is averaged over its pixels, with
-    its square, and a DeepSets block makes scores of it.
+    others pixel by pixel. What a shot has at each resolution becomes the mean of each channel over
+    all pixels and the logarithm of its variance (with plain squares, the network hardly learnt: a
+    trace of noise or blur changes them little). A DeepSets block makes scores of these.
 
     Scores say how much better a shot is than others of its set: only differences count.
 
@@ -100,9 +102,10 @@ class BestNetwork(nn.Module):
 
 
 def _summary(rows: Tensor) -> Tensor:
-    """Return the mean of each channel over all pixels, and that of its square, ``(T, 2 C)``."""
+    """Return the mean of each channel over all pixels, and the logarithm of its variance."""
     rows = rows.float() if rows.dtype != torch.float64 else rows
-    return torch.cat([rows.mean((2, 3)), rows.square().mean((2, 3))], dim=1)
+    variance, mean = torch.var_mean(rows, (2, 3), correction=0)
+    return torch.cat([mean, (variance + FAINT).log()], dim=1)  # (T, 2 C)
 
 
 def _joined(found: list[Any]) -> Any:

@@ -1,0 +1,199 @@
+"""Rank shots of one scene, the best first."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from symsets._checks import check_kind, shown
+from symsets.saving import PRETRAINED, load
+from symsets.tools.aligning import ALIKE, align
+from symsets.tools.sharpness import slopes
+from symsets.train.inputs import chosen_device
+
+NAME = "best"  # of the network that comes with the package
+SMALL = 256  # px of the longer side of small copies
+WINDOW, WINDOWS = 192, 5  # px on each side of what is looked at in full size, and how many of them
+MOST = 200  # shots of a scene: the network looks at all of them at once
+SMALLEST = 16  # px
+DECIBELS = 10.0  # of a score of 1
+
+
+def rank(
+    shots: Sequence[Tensor] | Tensor, *, network: nn.Module | None = None, device: str = "auto"
+) -> Tensor:
+    """Return how good each shot of a scene is, beside the others.
+
+    The network looks at small copies of the shots, and at the five parts with most detail in full
+    size. Shots are laid over each other first, by whole pixels, so that it sees the same part of
+    the scene in all of them. Larger shots are made as small as the smallest one.
+
+    Args:
+        shots: ``(N, C, H, W)`` or ``(C, H, W)`` each, with one or three channels and values in
+            [0, 1]; their sizes may differ. A sequence may read a shot when it is asked for it: that
+            happens twice.
+        network: What scores them; ``symsets.load("best")`` if left out.
+        device: ``"auto"``, ``"cpu"``, ``"cuda"``, …
+
+    Shape:
+        - output: ``(N,)``, in decibels of error, with a mean of zero: the higher, the better.
+    """
+    if not isinstance(shots, Sequence | Tensor) or not len(shots):
+        raise TypeError(
+            f"shots must be pictures (C, H, W), as tensors, at least one, got {shown(shots)}"
+        )
+    views = [small_view(_checked(shots[k], k)) for k in range(len(shots))]
+    return rank_views(views, lambda k: _checked(shots[k], k), network=network, device=device)
+
+
+def pretrained_network() -> nn.Module:
+    """Return ``symsets.load("best")``, also where there is a folder ``best`` of somebody's own."""
+    return load(PRETRAINED / NAME)
+
+
+class SmallView(NamedTuple):
+    """A small copy of a shot ``(3, h, w)``, and the size of the shot."""
+
+    picture: Tensor
+    size: tuple[int, int]
+
+
+def small_view(shot: Tensor) -> SmallView:
+    """Return a small copy of a shot ``(1 or 3, H, W)``."""
+    height, width = shot.shape[1:]
+    scale = min(1.0, SMALL / max(height, width))
+    small = resized(shot.expand(3, -1, -1), (round(scale * height), round(scale * width)))
+    return SmallView(small, (height, width))
+
+
+def rank_views(
+    views: Sequence[SmallView],
+    shot: Callable[[int], Tensor],
+    *,
+    network: nn.Module | None = None,
+    device: str = "auto",
+) -> Tensor:
+    """Return how good shots are, as :func:`rank`, of their small copies.
+
+    Args:
+        views: From :func:`small_view`.
+        shot: Returns a shot by its number, ``(1 or 3, H, W)``; called once for each.
+        network: What scores them; ``symsets.load("best")`` if left out.
+        device: ``"auto"``, ``"cpu"``, ``"cuda"``, …
+    """
+    if len(views) > MOST:
+        raise ValueError(
+            f"shots must be {MOST} or fewer of one scene, got {len(views)}; rank each scene alone"
+        )
+    network = pretrained_network() if network is None else network
+    check_kind("network", network, nn.Module, "network")
+    where = torch.device(chosen_device(device))
+    network = network.to(where).eval()
+    shape = views[0].picture.shape[1:]
+    small = torch.stack([resized(view.picture, shape) for view in views])
+    sets = [small]
+    if max(max(view.size) for view in views) > SMALL:
+        sets += _parts(small, [view.size for view in views], shot)
+    with torch.no_grad(), torch.autocast("cuda", torch.bfloat16, enabled=where.type == "cuda"):
+        scores = torch.stack([network(x[None].to(where))[0].float().cpu() for x in sets])
+    mean = scores.mean(0)
+    return DECIBELS * (mean - mean.mean())
+
+
+def _parts(
+    small: Tensor, sizes: Sequence[tuple[int, int]], shot: Callable[[int], Tensor]
+) -> list[Tensor]:
+    """Return sets ``(N, 3, h, w)`` of parts of the shots in full size."""
+    areas = [height * width for height, width in sizes]
+    scales = [(min(areas) / area) ** 0.5 for area in areas]
+    # Of pictures with other proportions, some sides are shorter than those of the smallest.
+    scaled = [
+        (max(1, round(scale * height)), max(1, round(scale * width)))
+        for scale, (height, width) in zip(scales, sizes, strict=True)
+    ]
+    window = min(WINDOW, *(min(size) for size in scaled))
+    places = _places(small, window / max(scaled[0]))  # (K, N, 2)
+    found: list[list[Tensor]] = [[] for _ in places]
+    for k, size in enumerate(scaled):
+        picture = resized(shot(k).expand(3, -1, -1), size)
+        for part, place in zip(found, places, strict=True):
+            corner = [
+                min(max(0, round(share * side - window / 2)), side - window)
+                for share, side in zip(place[k].tolist(), size, strict=True)
+            ]
+            rows, columns = (slice(first, first + window) for first in corner)
+            part.append(picture[:, rows, columns].clone())
+    return [torch.stack(part) for part in found]
+
+
+def _places(small: Tensor, window: float) -> Tensor:
+    """Return the middles of the parts with most detail in each shot, ``(K, N, 2)``.
+
+    They are rows and columns, as shares of height and width.
+
+    Args:
+        small: Copies of all shots, ``(N, 3, h, w)``.
+        window: Side of a part, as a share of the longer side of a shot.
+    """
+    which = int(slopes(small).argmax())
+    maps, alike = align(small, which)
+    same = torch.eye(2, 3).expand_as(maps)
+    maps = torch.where((alike < ALIKE)[:, None, None], same, maps)  # another scene stays there
+    sides = small.new_tensor(small.shape[-2:])
+    longer = sides.max()
+    middles = []
+    for row, column in _detailed(small[which], max(3, round(window * longer.item()))):
+        place = (small.new_tensor([column, row]) + 0.5 - sides.flip(0) / 2) * 2 / longer
+        there = maps @ torch.cat([place, place.new_ones(1)])  # (N, 2): column, row
+        middles.append((there * longer / 2).flip(1) / sides + 0.5)
+    return torch.stack(middles)
+
+
+def _detailed(picture: Tensor, window: int) -> Iterator[tuple[int, int]]:
+    """Give the middles of the windows with the steepest slopes that share less than half."""
+    grey = F.avg_pool2d(picture.mean(0)[None, None], 3, 1, padding=1)[0, 0]
+    slope = torch.zeros_like(grey)
+    slope[1:] += grey.diff(dim=0).abs()
+    slope[:, 1:] += grey.diff(dim=1).abs()
+    window = min(window, *grey.shape)
+    detail = F.avg_pool2d(slope[None, None], window, 1)[0, 0]
+    for _ in range(WINDOWS):
+        best = int(detail.argmax())
+        top, left = best // detail.shape[1], best % detail.shape[1]
+        if detail[top, left] < 0:
+            return
+        yield top + window // 2, left + window // 2
+        near = [
+            slice(max(0, first - window // 2), first + window // 2 + 1) for first in (top, left)
+        ]
+        detail[near[0], near[1]] = -1
+
+
+def resized(picture: Tensor, size: Sequence[int]) -> Tensor:
+    """Make a picture ``(C, H, W)`` as large as asked for, by weighted means of pixels."""
+    if tuple(picture.shape[1:]) == tuple(size):
+        return picture
+    mode = {"mode": "bilinear", "antialias": True, "align_corners": False}
+    return F.interpolate(picture[None], size=list(size), **mode)[0]  # type: ignore[arg-type]
+
+
+def _checked(shot: Any, number: int) -> Tensor:
+    """Return a shot in single precision; raise TypeError or ValueError if it is none."""
+    if not isinstance(shot, Tensor) or shot.ndim != 3:
+        raise TypeError(
+            f"shots must be pictures (C, H, W), as tensors, got {shown(shot)} for shot {number}"
+        )
+    if shot.shape[0] not in (1, 3) or min(shot.shape[1:]) < SMALLEST:
+        raise ValueError(
+            f"shots must have one or three channels and {SMALLEST} pixels or more on each side, "
+            f"got shape {tuple(shot.shape)} for shot {number}"
+        )
+    if not shot.is_floating_point() or shot.min() < -0.01 or shot.max() > 1.01:
+        raise ValueError(
+            f"shots must have values in [0, 1], as in x / 255, but shot {number} has others"
+        )
+    return shot.detach().float().cpu()

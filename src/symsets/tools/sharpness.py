@@ -17,6 +17,7 @@ LAPLACIAN = ((0, 1, 0), (1, -4, 1), (0, 1, 0))
 SOBEL = ((-1, 0, 1), (-2, 0, 2), (-1, 0, 1))
 NOISE = ((1, -2, 1), (-2, 4, -2), (1, -2, 1))  # blind to edges and slopes
 WINDOW = 7  # px on each side of what local contrast looks at
+LITTLE = 1e-5  # a variance of noise below which it hardly counts: (0.8 / 255)²
 FAINT = 1e-6  # keeps 0 / 0 away from black pictures
 
 
@@ -96,13 +97,23 @@ def tenengrad_without_noise(shots: Tensor) -> Tensor:
     r"""Return what Tenengrad would be without noise, over the variance of the picture.
 
     Noise of variance :math:`\sigma^2` adds :math:`24 \sigma^2` to the squared slopes, the squared
-    weights of both Sobel filters, and :math:`\sigma^2` to the variance. Its level is estimated, so
-    little is left of shots that hold little but noise.
+    weights of both Sobel filters, and :math:`\sigma^2` to the variance. Its level is estimated.
     """
-    variance = noise_level(shots).square()
-    detail = (tenengrad(shots) - 24 * variance).clamp(min=0)
+    variance, detail = _noise_and_detail(shots)
     contrast = (_grey(shots).flatten(1).var(1, correction=0) - variance).clamp(min=FAINT)
     return detail / contrast
+
+
+def detail_over_noise(shots: Tensor) -> Tensor:
+    """Return squared slopes without those of noise over those of noise: both should be good."""
+    variance, detail = _noise_and_detail(shots)
+    return detail / (variance + LITTLE)
+
+
+def _noise_and_detail(shots: Tensor) -> tuple[Tensor, Tensor]:
+    """Return the estimated variance of noise, and squared Sobel slopes without it."""
+    variance = noise_level(shots).square()
+    return variance, (tenengrad(shots) - 24 * variance).clamp(min=0)
 
 
 def consensus(shots: Tensor) -> Tensor:
@@ -124,6 +135,7 @@ MEASURES: dict[str, Callable[[Tensor], Tensor]] = {
     "local contrast": local_contrast,
     "smoothed slopes": slopes,
     "Tenengrad without noise": tenengrad_without_noise,
+    "detail over noise": detail_over_noise,
     "least noise": cleanness,
     "closest to the mean": consensus,
 }

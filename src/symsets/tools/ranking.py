@@ -93,7 +93,8 @@ def rank_views(
     check_kind("network", network, nn.Module, "network")
     where = torch.device(chosen_device(device))
     network = network.to(where).eval()
-    shape = views[0].picture.shape[1:]
+    smallest = min(views, key=lambda view: (view.size[0] * view.size[1], view.size))
+    shape = smallest.picture.shape[1:]
     small = torch.stack([resized(view.picture, shape) for view in views])
     sets = [small]
     if max(max(view.size) for view in views) > SMALL:
@@ -108,26 +109,42 @@ def _parts(
     small: Tensor, sizes: Sequence[tuple[int, int]], shot: Callable[[int], Tensor]
 ) -> list[Tensor]:
     """Return sets ``(N, 3, h, w)`` of parts of the shots in full size."""
-    areas = [height * width for height, width in sizes]
-    scales = [(min(areas) / area) ** 0.5 for area in areas]
-    # Of pictures with other proportions, some sides are shorter than those of the smallest.
-    scaled = [
-        (max(1, round(scale * height)), max(1, round(scale * width)))
-        for scale, (height, width) in zip(scales, sizes, strict=True)
-    ]
+    least = min(height * width for height, width in sizes)
+    scaled = [_of_area(size, least) for size in sizes]
     window = min(WINDOW, *(min(size) for size in scaled))
-    places = _places(small, window / max(scaled[0]))  # (K, N, 2)
-    found: list[list[Tensor]] = [[] for _ in places]
+    places = _places(small, window / min(max(size) for size in scaled))  # (K, N, 2)
+    corners = _corners(places, torch.tensor(scaled), window)
+    found: list[list[Tensor]] = [[] for _ in corners]
     for k, size in enumerate(scaled):
         picture = resized(shot(k).expand(3, -1, -1), size)
-        for part, place in zip(found, places, strict=True):
-            corner = [
-                min(max(0, round(share * side - window / 2)), side - window)
-                for share, side in zip(place[k].tolist(), size, strict=True)
-            ]
-            rows, columns = (slice(first, first + window) for first in corner)
-            part.append(picture[:, rows, columns].clone())
+        for part, (top, left) in zip(found, corners[:, k].tolist(), strict=True):
+            part.append(picture[:, top : top + window, left : left + window].clone())
     return [torch.stack(part) for part in found]
+
+
+def _corners(places: Tensor, sizes: Tensor, window: int) -> Tensor:
+    """Return rows and columns where windows around places begin, ``(K, N, 2)``.
+
+    A window that would leave a shot is moved in all of them, so that it stays at the same place of
+    the scene; where that is impossible, in this shot alone.
+    """
+    corners = (places * sizes - window / 2).round().long()
+    room = sizes - window
+    before = (-corners).clamp(min=0).amax(1, keepdim=True)
+    after = (corners - room).clamp(min=0).amax(1, keepdim=True)
+    return (corners + before - after).clamp(min=0).minimum(room)
+
+
+def _of_area(size: tuple[int, int], area: int) -> tuple[int, int]:
+    """Return height and width of the same proportions, but with so many pixels.
+
+    Example:
+        >>> _of_area((300, 400), 150 * 200), _of_area((301, 403), 301 * 403)
+        ((150, 200), (301, 403))
+    """
+    height, width = size
+    scale = (area / (height * width)) ** 0.5
+    return max(1, round(scale * height)), max(1, round(scale * width))
 
 
 def _places(small: Tensor, window: float) -> Tensor:

@@ -2,6 +2,7 @@ import pytest
 import torch
 from shots import Slopes, blurred, scene
 
+from symsets import saving
 from symsets.models import BestNetwork
 from symsets.saving import save
 from symsets.tools import ranking
@@ -105,7 +106,19 @@ def test_the_network_of_the_package_is_taken_even_beside_a_folder_of_its_name(
     monkeypatch.chdir(tmp_path / "photos")
     shots = spoilt(scene(60, 60))
     expected = rank(shots, network=net, device="cpu")
+    monkeypatch.setattr(saving, "PRETRAINED", tmp_path / "package")
     assert torch.equal(rank(shots, device="cpu"), expected)
+    monkeypatch.setattr(saving, "PRETRAINED", tmp_path / "photos")
+    with pytest.raises(
+        FileNotFoundError, match="this copy of symsets has no trained network 'best'"
+    ):
+        rank(shots, device="cpu")
+
+
+def test_a_network_stays_in_training():
+    net = BestNetwork(channels=(4,), num_blocks=(1,), hidden=(4,)).train()
+    rank([GOOD, GOOD], network=net, device="cpu")
+    assert net.training
 
 
 GOOD = torch.rand(3, 20, 20)
@@ -120,8 +133,9 @@ GOOD = torch.rand(3, 20, 20)
         ([GOOD, GOOD[0]], TypeError, "shots must be pictures .* for shot 1"),
         ([GOOD, GOOD[:2]], ValueError, "one or three channels .* for shot 1"),
         ([GOOD[:, :8]], ValueError, "16 pixels or more on each side, got shape"),
-        ([GOOD, 255 * GOOD], ValueError, "values in .0, 1., as in x / 255, but shot 1 has others"),
-        ([(255 * GOOD).byte()], ValueError, "values in .0, 1."),
+        ([GOOD, 255 * GOOD], ValueError, "as in x / 255, got torch.float32 from .* for shot 1"),
+        ([GOOD / 0 * 0], ValueError, "values in .0, 1., as in x / 255, got .* from nan to nan"),
+        ([(2 * GOOD).byte()], ValueError, "values in .0, 1., as in x / 255, got torch.uint8"),
         ([GOOD] * (MOST + 1), ValueError, "shots must be 200 or fewer of one scene, got 201"),
     ],
 )

@@ -10,7 +10,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from symsets._checks import check_kind, shown
-from symsets.saving import PRETRAINED, load
+from symsets.saving import PRETRAINED, load, pretrained
 from symsets.tools.aligning import ALIKE, align
 from symsets.tools.sharpness import slopes
 from symsets.train.inputs import chosen_device
@@ -51,7 +51,16 @@ def rank(
 
 
 def pretrained_network() -> nn.Module:
-    """Return ``symsets.load("best")``, also where there is a folder ``best`` of somebody's own."""
+    """Return ``symsets.load("best")``, also where there is a folder ``best`` of somebody's own.
+
+    Raises:
+        FileNotFoundError: There is none.
+    """
+    if NAME not in pretrained():
+        raise FileNotFoundError(
+            f"this copy of symsets has no trained network {NAME!r}; python "
+            "training/best_network.py makes one"
+        )
     return load(PRETRAINED / NAME)
 
 
@@ -92,17 +101,25 @@ def rank_views(
     network = pretrained_network() if network is None else network
     check_kind("network", network, nn.Module, "network")
     where = torch.device(chosen_device(device))
-    network = network.to(where).eval()
     smallest = min(views, key=lambda view: (view.size[0] * view.size[1], view.size))
     shape = smallest.picture.shape[1:]
     small = torch.stack([resized(view.picture, shape) for view in views])
     sets = [small]
     if max(max(view.size) for view in views) > SMALL:
         sets += _parts(small, [view.size for view in views], shot)
-    with torch.no_grad(), torch.autocast("cuda", torch.bfloat16, enabled=where.type == "cuda"):
-        scores = torch.stack([network(x[None].to(where))[0].float().cpu() for x in sets])
-    mean = scores.mean(0)
+    mean = _scores(network, sets, where).mean(0)
     return DECIBELS * (mean - mean.mean())
+
+
+def _scores(network: nn.Module, sets: Sequence[Tensor], where: torch.device) -> Tensor:
+    """Return scores of all sets of N pictures, ``(K, N)``; the network stays in its mode."""
+    training = network.training
+    network.to(where).eval()
+    try:
+        with torch.no_grad(), torch.autocast("cuda", torch.bfloat16, enabled=where.type == "cuda"):
+            return torch.stack([network(x[None].to(where))[0].float().cpu() for x in sets])
+    finally:
+        network.train(training)
 
 
 def _parts(
@@ -209,8 +226,10 @@ def _checked(shot: Any, number: int) -> Tensor:
             f"shots must have one or three channels and {SMALLEST} pixels or more on each side, "
             f"got shape {tuple(shot.shape)} for shot {number}"
         )
-    if not shot.is_floating_point() or shot.min() < -0.01 or shot.max() > 1.01:
+    low, high = (float(value) for value in shot.aminmax())
+    if not shot.is_floating_point() or not (low >= -0.01 and high <= 1.01):  # true of NaN, too
         raise ValueError(
-            f"shots must have values in [0, 1], as in x / 255, but shot {number} has others"
+            f"shots must have values in [0, 1], as in x / 255, got {shot.dtype} from {low:g} to "
+            f"{high:g} for shot {number}"
         )
     return shot.detach().float().cpu()

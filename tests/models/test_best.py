@@ -47,6 +47,12 @@ def test_gradients_are_right():
     assert all(p.grad is not None and p.grad.isfinite().all() for p in net.parameters())
 
 
+def test_empty_batches_and_empty_sets_have_no_scores():
+    net = network()
+    assert net(pictures(0, 4, 3, 9, 9)).shape == (0, 4)
+    assert net(pictures(2, 0, 3, 9, 9)).shape == (2, 0)
+
+
 def test_flat_pictures_have_finite_scores_and_gradients():
     net, x = network(), torch.full((1, 2, 3, 16, 16), 0.5, dtype=torch.float64).requires_grad_()
     net(x).sum().backward()
@@ -101,10 +107,12 @@ def test_it_learns_which_shots_are_noisy():
         ({"channels": (0, 8)}, "channels must be at least 1, got 0"),
         ({"colors": 0}, "colors must be at least 1, got 0"),
         ({"scheme": "dss-mode"}, "scheme must be one of"),
+        ({"channels": 8}, "channels must be a number for each resolution, got 8"),
+        ({"hidden": 8}, "hidden must list the widths of layers"),
     ],
 )
 def test_bad_arguments_are_named(arguments, message):
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises((ValueError, TypeError), match=message):
         BestNetwork(**{**SMALL, **arguments})
 
 

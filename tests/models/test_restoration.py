@@ -128,3 +128,9 @@ def test_pictures_are_filled_up_by_their_last_pixels_and_become_cells():
     assert torch.equal(filled[..., :13, :18], x)
     assert torch.equal(filled[..., :13, 18:], x[..., -1:].expand(2, 3, 13, 6))
     assert torch.equal(filled[..., 13:, :18], x[..., -1:, :].expand(2, 3, 3, 18))
+    assert in_cells(x[:0], 2, 8).shape == (0, 12, 8, 12)
+
+
+def test_shapes_can_be_asked_for_without_numbers():
+    with torch.device("meta"):
+        assert restoration_trunk("dss-mean", 3, 8, num_blocks=1)(torch.zeros(1, 2, 3, 8, 8)).is_meta

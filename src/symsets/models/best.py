@@ -76,7 +76,6 @@ class BestNetwork(nn.Module):
             "colors": positive("colors", colors),
             "channels": list(channels),
             "num_blocks": list(num_blocks),
-            "hidden": list(hidden),
         }
         self.stride = CELL * 2 ** (len(channels) - 1)  # of pixels: what height and width become
         self.first = Siamese(
@@ -90,6 +89,7 @@ class BestNetwork(nn.Module):
             convolution(i, o, kernel_size=2, stride=2) for i, o in pairwise(channels)
         )
         self.scores = Select(2 * sum(channels), hidden=hidden, pool="mean")
+        self.arguments["hidden"] = list(self.scores.hidden)
 
     def extra_repr(self) -> str:
         """Show what the network was made from."""

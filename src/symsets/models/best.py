@@ -114,6 +114,8 @@ class BestNetwork(nn.Module):
 
 def _summary(rows: Tensor) -> Tensor:
     """Return the mean of each channel over all pixels, and the logarithm of its variance."""
+    if not len(rows):  # torch would warn of a variance of nothing
+        return rows.new_zeros(0, 2 * rows.shape[1])
     rows = rows.float() if rows.dtype != torch.float64 else rows
     variance, mean = torch.var_mean(rows, (2, 3), correction=0)
     return torch.cat([mean, (variance + FAINT).log()], dim=1)  # (T, 2 C)

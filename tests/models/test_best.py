@@ -54,7 +54,9 @@ def test_empty_batches_and_empty_sets_have_no_scores():
 
 
 def test_flat_pictures_have_finite_scores_and_gradients():
-    net, x = network(), torch.full((1, 2, 3, 16, 16), 0.5, dtype=torch.float64).requires_grad_()
+    net, x = BestNetwork(**SMALL).double(), pictures(1, 2, 3, 16, 16).zero_().requires_grad_()
+    assert net.first(torch.zeros(1, 1, 24, 8, 8).double()).var((3, 4)).max() == 0
+    assert net(x).isfinite().all()
     net(x).sum().backward()
     assert x.grad.isfinite().all()
 

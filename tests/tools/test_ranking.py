@@ -57,8 +57,8 @@ def test_parts_are_cut_out_in_full_size_where_there_is_detail():
     first = net.seen[1][0, 0]
     top, left = round(1000 * first[0, 0, 0].item()), round(1000 * first[1, 0, 0].item())
     assert torch.equal(first, shot[:, top : top + WINDOW, left : left + WINDOW])
-    assert abs(top - 294) < 30
-    assert abs(left - 484) < 30
+    assert 284 <= top <= 304  # from 288 to 300 it holds all rows of the texture
+    assert 476 <= left <= 492
 
 
 def test_larger_shots_are_made_as_small_as_the_smallest():
@@ -71,7 +71,7 @@ def test_larger_shots_are_made_as_small_as_the_smallest():
     assert scores.argmin() == 2
     assert abs(scores[0] - scores[1]) < 0.5 * (scores[1] - scores[2])
     torch.testing.assert_close(
-        rank([*shots[2:], *shots[:2]], network=net, device="cpu"), scores.roll(2)
+        rank([shots[3], *shots[:3]], network=net, device="cpu"), scores.roll(1)
     )
 
 

@@ -189,7 +189,8 @@ def _places(small: Tensor, window: float) -> Tensor:
 
 def _detailed(picture: Tensor, window: int) -> Iterator[tuple[int, int]]:
     """Give the middles of the windows with the steepest slopes that share less than half."""
-    grey = F.avg_pool2d(picture.mean(0)[None, None], 3, 1, padding=1)[0, 0]
+    grey = picture.mean(0)[None, None]
+    grey = F.avg_pool2d(grey, 3, 1, padding=1, count_include_pad=False)[0, 0]
     slope = torch.zeros_like(grey)
     slope[1:] += grey.diff(dim=0).abs()
     slope[:, 1:] += grey.diff(dim=1).abs()

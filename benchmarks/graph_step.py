@@ -105,7 +105,7 @@ def _theirs(branch: Normed, apply: Callable[[GCNConv], nn.Module]) -> list[nn.Mo
     ours = branch.element
     conv = GCNConv(ours.in_channels, ours.out_channels, improved=True)
     conv.lin.weight, conv.bias = ours.weight, ours.bias
-    return [apply(conv), branch.norm.module]
+    return [apply(conv), branch.norm["module"]]
 
 
 def _data(x: Tensor, edge_index: Tensor, edge_weight: Tensor) -> Data:

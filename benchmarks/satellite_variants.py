@@ -19,29 +19,8 @@ from kept import keep
 
 from symsets.experiments.satellite.augmentation import Augmentation
 from symsets.experiments.satellite.experiment import SatelliteExperiment
-from symsets.experiments.satellite.scenes import Scenes
 from symsets.experiments.satellite.sets import SceneSets
 from symsets.train.fitting import fit_together
-
-
-def divided(scenes: Scenes, num: int) -> tuple[Scenes, Scenes]:
-    """Return the scenes but the last ``num``, and these."""
-    first, pictures = len(scenes.sizes) - num, sum(scenes.sizes[:-num])
-
-    def part(some: slice, rows: slice) -> Scenes:
-        return Scenes(
-            scenes.names[some],
-            scenes.sizes[some],
-            scenes.low[rows],
-            scenes.clear[rows],
-            scenes.high[some],
-            scenes.known[some],
-        )
-
-    return (
-        part(slice(0, first), slice(0, pictures)),
-        part(slice(first, None), slice(pictures, None)),
-    )
 
 
 def main() -> None:
@@ -71,8 +50,9 @@ def main() -> None:
     source = experiment.open_source(options.data, 0)
     known = options.data != "embedded"
     most = options.scenes or (len(source.names(options.setting, "train")[1]) if known else 64)
-    parts = divided(source.scenes(options.setting, "train", most), options.held_out)
-    crop = min(48, 3 * parts[0].low.shape[-1] // 4)
+    scenes = source.scenes(options.setting, "train", most)
+    parts = scenes[: -options.held_out], scenes[-options.held_out :]
+    crop = min(48, 3 * scenes[0].low.shape[-1] // 4)
     train, val = (
         SceneSets(part, crop=crop, device=options.device, augmentation=experiment.augmentation)
         for part in parts

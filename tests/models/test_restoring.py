@@ -74,3 +74,11 @@ def test_gradients_are_those_of_differences():
 def test_misuse_gets_a_sentence(make, problem):
     with pytest.raises(ValueError, match=problem):
         make()
+
+
+@pytest.mark.parametrize("task", ["transform", "merge"])
+@pytest.mark.parametrize("model", ["siamese-ds", *schemes()])
+def test_all_models_have_about_as_many_parameters_as_those_of_the_paper(model, task):
+    with torch.device("meta"):
+        net = RestoringNetwork(model, task=task)
+    assert 0.94 < sum(p.numel() for p in net.parameters()) / 5.2e6 < 1.06

@@ -42,9 +42,10 @@ class RunOptions:
         int | None, typer.Option(min=1, max=1000, help="Number of initialisations.")
     ] = None
     preset: Annotated[str, typer.Option(help="Size of the study: smoke, quick or paper.")] = "quick"
-    recipe: Annotated[str, typer.Option(help="ours, or published as in the released code.")] = (
-        "ours"
-    )
+    recipe: Annotated[
+        str,
+        typer.Option(help="ours; published, as in the released code; modern (bursts, colors)."),
+    ] = "ours"
     out: Out = None
     device: Device = "cpu"
     precision: Annotated[str, typer.Option(help="float32, tf32, bfloat16, float16, float64.")] = (

@@ -17,6 +17,29 @@ from symsets.nn import Siamese
 from symsets.sets import Sets, map_elements, pool
 
 TASKS = ("transform", "merge")
+BLOCKS = (2, 2, 2, 2)
+WIDTHS = {  # about 5.2 M parameters, as many as the paper's networks have
+    "transform": {
+        "dss": (40, 80, 120, 176),
+        "siamese": (56, 112, 168, 208),
+        "sridhar": (56, 112, 168, 208),
+        "siamese-ds": (48, 88, 136, 192),
+        "aittala": (64, 128, 200, 256),
+        "attention": (32, 64, 96, 128),
+        "isab": (32, 64, 96, 128),
+        "wreath": (56, 112, 168, 200),
+    },
+    "merge": {
+        "dss": (32, 64, 112, 128),
+        "siamese": (40, 80, 112, 152),
+        "sridhar": (40, 80, 112, 152),
+        "siamese-ds": (32, 64, 96, 152),
+        "aittala": (40, 80, 136, 160),
+        "attention": (24, 48, 80, 120),
+        "isab": (24, 48, 80, 120),
+        "wreath": (40, 80, 120, 144),
+    },
+}
 
 
 @register_network("restoring")
@@ -35,7 +58,8 @@ class RestoringNetwork(nn.Module):
     Args:
         model: A scheme from :func:`symsets.schemes`, or ``"siamese-ds"``.
         task: ``"transform"`` (a picture of each element) or ``"merge"`` (one of the set).
-        channels: At each resolution, the finest first.
+        channels: At each resolution, the finest first; if left out, as many as give every model
+            about the same number of parameters.
         num_blocks: At each resolution.
         in_channels: Of a picture.
         out_channels: Of a new one.
@@ -61,8 +85,8 @@ class RestoringNetwork(nn.Module):
         model: str,
         *,
         task: str = "transform",
-        channels: Sequence[int] = (48, 96, 144, 192),
-        num_blocks: Sequence[int] = (2, 2, 2, 2),
+        channels: Sequence[int] | None = None,
+        num_blocks: Sequence[int] = BLOCKS,
         in_channels: int = 3,
         out_channels: int = 3,
         num_elements: int = 5,
@@ -70,6 +94,8 @@ class RestoringNetwork(nn.Module):
         super().__init__()
         check_model(model)
         check_choice("task", task, TASKS)
+        if channels is None:
+            channels = WIDTHS[task].get(model, WIDTHS[task]["dss"])
         self.arguments: dict[str, Any] = {
             "model": model,
             "task": task,

@@ -19,7 +19,6 @@ def outcomes(**accuracies):
                 value=accuracies.get(model.replace("-", "_"), (0.5, 0.5))[k],
             ),
             largest_difference=3e-8 if model == "siamese" else 1e-8,
-            losses=[],
         )
         for k, setting in enumerate(HEIGHTS)
         for model in MODELS

@@ -14,10 +14,10 @@ pytest.importorskip("matplotlib", reason="needs matplotlib")
 def one_object(size=16):
     """Return an object and two answers: the truth, and nothing but zeros."""
     views = make_views("cars", [0], size=size, num_points=5000)
-    right = views.targets[0].clone()
+    right = views.y[0].clone()
     right[:, 0] = 40 * right[:, 0] - 20
     outputs = {"dss-sum": right, "sridhar": torch.zeros(3, 7, size, size)}
-    return views.image[0], views.targets[0], views.points[0], outputs
+    return views.x[0], views.y[0], views.points[0], outputs
 
 
 def draw(image, target, points, outputs):

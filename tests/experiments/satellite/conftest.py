@@ -8,7 +8,6 @@ import pytest
 from symsets.experiments.satellite.generated import GeneratedScenes
 
 SIDE = 16
-FULL = 65_535
 
 
 def write(path, values):
@@ -17,22 +16,16 @@ def write(path, values):
     image.fromarray(values).save(path)
 
 
-def write_scene(folder, scenes, k):
-    """Write scene ``k`` of generated ones."""
-    start = sum(scenes.sizes[:k])
-    for i in range(scenes.sizes[k]):
-        write(folder / f"LR{i:03d}.png", sixteen(scenes.low[start + i]))
-        write(folder / f"QM{i:03d}.png", mask(scenes.clear[start + i]))
-    write(folder / "HR.png", sixteen(scenes.high[k]))
-    write(folder / "SM.png", mask(scenes.known[k]))
-
-
-def sixteen(picture):
-    return (picture.numpy() * FULL).round().astype(np.uint16)
+def write_scene(folder, scene):
+    for i, (picture, clear) in enumerate(zip(scene.low, scene.clear, strict=True)):
+        write(folder / f"LR{i:03d}.png", picture)
+        write(folder / f"QM{i:03d}.png", mask(clear))
+    write(folder / "HR.png", scene.high)
+    write(folder / "SM.png", mask(scene.known))
 
 
 def mask(clear):
-    return clear.numpy().astype(np.uint8) * 255
+    return clear.astype(np.uint8) * 255
 
 
 @pytest.fixture(scope="session")
@@ -40,9 +33,8 @@ def _written(tmp_path_factory):
     """Write the scenes once."""
     folder = tmp_path_factory.mktemp("scenes")
     for part, split, num in (("train", "train", 6), ("val", "test", 2)):
-        scenes = GeneratedScenes(side=SIDE).scenes("RED", split, num)
-        for k in range(num):
-            write_scene(folder / part / "RED" / f"imgset{k:04d}", scenes, k)
+        for k, scene in enumerate(GeneratedScenes(side=SIDE).scenes("RED", split, num)):
+            write_scene(folder / part / "RED" / f"imgset{k:04d}", scene)
     return folder
 
 

@@ -1,5 +1,6 @@
 from dataclasses import replace
 
+import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
@@ -36,6 +37,10 @@ def sets(scenes):
     return SceneSets(scenes, num_elements=8, crop=CROP)
 
 
+def scaled(values):
+    return torch.from_numpy(values.astype(np.float32)) / 65_535
+
+
 def fixed(turn, top=2, left=3, num=1):
     """Return one crop and turn for all sets."""
     flags = [torch.full((num,), flag) for flag in turn]
@@ -57,11 +62,12 @@ def test_evaluation_shows_the_clearest_pictures_in_full(scenes, sets):
     x, y = sets.part(0, 9)
     assert isinstance(x, RaggedSets)
     assert x.elements.shape == (24, CHANNELS, SIDE, SIDE)
-    start = scenes.sizes[0]
-    assert torch.equal(x.elements[8:16, RAW].squeeze(1), scenes.low[start : start + 8])
-    assert torch.equal(x.elements[8:16, CLEAR].squeeze(1) > 0, scenes.clear[start : start + 8])
-    assert torch.equal(y[:, 0], scenes.high)
-    assert torch.equal(y[:, 1] > 0, scenes.known)
+    for k, scene in enumerate(scenes):
+        own = x.elements[8 * k : 8 * k + 8]
+        assert torch.equal(own[:, 0], scaled(scene.low[:8]))
+        assert torch.equal(own[:, 1] > 0, torch.from_numpy(scene.clear[:8]))
+        assert torch.equal(y[k, 0], scaled(scene.high))
+        assert torch.equal(y[k, 1] > 0, torch.from_numpy(scene.known))
 
 
 def test_the_third_channel_of_a_target_is_the_error_of_the_mean(sets):
@@ -123,21 +129,21 @@ def test_all_eight_turns_and_all_places_are_drawn():
         assert place.unique().tolist() == list(range(SIDE - CROP + 1))
 
 
-def test_pictures_are_drawn_without_repetition_from_their_own_scene(scenes, sets):
+def test_pictures_are_drawn_without_repetition_from_their_own_scene(sets):
     torch.manual_seed(0)
     drawn = sets._draw(torch.tensor([0, 1, 2] * 50))
-    starts = torch.tensor([0, *scenes.sizes]).cumsum(0)
+    starts = torch.tensor([0, *sets.sizes]).cumsum(0)
     for k, row in enumerate(drawn):
         assert len(row.unique()) == 8
         assert starts[k % 3] <= row.min() <= row.max() < starts[k % 3 + 1]
-    assert set(drawn[::3].flatten().tolist()) == set(range(scenes.sizes[0]))
+    assert set(drawn[::3].flatten().tolist()) == set(range(sets.sizes[0]))
 
 
 def test_small_scenes_show_all_their_pictures_before_one_comes_again(scenes):
     many = SceneSets(scenes, num_elements=40, crop=CROP)
     for k, row in enumerate(many._draw(torch.arange(3))):
         counts = row.unique(return_counts=True)[1]
-        assert len(counts) == scenes.sizes[k]
+        assert len(counts) == len(scenes[k].low)
         assert counts.max() - counts.min() <= 1
 
 
@@ -151,7 +157,7 @@ def test_sets_may_show_fewer_different_pictures(scenes):
 def test_a_gain_changes_truth_and_usual_error_alike(scenes):
     sets = SceneSets(scenes, num_elements=8, crop=SIDE, augmentation=Augmentation(gain=0.3))
     _, y = sets.batch(torch.arange(3))
-    factor = y[:, 0].mean((1, 2)) / scenes.high.mean((1, 2))
+    factor = y[:, 0].mean((1, 2)) / sets.high.mean((1, 2))
     assert (factor - 1).abs().max() > 0.01
     torch.testing.assert_close(y[:, 2, 0, 0], factor * sets.errors)
 
@@ -186,6 +192,12 @@ def test_crops_larger_than_pictures_are_refused(scenes):
         SceneSets(scenes, crop=17)
 
 
+def test_scenes_of_different_sizes_are_refused(scenes):
+    other = GeneratedScenes(side=SIDE + 2).scenes("RED", "train", 1)
+    with pytest.raises(ValueError, match=r"pictures of one size, got \[\(16, 16\), \(18, 18\)\]"):
+        SceneSets([*scenes, *other], crop=CROP)
+
+
 def test_sets_can_be_of_another_type(sets):
     x, y = sets.to("cpu", torch.float64).batch(torch.tensor([0]))
     assert x.dtype == y.dtype == torch.float64
@@ -194,6 +206,6 @@ def test_sets_can_be_of_another_type(sets):
 def test_baselines_have_the_size_of_the_truth(scenes, sets):
     x, y = sets.part(0, 3)
     assert bicubic(x).shape == mean(x).shape == (3, 1, 3 * SIDE, 3 * SIDE)
-    alone = F.interpolate(scenes.low[None, :1], scale_factor=3, mode="bicubic")
+    alone = F.interpolate(scaled(scenes[0].low)[None, :1], scale_factor=3, mode="bicubic")
     assert torch.allclose(bicubic(x)[:1], alone)
     assert (cpsnr(mean(x), y) > 30).all()

@@ -67,18 +67,6 @@ def test_sequences_come_back_frame_by_frame(folder):
     assert torch.equal(motions.faces, torch.from_numpy(FACES.astype(np.int64)))
 
 
-def test_vertices_can_be_fewer_and_frames_centred(folder):
-    plain, some = DynamicFaust(folder), DynamicFaust(folder, num_vertices=4)
-    few = some.motions("val")
-    assert (few.num_vertices, few.faces) == (4, None)
-    assert torch.equal(few.shapes[0], some.motions("val").shapes[0])
-    everywhere = plain.motions("val").shapes
-    assert all((everywhere == few.shapes[..., [k]]).all((0, 1)).any() for k in range(4))
-    centred = DynamicFaust(folder, centre=True).motions("val").shapes
-    assert centred.mean(-1).abs().max() < 1e-6
-    assert everywhere.mean(-1).abs().max() > 0.1
-
-
 def test_one_file_is_enough_but_both_make_the_dataset(folder):
     assert has_dfaust(folder)
     (folder / "registrations_f.hdf5").unlink()

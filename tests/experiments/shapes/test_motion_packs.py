@@ -16,7 +16,6 @@ def common():
         "split": np.array(["train", "train", "val", "test"]),
         "name": np.array(["1_walk", "1_run", "2_walk", "3_kick"]),
         "activity": np.array(["walk", "run", "walk", "kick"]),
-        "fps": np.float32(30),
     }
 
 
@@ -54,7 +53,7 @@ def write(path, arrays):
 def test_skinned_packs_move_their_bodies(tmp_path):
     arrays = skinned()
     source = MotionPack(write(tmp_path / "people.npz", arrays))
-    assert (source.form, source.name, source.fps, source.skip) == ("skinned", "people", 30, 4)
+    assert (source.form, source.name, source.skip) == ("skinned", "people", 4)
     motions = source.motions("test")
     assert (motions.names, motions.subjects, motions.activities) == (["3_kick"], ["03"], ["kick"])
     quaternion = torch.from_numpy(arrays["quat"][-10:].astype(np.float64))
@@ -65,16 +64,6 @@ def test_skinned_packs_move_their_bodies(tmp_path):
     expected = skin(rotation, heads, [-1, 0, 1], rest, weights)
     torch.testing.assert_close(motions.shapes.double(), expected, atol=1e-5, rtol=1e-5)
     assert motions.graph.num_nodes == 6
-
-
-def test_the_number_of_vertices_can_be_chosen(tmp_path):
-    path = write(tmp_path / "people.npz", skinned())
-    assert MotionPack(path, num_vertices=9).motions("train").num_vertices == 9
-    with pytest.raises(ValueError, match=r"num_vertices must be one of \[6, 9\] in .*, got 7"):
-        MotionPack(path, num_vertices=7)
-    path = write(tmp_path / "baked.npz", baked())
-    some = MotionPack(path, num_vertices=3).motions("train")
-    assert (some.num_vertices, some.faces) == (3, None)
 
 
 @pytest.mark.parametrize("numbers", [False, True])
@@ -119,7 +108,6 @@ def test_forms_are_told_apart_without_reading(tmp_path):
             baked(offsets=np.cumsum([0.0, *LENGTHS])),
             r"offsets of .*p\.npz must be a row of integers, got float64 of shape \(5,\)",
         ),
-        (skinned(fps=np.full(4, 30.0)), r"fps of .*p\.npz must be one number, got float64 of sh"),
         (baked(name=np.array([{}] * 4, dtype=object)), r"p\.npz cannot be read: .*allow_pickle"),
         (baked(verts=np.zeros((39, 5, 3), "U1")), r"verts of .*p\.npz must be numbers with axes"),
         (baked(faces=FACES.astype("U1")), r"faces of .*p\.npz must be integers \(F, 3\), got <U1"),

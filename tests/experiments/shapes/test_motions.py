@@ -1,7 +1,7 @@
 import pytest
 import torch
 
-from symsets.experiments.shapes.motions import HeldOut, Motions, farthest_points
+from symsets.experiments.shapes.motions import HeldOut, Motions
 
 FACES = torch.tensor([[0, 1, 2], [1, 3, 2]])
 
@@ -18,23 +18,12 @@ def test_sequences_lie_end_to_end():
     assert motions.subjects == ["50002", "a", "c"]
     assert motions.activities == ["light_hopping_loose", "b", ""]
     assert motions.graph.num_edges == 10
-    assert motions.to("cpu").num_vertices == 4
+    assert motions.num_vertices == 4
 
 
-def test_thinned_motions_are_points_that_lie_far_apart():
-    motions = Motions.join([sequence(5, 60)], ["a"], faces=FACES)
-    template = motions.shapes[0]
-    some = motions.thinned(template, 10)
-    kept = farthest_points(template, 10)
-    assert len(set(kept.tolist())) == 10
-    assert torch.equal(some.shapes, motions.shapes[..., kept])
-    assert motions.thinned(template, 60) is motions.thinned(template, None) is motions
-    # every vertex that was dropped is nearer to a kept one than the kept ones are to each other
-    apart = torch.cdist(template.T, template.T)
-    between = (apart[kept][:, kept] + 1e3 * torch.eye(10)).min()
-    assert apart[:, kept].min(1).values.max() <= between + 1e-5
+def test_points_have_no_graph():
     with pytest.raises(ValueError, match="motions must have faces to make a graph of, got points"):
-        some.graph
+        Motions.join([sequence(5)], ["a"]).graph
 
 
 def test_nothing_of_the_test_is_seen_in_training():
@@ -87,8 +76,3 @@ def test_the_frame_with_nan_is_named():
     broken[6, 1, 2] = torch.nan
     with pytest.raises(ValueError, match=r"sequence 'a_b' must have finite.* got NaN in frame 6"):
         Motions.join([broken], ["a_b"])
-
-
-def test_only_as_many_vertices_as_there_are():
-    with pytest.raises(ValueError, match=r"num_vertices must be in 1\.\.4, got 5"):
-        farthest_points(torch.randn(3, 4), 5)

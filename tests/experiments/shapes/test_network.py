@@ -6,7 +6,6 @@ import torch
 from torch import nn
 
 from symsets import RaggedSets
-from symsets.experiments.shapes.maps import EdgeTensors, Points
 from symsets.experiments.shapes.network import KINDS, ShapeNetwork
 from symsets.groups import Symmetric
 from symsets.models import build
@@ -147,7 +146,7 @@ def dense_dss(layer, x, average):
     def branch(part, x):
         y = torch.einsum("oi,...iv,wv->...ow", part.element.weight, x, average)
         y = y + part.element.bias[:, None]
-        norm = part.norm.module
+        norm = part.norm["module"]
         scale = norm.weight / (norm.running_var + norm.eps).sqrt()
         return scale[:, None] * (y - norm.running_mean[:, None]) + norm.bias[:, None]
 
@@ -182,45 +181,10 @@ def test_all_four_maps_of_points_are_there_only_in_the_full_basis():
         assert bool(heard[:, 0].all()) is bool(heard[:, 0].any()) is hears
 
 
-def test_edges_count_on_graphs_and_adjacencies():
-    other = Graph.from_faces(FACES[:2], V)
-    for kind in ("graphs", "adjacency"):
-        net = warmed(small("dss-sum", kind))
-        x = torch.randn(1, 4, 3, V, dtype=torch.float64)
-        assert (net(x, GRAPH) - net(x, other)).abs().max() > 1e-3
-
-
-def test_edge_tensors_hold_what_went_in():
-    x = torch.randn(2, 3, V)
-    tensors = EdgeTensors()(x, GRAPH)
-    assert torch.equal(tensors[:, :3].diagonal(dim1=-2, dim2=-1), x)
-    assert set(zip(*tensors[1, 3].nonzero().T.tolist(), strict=True)) == set(
-        zip(*GRAPH.edge_index.tolist(), strict=True)
-    )
-
-
-@pytest.mark.parametrize("model", MODELS)
-def test_clouds_without_common_points_need_schemes_without_an_index_set(model):
-    net = warmed(small(model))
-    clouds = [[torch.randn(n, 3).double() for n in sizes] for sizes in ((4, 2, 7), (5,))]
-    x = RaggedSets.from_list(clouds)
-    if model not in ("siamese", "siamese-ds", "wreath"):
-        with pytest.raises(ValueError, match="their symmetry is the wreath product"):
-            net(x)
-        return
-    scores = net(x)
-    assert scores.sizes.tolist() == [3, 1]
-    alone = net(clouds[1][0].T[None, None])  # a set of one cloud is dense, too
-    torch.testing.assert_close(scores[1], alone[0], rtol=1e-9, atol=1e-9)
-    backwards = RaggedSets.from_list([[cloud.flip(0) for cloud in one] for one in clouds])
-    torch.testing.assert_close(net(backwards).elements, scores.elements, rtol=1e-9, atol=1e-9)
-
-
-def test_points_map_clouds_as_they_map_shapes():
-    layer = Points(3, 5)
-    cloud = torch.randn(7, 3)
-    ragged = layer(RaggedSets(cloud, [3, 4]))
-    torch.testing.assert_close(ragged.elements, layer(cloud.T[None])[0].T)
+def test_edges_count_on_graphs():
+    net = warmed(small("dss-sum", "graphs"))
+    x = torch.randn(1, 4, 3, V, dtype=torch.float64)
+    assert (net(x, GRAPH) - net(x, Graph.from_faces(FACES[:2], V))).abs().max() > 1e-3
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -326,10 +290,10 @@ def test_printing_says_what_the_network_is():
             "x must have 6 nodes .* like the graph, got 7",
         ),
         (
-            lambda: small("siamese", "full-points")(
+            lambda: small("siamese")(
                 RaggedSets.from_list([[torch.zeros(2, 3), torch.zeros(4, 3)]])
             ),
-            "x must have shapes with one number of points for 'full-points'.*only 'points' take",
+            r"x must be sets of shapes, .*, got RaggedSets\(",
         ),
     ],
 )

@@ -90,7 +90,7 @@ def test_the_study_is_exact_where_the_answer_is_known():
     turned = there_and_back.shapes.clone()
     turned[:, 0] = (there_and_back.shapes[:, 0] - 40).abs()
     folded = there_and_back._replace(shapes=turned)
-    study = skip_study(folded, (1, 3), block=16)
+    study = skip_study(folded, (1, 3))
     assert 0.8 < study[1] < 1  # only crops with the turning point inside go wrong
     assert 0.6 < study[3] < study[1]
     assert skip_study(there_and_back, (1, 3)) == {1: 1.0, 3: 1.0}

@@ -140,8 +140,6 @@ def test_one_door_opens_every_source(data, tmp_path):
     assert video_source(str(data / "UCF101"), directories=[]).name == "UCF101"
     assert motion_source("embedded", seed=3, directories=[]) == MovingHumans(seed=3)
     assert isinstance(motion_source("people", directories=[data]), MotionPack)
-    few = motion_source(str(data / "people.npz"), num_vertices=2, directories=[])
-    assert few.motions("test").num_vertices == 2
     assert isinstance(view_source("embedded", "chairs", directories=[]), GeneratedViews)
     assert isinstance(view_source("shapenetplain", directories=[data]), NoxFolder)
     assert isinstance(view_source(str(data / "shapenetplain"), directories=[]), NoxFolder)

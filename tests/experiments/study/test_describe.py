@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from symsets import load
 from symsets.cli.options import RunOptions
 from symsets.experiments.bursts import experiment as bursts
 from symsets.experiments.colors import experiment as colors
@@ -16,6 +17,7 @@ from symsets.experiments.study.describe import announcement, data_slug, make_stu
 from symsets.experiments.study.records import write_records
 from symsets.experiments.study.runs import RunDirectory, claim_directory
 from symsets.experiments.views import experiment as views
+from symsets.models.restoring import RestoringNetwork
 
 
 @dataclass
@@ -175,3 +177,16 @@ def test_a_folder_of_sets_is_told_the_command_for_it(tmp_path):
         options = RunOptions(preset="smoke", data=str(data), out=tmp_path / "out")
         said = announcement(make_study(quality.EXPERIMENT, options))
         assert (f"To learn from yours: symsets train {data}" in said) == told
+
+
+def test_recipe_modern_has_a_network_of_its_own_whose_weights_are_kept(tmp_path):
+    options = RunOptions(
+        preset="smoke", recipe="modern", models="dss-mean", train_sizes="4", epochs=1, out=tmp_path
+    )
+    study = make_study(colors.EXPERIMENT, options)
+    for group in study.take_groups():
+        study.run_group(group)
+    (folder,) = (tmp_path / "runs").glob("*dss-mean-modern*")
+    assert isinstance(load(folder), RestoringNetwork)
+    with pytest.raises(ValueError, match=r"recipe must be one of \['ours', 'published'\]"):
+        make_study(shapes.EXPERIMENT, RunOptions(recipe="modern", out=tmp_path))

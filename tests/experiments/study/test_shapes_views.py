@@ -305,14 +305,14 @@ def test_views_of_meshes_have_no_categories(tmp_path, data):
 
 def test_objects_with_few_views_are_measured_with_those(monkeypatch):
     source = views.Objects("embedded", 0)
-    monkeypatch.setattr(GeneratedViews, "most_views", lambda self, split, num=None: 5)
+    monkeypatch.setattr(GeneratedViews, "most_views", lambda self, split, num: 5)
     network = views.EXPERIMENT.make_network("dss-sum", "ours", 0.05, "cars", source)
     found = views.EXPERIMENT.measure_more(network, source, "cars", TEST, "cpu")
     assert list(found) == BY_VIEWS[:4]
 
 
 def test_more_sets_than_meshes_are_refused_before_any_is_seen(tmp_path, data, monkeypatch):
-    monkeypatch.delattr("symsets.experiments.views.meshes.render_meshes")
+    monkeypatch.delattr("symsets.experiments.views.meshes.render_mesh")
     out = tmp_path / "study"
     wrong = run("views", out, data["meshes"], "--preset", "quick")
     assert_one_line(wrong, "meshes has 4 meshes for training", "240", "--train-sizes 4 or less")
@@ -361,10 +361,10 @@ def test_data_that_cannot_be_used_get_one_line(tmp_path, data):
 
 def test_errors_are_those_of_the_truth_that_is_asked_about():
     made = GeneratedViews("cars", size=16).views("test", 2, num_points=50)
-    output = made.targets.clone()
+    output = made.y.clone()
     output[:, :, 0] = 40 * output[:, :, 0] - 20
     metrics = [views.reconstruction_metric(name) for name in ("chamfer", "f-score@0.01")]
-    right, wrong = (views.Truth(made.targets, points) for points in (made.points, 1 + made.points))
+    right, wrong = (views.Truth(made.y, points) for points in (made.points, 1 + made.points))
     near, far = ([m.values(output, truth) for m in metrics] for truth in (right, wrong))
     assert bool((near[0] < far[0]).all())
     assert bool((far[1] == 0).all())
@@ -374,7 +374,7 @@ def test_errors_are_those_of_the_truth_that_is_asked_about():
 def test_measuring_keeps_no_batch():
     made = GeneratedViews("cars", size=16).views("test", 1, num_points=50)
     chamfer = views.reconstruction_metric("chamfer")
-    chamfer.values(output := made.targets.clone(), views.Truth(output, made.points))
+    chamfer.values(output := made.y.clone(), views.Truth(output, made.points))
     kept = weakref.ref(output)
     del output
     assert kept() is None

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from symsets.experiments.study.catalogue import view_source
-from symsets.experiments.views.meshes import MeshFolder, load_mesh, render_meshes
+from symsets.experiments.views.meshes import MeshFolder, load_mesh, render_mesh
 
 F64 = torch.float64
 CUBE = np.array([[x, y, z] for x in (0, 1) for y in (0, 2) for z in (0, 3)], dtype=np.float64)
@@ -168,30 +168,25 @@ def ball(rings=12):
 @pytest.mark.parametrize("dtype", [torch.float32, F64])
 def test_no_ray_slips_between_triangles(dtype, monkeypatch):
     mesh = ball()
-    views = render_meshes([mesh], ["ball"], num_views=4, size=64, dtype=dtype)
+    views = render_mesh(mesh, "ball", num_views=4, size=64, dtype=dtype)
     inside = views.mask[0, :, 0].bool()
     for mask in inside:  # every row of the mask of a convex thing is one piece
         for row in mask:
             at = row.nonzero()[:, 0]
             assert not len(at) or len(at) == at[-1] - at[0] + 1
-    back, front = (views.cameras.depth(x) for x in (views.back, views.front))
-    assert ((back - front)[views.mask.bool()] >= 0).all()
-    assert ((views.front - 0.5).norm(dim=2)[0][inside] < 0.289).all()
-    assert ((views.front - 0.5).norm(dim=2)[0][inside] > 0.27).all()
+    distance = (views.y[:, :, 1:4] - 0.5).norm(dim=2)[0][inside]
+    assert ((distance > 0.27) & (distance < 0.289)).all()
     monkeypatch.setattr("symsets.experiments.views.triangles.PAIRS", 100)  # in many chunks
-    again = render_meshes([mesh], ["ball"], num_views=4, size=64, dtype=dtype)
-    for name in ("image", "mask", "front", "back"):
-        assert torch.equal(getattr(again, name), getattr(views, name))
+    again = render_mesh(mesh, "ball", num_views=4, size=64, dtype=dtype)
+    assert torch.equal(again.x, views.x)
+    assert torch.equal(again.y, views.y)
 
 
-def test_unprojecting_a_pixel_of_a_mesh_lands_on_its_coordinates():
-    views = render_meshes([ball(), ball(5)], ["a", "b"], size=32, num_points=200)
-    seen = views.mask.bool().expand_as(views.front)
-    for x in (views.front, views.back):
-        again = views.cameras.unproject(views.cameras.depth(x))
-        assert (again - x)[seen].abs().max() < 1e-5
-    assert views.points.shape == (2, 200, 3)
-    assert (views.points[0] - 0.5).norm(dim=-1).min() > 0.27
+def test_points_lie_on_the_mesh():
+    points = render_mesh(ball(), "a", size=32, num_points=200).points
+    assert points.shape == (1, 200, 3)
+    assert (points - 0.5).norm(dim=-1).min() > 0.27
+    assert (points - 0.5).norm(dim=-1).max() < 0.289
 
 
 def test_meshes_of_a_folder_come_in_splits(tmp_path):
@@ -201,17 +196,16 @@ def test_meshes_of_a_folder_come_in_splits(tmp_path):
     source = view_source(str(tmp_path), size=16)
     assert isinstance(source, MeshFolder)
     assert source.name == tmp_path.name
-    views = source.views("test", num_views=2, num_points=10)
-    assert views.image.shape == (1, 2, 3, 16, 16)
-    assert views.names == ("test/box.obj",)
-    assert not torch.equal(views.mask, source.views("val", num_views=2).mask)
+    views = source.views("test", 1, num_views=2, num_points=10)
+    assert views.x.shape == (1, 2, 3, 16, 16)
+    assert not torch.equal(views.mask, source.views("val", 1, num_views=2).mask)
 
 
 def test_a_mesh_that_no_view_shows_is_named(tmp_path):
     for name in ("a", "b", "c"):
         (tmp_path / f"{name}.obj").write_text("v 0 0 0\nv 1 1 1\nv 1 1 1.00001\nf 1 2 3")
     with pytest.raises(ValueError, match=r"\.obj must be seen, but none of its 3 views of 16 px"):
-        MeshFolder(tmp_path, size=16).views("train")
+        MeshFolder(tmp_path, size=16).views("train", 1)
 
 
 def test_errors_name_the_mesh_file_and_what_is_wrong(tmp_path):

@@ -27,7 +27,7 @@ def test_points_are_spread_over_the_whole_surface(category):
     for k in range(2):
         seen = views.mask[k, :, 0].bool()
         rendered = torch.cat(
-            [x[k].movedim(1, -1)[seen] for x in (views.front, views.back)]
+            [x[k].movedim(1, -1)[seen] for x in (views.y[:, :, 1:4], views.y[:, :, 4:])]
         )  # what is seen is near a sampled point
         distance = nearest(rendered, views.points[k])
         assert distance.mean() < 0.01

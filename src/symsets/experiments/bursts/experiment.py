@@ -11,7 +11,7 @@ from torch.nn.functional import l1_loss
 from symsets.data.images import ImageSource
 from symsets.experiments.bursts.sets import BurstSets, median
 from symsets.experiments.study.experiment import PAPER, PATIENCE, QUICK, SMOKE
-from symsets.experiments.study.images import UNetExperiment, pictures
+from symsets.experiments.study.images import MODERN, UNetExperiment, pictures
 from symsets.train.metrics import Metric, Task, mean_absolute_error, psnr, ssim
 
 PRESETS = {
@@ -64,6 +64,7 @@ class BurstsExperiment(UNetExperiment):
     )
     plans: ClassVar = {
         "ours": {"batch_size": 32, "evaluation_batch": 64},
+        "modern": {"batch_size": 32, "evaluation_batch": 64, "learning_rate": 5e-4, **MODERN},
         "published": {
             "batch_size": 32,
             "evaluation_batch": 64,

@@ -10,7 +10,7 @@ from torch.nn.functional import l1_loss
 from symsets.data.images import ImageSource
 from symsets.experiments.colors.sets import ColorSets, grey
 from symsets.experiments.study.experiment import PAPER, PATIENCE, QUICK, SMOKE
-from symsets.experiments.study.images import UNetExperiment, pictures
+from symsets.experiments.study.images import MODERN, UNetExperiment, pictures
 from symsets.train.metrics import Metric, Task, mean_absolute_error
 from symsets.train.plan import Plan
 
@@ -51,6 +51,7 @@ class ColorsExperiment(UNetExperiment):
     )
     plans: ClassVar = {
         "ours": {"batch_size": 32, "evaluation_batch": 128},
+        "modern": {"batch_size": 32, "evaluation_batch": 128, "learning_rate": 5e-4, **MODERN},
         "published": {
             "batch_size": 32,
             "evaluation_batch": 128,

@@ -13,7 +13,7 @@ MEAN, SPREAD = 0.5, 0.25  # of the values that networks see
 
 
 class FrameSets(OnTheFlySets):
-    """Shuffled frames of a clip; the target is the earliest.
+    """Shuffled frames in a row of a clip; the target is the earliest.
 
     Set ``i`` comes from clip ``i`` modulo their number and starts at a random frame. In training
     all frames of a set move alike (crop, mirror). Clips that are too short are left out.
@@ -22,7 +22,6 @@ class FrameSets(OnTheFlySets):
         clips: Where frames come from.
         num_sets: Sets of one pass.
         num_elements: Frames in a set.
-        spacing: From one frame of a set to the next, in frames of the clip.
         size: Height and width of a crop.
         seed: Fixes the sets for evaluation.
 
@@ -37,26 +36,20 @@ class FrameSets(OnTheFlySets):
         num_sets: int,
         *,
         num_elements: int = 8,
-        spacing: int = 1,
         size: int = 64,
         seed: int = 0,
     ) -> None:
         super().__init__(clips.frames, num_sets, seed=seed)
-        if spacing < 1:
-            raise ValueError(f"spacing must be at least 1, got {spacing}")
-        span = (num_elements - 1) * spacing + 1
-        usable = clips.lengths >= span
+        usable = clips.lengths >= num_elements
         if not usable.any():
             raise ValueError(
-                f"clips must have {span} frames for sets of {num_elements} at a spacing of "
-                f"{spacing}, the longest has {int(clips.lengths.max())}"
+                f"clips must have {num_elements} frames, the longest has {int(clips.lengths.max())}"
             )
         device = clips.frames.device
         self.starts = clips.starts[usable].to(device)
-        self.room = (clips.lengths[usable] - span + 1).to(device)  # first frames that fit
+        self.room = (clips.lengths[usable] - num_elements + 1).to(device)  # first frames that fit
         self.names = [name for name, fits in zip(clips.names, usable, strict=True) if fits]
         self.num_elements = num_elements
-        self.spacing = spacing
         self.augment = Augment(size)
 
     def source_of(self, which: int) -> str:
@@ -72,6 +65,6 @@ class FrameSets(OnTheFlySets):
         uniform = self.uniform(generator, len(which))
         first = self.starts[clip] + (uniform * self.room[clip]).long()
         order = random_orders(len(which), self.num_elements, first, generator)
-        frames = self.material[first[:, None] + self.spacing * order]  # (B, N, 3, S, S)
+        frames = self.material[first[:, None] + order]  # (B, N, 3, S, S)
         frames = self.augment(frames, generator=generator, move=augment)
         return (frames / 255 - MEAN) / SPREAD, order.argmin(1)

@@ -51,7 +51,6 @@ class Outcome:
 
     record: Record
     largest_difference: float
-    losses: list[float]
 
 
 def make_sets(
@@ -127,7 +126,6 @@ def _train(
     data = torch.Generator().manual_seed(1000 + seed)
     optimiser = torch.optim.Adam(net.parameters())
     schedule = torch.optim.lr_scheduler.OneCycleLR(optimiser, LEARNING_RATE, total_steps=steps)
-    losses = []
     for _ in range(steps):
         scores = _scores(net, make_sets(BATCH, setting, data), device)
         loss = cross_entropy(scores, _labels(BATCH).to(device))
@@ -135,8 +133,7 @@ def _train(
         loss.backward()
         optimiser.step()
         schedule.step()
-        losses.append(loss.item())
-        advance(f"{model}, {setting}", losses[-1])
+        advance(f"{model}, {setting}", loss.item())
     accuracy, difference = _test(net, setting, device)
     record = Record(
         experiment="orbits",
@@ -153,7 +150,7 @@ def _train(
         seconds=round(time.perf_counter() - start, 2),
         device=device_name(device),
     )
-    return Outcome(record, difference, losses)
+    return Outcome(record, difference)
 
 
 def _labels(num: int) -> Tensor:

@@ -10,8 +10,6 @@ from torch import Tensor
 from symsets.pages.sheets import Line
 from symsets.pages.styles import style_of
 
-__all__ = ["Answer", "Sets", "counted"]
-
 
 @dataclass(frozen=True)
 class Answer:

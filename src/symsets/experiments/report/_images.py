@@ -13,8 +13,6 @@ from symsets.pages.sheets import Line, Sheet, Tile
 from symsets.pages.styles import style_of
 from symsets.train.metrics import mean_absolute_error, psnr
 
-__all__ = ["draw_bursts", "draw_choices", "draw_colors"]
-
 MOST_IN_A_LINE = 10
 AIR = 0.12  # between elements, target and answers
 

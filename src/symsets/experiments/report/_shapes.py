@@ -15,8 +15,6 @@ from symsets.experiments.report._answers import Sets
 from symsets.pages.drawing import NO, YES, Picture
 from symsets.pages.sheets import Line, Sheet, Tile
 
-__all__ = ["draw_shapes"]
-
 SKIN, GHOST = "#8fa9ba", "#a8b1b8"
 LIGHT = np.array([0.35, 0.55, 0.76])
 TURN = 25.0  # degrees from the front view

@@ -14,8 +14,6 @@ from symsets.experiments.views.distances import agreement
 from symsets.pages.drawing import Picture
 from symsets.pages.sheets import Line, Sheet, Tile
 
-__all__ = ["draw_views"]
-
 SIDES = ((35.0, 25.0), (-140.0, 25.0))  # azimuth and elevation, degrees
 MAX_POINTS = 4000
 AIR = 0.14  # between fronts, backs and clouds

@@ -16,13 +16,12 @@ from symsets.experiments.frames import sets as frames
 from symsets.experiments.quality import sets as quality
 from symsets.experiments.report._answers import Answer, Sets
 from symsets.experiments.report._images import draw_bursts, draw_choices, draw_colors
+from symsets.experiments.report._scenes import draw_scenes
 from symsets.experiments.report._shapes import draw_shapes
 from symsets.experiments.report._views import draw_views
 from symsets.experiments.report.load_records import Comparison
 from symsets.pages.drawing import Picture
 from symsets.pages.styles import BASELINES
-
-__all__ = ["examples", "read_examples"]
 
 
 @dataclass(frozen=True)
@@ -35,6 +34,7 @@ class _Kind:
         offset: See there.
         kept: The names of arrays with an entry for each set: the sets, the targets, and more.
         most: How many sets are shown.
+        channels: Of the target, those that a network answers with; all if left out.
     """
 
     draw: Callable[[Sets], Picture]
@@ -42,6 +42,7 @@ class _Kind:
     offset: float = 0.0
     kept: tuple[str, ...] = ("x", "target")
     most: int = 4
+    channels: int | None = None
 
     def pixels(self, value: Tensor) -> Tensor:
         """Return values as a screen shows them."""
@@ -56,6 +57,7 @@ KINDS = {
     "bursts": _Kind(draw_bursts, 0.5, 0.5),
     "shapes": _Kind(draw_shapes),
     "views": _Kind(draw_views, kept=("x", "maps", "points"), most=2),
+    "satellite": _Kind(draw_scenes, most=3, channels=1),
 }
 
 
@@ -95,7 +97,8 @@ def read_examples(comparison: Comparison) -> Sets | None:
         kept |= {name: kept[name][: kind.most] for name in kind.kept}
         first = first or kept
         if all(torch.equal(kept[name], first[name]) for name in kind.kept[:2]):
-            output = _output(run.folder, *(first[name] for name in kind.kept[:2]))
+            x, target = (first[name] for name in kind.kept[:2])
+            output = _output(run.folder, x, target, kind.channels)
             if output is not None:
                 answers[run.model] = Answer(output, run.seed)
     if not answers:
@@ -108,12 +111,12 @@ def read_examples(comparison: Comparison) -> Sets | None:
     return Sets(kind.pixels(x), target, in_order, more=first)
 
 
-def _output(folder: Path, x: Tensor, target: Tensor) -> Tensor | None:
+def _output(folder: Path, x: Tensor, target: Tensor, channels: int | None) -> Tensor | None:
     """Return a run's outputs for the sets; None if they were not kept or are of other sets."""
     selects = not target.is_floating_point()
     found = _arrays(folder / ("predictions.npz" if selects else "examples.npz"))
     output = found.get("output", torch.zeros(0))[: len(x)]
-    shape = x.shape[:2] if selects else target.shape
+    shape = x.shape[:2] if selects else target[:, :channels].shape
     if output.shape != shape or not output.isfinite().all():
         return None
     same_sets = not selects or torch.equal(found["target"][: len(x)], target)

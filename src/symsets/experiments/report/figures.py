@@ -14,8 +14,6 @@ from symsets.pages.drawing import INK, Picture, canvas, far_apart, style
 from symsets.pages.styles import BASELINES, style_of
 from symsets.pages.tables import duration
 
-__all__ = ["pictures"]
-
 WIDTH, HEIGHT = 5.6, 3.6  # inches: at the width of a phone the letters are still letters
 
 Points = dict[float, Score]
@@ -105,7 +103,7 @@ def _elements(comparison: Comparison) -> Picture | None:
 def _lines(
     comparison: Comparison,
     m: MetricDisplay,
-    found: Mapping[str, Mapping[Any, Score | None]],
+    found: Mapping[str, Mapping[Any, Score]],
     *,
     name: str,
     caption: str,
@@ -127,10 +125,8 @@ def _lines(
         ticks: The places, if they are few; they get markers.
         axes: How the axes look.
     """
-    lines = {}
-    for model, line in found.items():
-        if points := {x: score for x, score in line.items() if score and score.values}:
-            lines[model] = points
+    known = {m: {x: s for x, s in line.items() if s.values} for m, line in found.items()}
+    lines = {model: points for model, points in known.items() if points}
     if not lines:
         return None
     figure, axis = canvas(WIDTH, HEIGHT)
@@ -225,4 +221,4 @@ def _seconds_per_epoch(comparison: Comparison, model: str) -> float | None:
     if measured:
         return statistics.fmean(measured)
     score = comparison.score(model)
-    return score.seconds / score.epochs if score and score.epochs and score.seconds else None
+    return score.seconds / score.epochs if score.epochs and score.seconds else None

@@ -9,8 +9,6 @@ from symsets.experiments.report.load_records import Comparison, Score
 from symsets.experiments.report.metrics import MetricDisplay
 from symsets.pages.styles import BASELINES, SIAMESE, style_of
 
-__all__ = ["headline"]
-
 SMOKE = " The preset smoke only shows that everything runs."
 
 Ranking = Sequence[tuple[str, Score]]
@@ -43,7 +41,7 @@ def _ranking(comparison: Comparison, m: MetricDisplay, baselines: bool) -> Ranki
     """Return all networks, or all baselines, that have a mean; the best comes first."""
     models = [model for model in comparison.models if (model in BASELINES) == baselines]
     scores = ((model, comparison.score(model, metric=m.name)) for model in models)
-    known = [(model, s) for model, s in scores if s and s.values]
+    known = [(model, s) for model, s in scores if s.values]
     return sorted(known, key=lambda pair: pair[1].mean, reverse=m.better != "lower")
 
 

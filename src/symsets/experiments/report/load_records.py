@@ -18,8 +18,6 @@ from symsets.experiments.study.experiment import find_experiment
 from symsets.experiments.study.records import Record, read_records
 from symsets.pages.styles import rank
 
-__all__ = ["Comparison", "Numbers", "Results", "Score", "group_by", "load_records"]
-
 T = TypeVar("T")
 K = TypeVar("K", bound=Hashable)
 
@@ -163,14 +161,15 @@ class Comparison:
                 found.setdefault(name.partition("/")[2], {})[model] = score
         return dict(sorted(found.items()))
 
-    def score(self, model: str, *, metric: str = "", size: int | None = None) -> Score | None:
+    def score(self, model: str, *, metric: str = "", size: int | None = None) -> Score:
         """Return a score, by default of the first metric at the largest size.
 
-        A baseline that is not trained has the same score at all sizes.
+        A baseline that is not trained has the same score at all sizes. Where there is no run, the
+        score has no values.
         """
         name = metric or self.metrics[0].name
-        size = self.largest if size is None else size
-        return self.scores.get((size, name, model)) or self.scores.get((0, name, model))
+        places = ((self.largest if size is None else size, name, model), (0, name, model))
+        return next((self.scores[place] for place in places if place in self.scores), Score(()))
 
     def runs_of(self, model: str) -> list[Run]:
         """Return the runs of a model at the largest size that have a learning curve."""

@@ -26,8 +26,6 @@ from symsets.pages.styles import rank, style_of
 from symsets.pages.tables import Table
 from symsets.pages.writing import write_page
 
-__all__ = ["Report", "write"]
-
 PAGES = Path(__file__).parent
 
 

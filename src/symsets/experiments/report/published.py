@@ -16,17 +16,6 @@ from typing import Any
 
 from symsets.experiments.study.experiment import EXPERIMENTS
 
-__all__ = [
-    "Beats",
-    "Below",
-    "Claim",
-    "Improves",
-    "Published",
-    "PublishedNumber",
-    "TrainingTime",
-    "published",
-]
-
 
 @dataclass(frozen=True)
 class PublishedNumber:

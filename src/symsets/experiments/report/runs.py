@@ -13,8 +13,6 @@ from symsets._checks import positive
 from symsets._files import below, reading, shorten
 from symsets.experiments.study.records import check_fields
 
-__all__ = ["Run", "read_runs"]
-
 
 @dataclass(frozen=True)
 class Run:

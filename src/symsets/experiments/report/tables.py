@@ -11,13 +11,6 @@ from symsets.experiments.report.published import published
 from symsets.pages.styles import BASELINES, rank, style_of
 from symsets.pages.tables import Cell, Table, duration
 
-__all__ = [
-    "parts_table",
-    "results_table",
-    "search_table",
-    "skip_table",
-]
-
 NOTHING = "–"
 
 
@@ -28,8 +21,7 @@ def results_table(comparison: Comparison) -> Table:
     models = sorted({*comparison.models, *{*comparison.printed} & {*BASELINES}}, key=rank)
     columns: dict[str, list[Cell]] = {}
     for size in comparison.sizes:
-        by_first = [comparison.score(model, size=size) for model in models]
-        runs = [score.count if score else 0 for score in by_first]
+        runs = [comparison.score(model, size=size).count for model in models]
         for m in comparison.metrics:
             scores = [comparison.score(model, metric=m.name, size=size) for model in models]
             columns[_head(size, m, comparison)] = _scores(scores, m, runs)
@@ -37,10 +29,11 @@ def results_table(comparison: Comparison) -> Table:
                 same_data = comparison.data.startswith(paper.data)
                 name = "published" if same_data else "published, other data"
                 columns[name] = [_published(comparison, model) for model in models]
+    main = [comparison.score(model) for model in models]
     columns |= {
         "runs": [Cell(_runs(comparison, model)) for model in models],
-        "parameters": [Cell(_parameters(comparison.score(model))) for model in models],
-        "time per run": [Cell(_time(comparison.score(model))) for model in models],
+        "parameters": [Cell(_parameters(score.parameters)) for score in main],
+        "time per run": [Cell(duration(s.seconds) if s.seconds else NOTHING) for s in main],
     }
     said = {k: cells for k, cells in columns.items() if any(c.text != NOTHING for c in cells)}
     return _of_models(comparison.name, _caption(comparison), models, said)
@@ -54,7 +47,7 @@ def parts_table(comparison: Comparison) -> Table | None:
     models = [x for x in comparison.models if any(x in scores for scores in parts.values())]
     columns = {}
     for part, scores in parts.items():
-        found = [scores.get(model) for model in models]
+        found = [scores.get(model, Score(())) for model in models]
         columns[f"{part}{_count(scores.values())}"] = _scores(found, m, [0] * len(models))
     caption = (
         f"{m.header[:1].upper()}{m.header[1:]}; on the test sets of each source"
@@ -152,13 +145,12 @@ def _chance(comparison: Comparison) -> str:
     return f"chance: {100 * level:.1f} %" if told and level is not None else ""
 
 
-def _scores(scores: list[Score | None], m: MetricDisplay, runs: Iterable[int]) -> list[Cell]:
+def _scores(scores: list[Score], m: MetricDisplay, runs: Iterable[int]) -> list[Cell]:
     """Return means ± std, the best in bold; runs are how many there are of each model."""
-    means = [score.mean for score in scores if score is not None and score.values]
-    best = m.best(means)
+    best = m.best([score.mean for score in scores if score.values])
     cells = []
     for score, num_runs in zip(scores, runs, strict=True):
-        if score is None:
+        if not score.count:
             cells.append(Cell(NOTHING))
         elif not score.values:
             cells.append(Cell("failed", note=f"{score.failed} of {score.count}"))
@@ -179,22 +171,14 @@ def _published(comparison: Comparison, model: str) -> Cell:
 
 def _runs(comparison: Comparison, model: str) -> str:
     """Return the number of runs per cell: one number if all cells of the row agree."""
-    found = [comparison.score(model, size=size) for size in comparison.sizes]
-    counts = [score.count if score else 0 for score in found]
+    counts = [comparison.score(model, size=size).count for size in comparison.sizes]
     low, high = min(counts), max(counts)
     if not high:
         return NOTHING
     return str(high) if low == high else f"{low}–{high}"
 
 
-def _parameters(score: Score | None) -> str:
-    if score is None or not score.parameters:
-        return NOTHING
-    number = score.parameters
+def _parameters(number: int) -> str:
     if number < 10_000:
-        return f"{number:,}"
+        return f"{number:,}" if number else NOTHING
     return f"{number / 1e3:.0f} k" if number < 1_000_000 else f"{number / 1e6:.2f} M"
-
-
-def _time(score: Score | None) -> str:
-    return duration(score.seconds) if score is not None and score.seconds else NOTHING

@@ -12,8 +12,6 @@ from symsets.experiments.report.metrics import MetricDisplay, display_of
 from symsets.experiments.report.published import Beats, Below, Claim, Improves
 from symsets.pages.styles import style_of
 
-__all__ = ["RULE", "State", "Verdict", "judge", "verdicts"]
-
 State = Literal["holds", "does not hold", "cannot be judged yet"]
 
 TOO_SMALL = ("smoke", "quick")  # presets
@@ -98,9 +96,8 @@ def _findings(
 ) -> list[_Finding]:
     m = display_of(here.paper.metric)
 
-    def score(model: str, where: Comparison | None = here) -> Score | None:
-        found = where.score(model, metric=m.name) if where else None
-        return found if found and found.values else None
+    def score(model: str, where: Comparison | None = here) -> Score:
+        return where.score(model, metric=m.name) if where else Score(())
 
     if isinstance(rule, Beats):
         pairs = [(a, b) for a in rule.models for b in rule.others]
@@ -109,8 +106,9 @@ def _findings(
         return [_below(rule, score(rule.model), m)]
     wanted = replace(here, setting=rule.over).key
     there = next((c for c in others if c.key == wanted), None)
-    models = [(x, score(x) if there else None, score(x, there)) for x in rule.models]
-    return [_improves(rule, [_beats(x, a, x, b, m) for x, a, b in models])]
+    both = here if there else None
+    found = [_beats(x, score(x, both), x, score(x, there), m) for x in rule.models]
+    return [_improves(rule, found)]
 
 
 def _improves(rule: Improves, found: list[_Finding]) -> _Finding:
@@ -124,8 +122,8 @@ def _improves(rule: Improves, found: list[_Finding]) -> _Finding:
     return _Finding(text, gain, noise, missing[0] if missing and abs(gain) < noise else "")
 
 
-def _below(rule: Below, score: Score | None, m: MetricDisplay) -> _Finding:
-    if score is None:
+def _below(rule: Below, score: Score, m: MetricDisplay) -> _Finding:
+    if not score.values:
         return _Finding(missing=rule.model)
     text = f"{style_of(rule.model).label} reaches {m.with_unit(score.mean, score.std)}"
     return _Finding(text, rule.value - score.mean, 2 * score.error)
@@ -133,15 +131,15 @@ def _below(rule: Below, score: Score | None, m: MetricDisplay) -> _Finding:
 
 def _beats(
     model: str,
-    a: Score | None,
+    a: Score,
     other: str,
-    b: Score | None,
+    b: Score,
     m: MetricDisplay,
     *,
     margin: float = 0.0,
 ) -> _Finding:
-    if a is None or b is None:
-        return _Finding(missing=model if a is None else other)
+    if not a.values or not b.values:
+        return _Finding(missing=other if a.values else model)
     gain, mine, theirs = m.gain(a.mean, b.mean), style_of(model).label, style_of(other).label
     text = f"{mine} is {m.show_gap(gain)} {'better' if gain >= 0 else 'worse'} than {theirs}"
     text += " (one run each)" if a.count == b.count == 1 else ""

@@ -14,11 +14,10 @@ from symsets.experiments.satellite.augmentation import Augmentation
 from symsets.experiments.satellite.metric import cpsnr, cssim, shift_loss
 from symsets.experiments.satellite.network import SatelliteNetwork, over_turns
 from symsets.experiments.satellite.norms import norms_of
-from symsets.experiments.satellite.packs import ScenePack
-from symsets.experiments.satellite.scenes import SceneFolder, SceneSource
+from symsets.experiments.satellite.scenes import SceneFiles, SceneSource
 from symsets.experiments.satellite.sets import SceneSets, bicubic, mean
 from symsets.experiments.study.catalogue import scene_source
-from symsets.experiments.study.experiment import Experiment, Preset, scaled
+from symsets.experiments.study.experiment import QUICK, SMOKE, Experiment, Preset, scaled
 from symsets.train.evaluation import Network, evaluate
 from symsets.train.metrics import Metric, Task
 from symsets.train.plan import Plan
@@ -41,23 +40,21 @@ OURS = {
 }
 
 PRESETS = {
-    "smoke": Preset(
+    "smoke": replace(
+        SMOKE,
         models=("dss-mean", "siamese"),
         train_sizes=(4,),
-        epochs=(2,),
         width=0.125,
         test_size=2,
         batch_size=2,
         settings=("RED",),
-        duration="a few seconds",
     ),
-    "quick": Preset(
+    "quick": replace(
+        QUICK,
         models=("dss-mean", "siamese"),
         train_sizes=(64,),
         epochs=(40,),
-        width=0.25,
         test_size=16,
-        batch_size=8,
         settings=("RED",),
         duration="about five minutes on two cores",
     ),
@@ -87,7 +84,6 @@ class SatelliteExperiment(Experiment[SceneSource]):
     """
 
     name = "satellite"
-    network = "satellite"
     story = (
         "Each set holds coarse pictures of one place that a satellite took on\n"
         "different days, shifted by fractions of a pixel, some under clouds.\n"
@@ -113,7 +109,7 @@ class SatelliteExperiment(Experiment[SceneSource]):
 
     def check_source(self, source: SceneSource, preset: Preset) -> None:
         """Raise ValueError if there are fewer scenes for training than are asked for."""
-        if not isinstance(source, SceneFolder | ScenePack):
+        if not isinstance(source, SceneFiles):
             return
         asked = max(preset.train_sizes)
         for setting in preset.settings:
@@ -207,7 +203,7 @@ def _scene_sets(
 ) -> SceneSets:
     band = setting.removesuffix(RAW)
     scenes = source.scenes(band, split, num)
-    side = scenes.low.shape[-1]
+    side = scenes[0].low.shape[-1]
     return SceneSets(
         scenes,
         num_elements=NUM_ELEMENTS,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,7 +12,7 @@ from torch import Tensor
 
 from symsets.data.splits import SPLITS, checked_split
 from symsets.experiments.satellite.resampling import enlarge
-from symsets.experiments.satellite.scenes import FULL, SCALE, STEP, Scene, Scenes, stack
+from symsets.experiments.satellite.scenes import FULL, SCALE, STEP, Scene
 from symsets.experiments.synthetic.dead_leaves import DeadLeaves
 
 MARGIN = 4  # px of the coarse pictures around what is seen
@@ -39,8 +40,8 @@ class GeneratedScenes:
 
     Example:
         >>> scenes = GeneratedScenes(side=16).scenes("RED", "test", 2)
-        >>> scenes.low.shape[1:], scenes.high.shape, min(scenes.sizes) >= 5
-        (torch.Size([16, 16]), torch.Size([2, 48, 48]), True)
+        >>> [(scene.low.shape[1:], scene.high.shape) for scene in scenes]
+        [((16, 16), (48, 48)), ((16, 16), (48, 48))]
     """
 
     side: int = 32
@@ -48,18 +49,16 @@ class GeneratedScenes:
     name = "generated scenes"
     bands = ("RED", "NIR")
 
-    def scenes(self, band: str, split: str, num: int) -> Scenes:
+    def scenes(self, band: str, split: str, num: int) -> list[Scene]:
         """Return the first ``num`` scenes of a split."""
         number = SPLITS.index(checked_split(split))
         generator = torch.Generator().manual_seed(1_000_003 * self.seed + number)
         size = SCALE * (self.side + 2 * MARGIN)
         places = _Places(size=size, seed=self.seed).images(split, num).float().mean(1) / 255
-        return stack(
-            [
-                self._scene(f"{split}{k}", LOW + SPAN * place, NOISE[band], generator)
-                for k, place in enumerate(places)
-            ]
-        )
+        return [
+            self._scene(f"{split}{k}", LOW + SPAN * place, NOISE[band], generator)
+            for k, place in enumerate(places)
+        ]
 
     def _scene(self, name: str, place: Tensor, noise: float, generator: torch.Generator) -> Scene:
         def uniform(*shape: int) -> Tensor:
@@ -90,9 +89,8 @@ def _blurred(place: Tensor) -> Tensor:
     return F.conv2d(F.conv2d(padded, weights), weights.mT)[0, 0]
 
 
-def _clouds(num: int, side: int, uniform: object) -> Tensor:
+def _clouds(num: int, side: int, uniform: Callable[..., Tensor]) -> Tensor:
     """Return how thick clouds are, ``(num, side, side)``: a soft blob in half of all pictures."""
-    assert callable(uniform)
     centre, radius = side * uniform(num, 2, 1), side * (0.1 + 0.2 * uniform(num, 1, 1))
     place = torch.arange(side, dtype=torch.float32)
     rows, columns = (place - centre[:, 0]).square(), (place - centre[:, 1]).square()

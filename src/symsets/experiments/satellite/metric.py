@@ -27,13 +27,8 @@ def shift_errors(output: Tensor, target: Tensor) -> Tensor:
     Shape:
         - result: ``(B, 49)``.
     """
-    inner, truth, clear = _windows(output, target)
-    num = clear.sum((-2, -1)).clamp(min=1)
-    # Not a product with the mask: what is not clear may be NaN.
-    difference = torch.where(clear, truth - inner, 0)
-    bias = difference.sum((-2, -1)) / num
-    squares = torch.where(clear, difference - bias[..., None, None], 0).square()
-    return (squares.sum((-2, -1)) / num).flatten(1)
+    error, num = _unbiased(*_windows(output, target))
+    return (error.square().sum((-2, -1)) / num).flatten(1)
 
 
 def cpsnr(output: Tensor, target: Tensor) -> Tensor:
@@ -84,14 +79,19 @@ def shift_loss(output: Tensor, target: Tensor) -> Tensor:
         output: ``(B, 1, H, W)``.
         target: ``(B, 3, H, W)``: truth, where it is clear, and the scene's usual error.
     """
-    inner, truth, clear = best_window(output, target)
-    num = clear.sum((-2, -1)).clamp(min=1)
-    difference = torch.where(clear, truth - inner, 0)
-    bias = difference.sum((-2, -1)) / num
-    error = torch.where(clear, difference - bias[:, None, None], 0)
+    error, num = _unbiased(*best_window(output, target))
     error = error / target[:, 2, :1, :1]
     absolute, square = error.abs().sum((-2, -1)) / num, error.square().sum((-2, -1)) / num
     return (absolute + (square + EPSILON).sqrt()).mean() / 2
+
+
+def _unbiased(inner: Tensor, truth: Tensor, clear: Tensor) -> tuple[Tensor, Tensor]:
+    """Return the error of clear pixels without its mean, zero elsewhere, and their number."""
+    num = clear.sum((-2, -1)).clamp(min=1)
+    # Not a product with the mask: what is not clear may be NaN.
+    difference = torch.where(clear, truth - inner, 0)
+    bias = difference.sum((-2, -1)) / num
+    return torch.where(clear, difference - bias[..., None, None], 0), num
 
 
 def cssim(output: Tensor, target: Tensor) -> Tensor:

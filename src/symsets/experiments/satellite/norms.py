@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from symsets._files import shorten
+from symsets.data.folders import read_list
 
 FILE = "norm.csv"  # rows such as: imgset0000 52.35
 
@@ -15,20 +17,15 @@ FILE = "norm.csv"  # rows such as: imgset0000 52.35
 def read_norms(folder: Path) -> dict[str, float]:
     """Return the baseline's cPSNR of scenes by name; nothing if a folder does not tell."""
     path = folder / FILE
-    if not path.is_file():
-        return {}
     found = {}
-    for line in path.read_text(encoding="utf-8").splitlines():
-        words = line.split()
-        try:
-            name, value = words[0], float(words[1])
-        except (IndexError, ValueError):
-            value = math.nan
-        if len(words) != 2 or not 0 < value < math.inf:
+    for name, word in read_list(path, 2) if path.is_file() else ():
+        found[name] = math.nan
+        with suppress(ValueError):
+            found[name] = float(word)
+        if not 0 < found[name] < math.inf:
             raise ValueError(
-                f"{path} must have rows of a scene and its cPSNR, got {shorten(repr(line))}"
+                f"{path} must have rows of a scene and its cPSNR, got {shorten(f'{name} {word}')!r}"
             )
-        found[name] = value
     return found
 
 

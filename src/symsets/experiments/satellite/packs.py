@@ -21,16 +21,7 @@ import numpy as np
 from symsets._files import atomic_write, check_claim, shorten
 from symsets.data._arrays import Kinds, array_names, read_arrays
 from symsets.experiments.satellite.norms import FILE, read_norms
-from symsets.experiments.satellite.scenes import (
-    BANDS,
-    SCALE,
-    STEP,
-    Scene,
-    SceneFolder,
-    Scenes,
-    division,
-    stack,
-)
+from symsets.experiments.satellite.scenes import SCALE, STEP, Scene, SceneFiles, SceneFolder
 
 MEMORY = 2**26  # bytes that LZMA may work with; ours needs a seventh of that
 BYTES = 2  # of a pixel, before LZMA
@@ -195,45 +186,36 @@ def _unpacked(data: bytes, num: int) -> np.ndarray:
     return np.frombuffer(content, np.uint8)
 
 
-class ScenePack:
-    """Scenes of packed files, divided as :class:`~.scenes.SceneFolder` divides them.
+class ScenePack(SceneFiles):
+    """Scenes of packed files.
 
     Args:
         path: One file, or a folder with several.
     """
 
-    name = "PROBA-V"
-
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = Path(path)
-        self.norms = read_norms(self.path if self.path.is_dir() else self.path.parent)
+        super().__init__(read_norms(self.path if self.path.is_dir() else self.path.parent))
         files = sorted(self.path.glob("*.npz")) if self.path.is_dir() else [self.path]
         self._scenes: dict[tuple[str, str], dict[str, Path]] = {}
         self._read = cache(read_pack)  # a file has scenes of several splits
         for file in filter(is_scene_pack, files):
             few = read_arrays(file, KINDS, ("name", "band", "part"))
-            key = str(few["band"]), str(few["part"])
-            found = self._scenes.setdefault(key, {})
+            found = self._scenes.setdefault((str(few["part"]), str(few["band"])), {})
             found.update((name, file) for name in few["name"].tolist())
         if not self.bands:
             raise ValueError(f"{path} must be a pack of scenes, or a folder with some")
 
-    @property
-    def bands(self) -> tuple[str, ...]:
-        """Which bands there are."""
-        return tuple(band for band in BANDS if (band, "train") in self._scenes)
+    def names_in(self, part: str, band: str) -> list[str]:
+        """Return the scenes of a part in all files."""
+        return sorted(self._scenes.get((part, band), {}))
 
-    def names(self, band: str, split: str) -> tuple[str, list[str]]:
-        """Return the part and the scenes of a split."""
-        return division(lambda part: sorted(self._scenes.get((band, part), {})), split)
-
-    def scenes(self, band: str, split: str, num: int) -> Scenes:
+    def scenes(self, band: str, split: str, num: int) -> list[Scene]:
         """Return up to ``num`` scenes of a split."""
         part, names = self.names(band, split)
-        where = self._scenes[band, part]
-        chosen = names[:num]
+        where, chosen = self._scenes[part, band], names[:num]
         if not chosen:
             raise ValueError(f"{self.path} has no scene of {band} {split}")
         files = sorted({where[name] for name in chosen})
         found = {scene.name: scene for file in files for scene in self._read(file)}
-        return stack([found[name] for name in chosen])
+        return [found[name] for name in chosen]

@@ -11,8 +11,6 @@ from pathlib import Path
 from typing import Protocol
 
 import numpy as np
-import torch
-from torch import Tensor
 
 from symsets._extras import require
 from symsets.data.decoding import (
@@ -59,27 +57,6 @@ class Scene:
     known: np.ndarray
 
 
-@dataclass(frozen=True, eq=False)
-class Scenes:
-    """Many scenes of one size, in units of 65,535 as metrics take them.
-
-    Attributes:
-        names: Of the scenes.
-        sizes: Numbers of pictures.
-        low: ``(T, H, W)``, all coarse pictures end to end, the clearest of each scene first.
-        clear: ``(T, H, W)``, where no cloud or shadow is.
-        high: ``(M, 3 H, 3 W)``, the truths.
-        known: ``(M, 3 H, 3 W)``, where they are clear.
-    """
-
-    names: list[str]
-    sizes: list[int]
-    low: Tensor
-    clear: Tensor
-    high: Tensor
-    known: Tensor
-
-
 class SceneSource(Protocol):
     """Where scenes come from."""
 
@@ -93,8 +70,8 @@ class SceneSource(Protocol):
         """Which bands there are."""
         ...
 
-    def scenes(self, band: str, split: str, num: int) -> Scenes:
-        """Return up to ``num`` scenes of a split."""
+    def scenes(self, band: str, split: str, num: int) -> list[Scene]:
+        """Return up to ``num`` scenes of a split, at least one."""
         ...
 
 
@@ -116,60 +93,42 @@ def carve(names: Iterable[str], split: str) -> list[str]:
     return order[:num] if split == "val" else order[num:]
 
 
-def stack(scenes: Sequence[Scene]) -> Scenes:
-    """Lay scenes end to end."""
-    if not scenes:
-        raise ValueError("scenes must hold at least one scene, got none")
-    shapes = {scene.low.shape[1:] for scene in scenes}
-    if len(shapes) > 1:
-        raise ValueError(f"scenes must have pictures of one size, got {sorted(shapes)}")
-    return Scenes(
-        [scene.name for scene in scenes],
-        [len(scene.low) for scene in scenes],
-        _scaled(np.concatenate([scene.low for scene in scenes])),
-        torch.from_numpy(np.concatenate([scene.clear for scene in scenes])),
-        _scaled(np.stack([scene.high for scene in scenes])),
-        torch.from_numpy(np.stack([scene.known for scene in scenes])),
-    )
-
-
-def _scaled(values: np.ndarray) -> Tensor:
-    return torch.from_numpy(values.astype(np.float32)) / FULL
-
-
-def read_scene(folder: Path, *, most: int | None = None) -> Scene:
+def read_scene(folder: Path, *, most: int | None = None, truth: bool = True) -> Scene:
     """Read the folder of a scene; the clearest pictures come first, ties in the order of files.
 
     Args:
         folder: With ``LR000.png``, ``QM000.png``, …, ``HR.png`` and ``SM.png``.
         most: Keep so many pictures at most.
+        truth: Whether there is one; else it is zero, and known nowhere.
 
     Raises:
         UnusableError: Something is missing or of another kind; the message names the scene.
     """
     try:
-        return _read_scene(folder, most)
+        return _read_scene(folder, most, truth)
     except UnusableError as error:
         raise UnusableError(f"{folder.name}: {error}") from error
 
 
-def _read_scene(folder: Path, most: int | None) -> Scene:
+def _read_scene(folder: Path, most: int | None, truth: bool) -> Scene:
     pictures = {path.stem[2:]: path for path in sorted(folder.glob("LR*.png"))}
     masks = {path.stem[2:]: path for path in sorted(folder.glob("QM*.png"))}
     if not pictures or pictures.keys() != masks.keys():
         raise UnusableError(f"{len(pictures)} pictures LR and {len(masks)} masks QM do not pair")
-    if not (folder / "HR.png").is_file() or not (folder / "SM.png").is_file():
-        raise UnusableError("no truth (HR.png and SM.png)")
     low = _alike([_values(path) for path in pictures.values()])
     clear = _alike([_mask(path) for path in masks.values()])
-    high, known = _values(folder / "HR.png"), _mask(folder / "SM.png")
     fine = (SCALE * low.shape[1], SCALE * low.shape[2])
+    high, known = np.zeros(fine, np.uint16), np.zeros(fine, bool)
+    if truth:
+        if not (folder / "HR.png").is_file() or not (folder / "SM.png").is_file():
+            raise UnusableError("no truth (HR.png and SM.png)")
+        high, known = _values(folder / "HR.png"), _mask(folder / "SM.png")
     if clear.shape != low.shape or high.shape != fine or known.shape != fine:
         raise UnusableError(
             f"pictures of {low.shape[1:]} need masks of that size and a truth of {fine}, "
             f"got {clear.shape[1:]}, {high.shape} and {known.shape}"
         )
-    if not clear.any() or not known.any():
+    if not clear.any() or (truth and not known.any()):
         raise UnusableError("no clear pixel")
     order = np.argsort(-clear.mean((1, 2)), kind="stable")[:most]
     return Scene(folder.name, low[order], clear[order], high, known)
@@ -209,11 +168,42 @@ def _decoded(path: Path) -> np.ndarray:
         raise UnusableError(f"{path.name} cannot be read") from error
 
 
-class SceneFolder:
-    """Scenes in the folders of ESA's challenge.
+class SceneFiles:
+    """Scenes of the challenge in three splits.
 
-    The scenes of ``val``, as RAMS divides them, are for the test alone; if there are none, a tenth
-    of the training scenes is. Validation is carved out of the training scenes.
+    The scenes of part ``val``, as RAMS divides them, are for the test alone; if there are none, a
+    tenth of the training scenes is. Validation is carved out of the training scenes.
+
+    Args:
+        norms: The cPSNR of the challenge's baseline by scene, if a ``norm.csv`` tells it.
+    """
+
+    name = "PROBA-V"
+
+    def __init__(self, norms: dict[str, float]) -> None:
+        self.norms = norms
+
+    def names_in(self, part: str, band: str) -> list[str]:
+        """Return the scenes of a part, as the challenge divides them, in the order of names."""
+        raise NotImplementedError
+
+    @property
+    def bands(self) -> tuple[str, ...]:
+        """Which bands there are."""
+        return tuple(band for band in BANDS if self.names_in("train", band))
+
+    def names(self, band: str, split: str) -> tuple[str, list[str]]:
+        """Return the part that the scenes of a split lie in, and their names."""
+        train, test = self.names_in("train", band), self.names_in("val", band)
+        if test:
+            return ("val", test) if split == "test" else ("train", carve(train, split))
+        order = shuffled(train)
+        num = max(1, len(order) // 10)
+        return "train", order[:num] if split == "test" else carve(order[num:], split)
+
+
+class SceneFolder(SceneFiles):
+    """Scenes in the folders of ESA's challenge.
 
     Args:
         root: With ``train/RED/imgset0000/…`` below it.
@@ -221,31 +211,20 @@ class SceneFolder:
 
     Attributes:
         skipped: How many scenes were left out, and why.
-        norms: The cPSNR of the challenge's baseline by scene, if there is a ``norm.csv``.
     """
-
-    name = "PROBA-V"
 
     def __init__(self, root: str | os.PathLike[str], *, most: int | None = None) -> None:
         self.root = checked_folder(Path(root))
+        super().__init__(read_norms(self.root))
         self.most = most
         self.skipped = Skipped()
-        self.norms = read_norms(self.root)
         self._shapes: dict[str, tuple[int, ...]] = {}
         if not self.bands:
             raise MissingDataError(f"{root} must be {NEEDS}")
 
-    @property
-    def bands(self) -> tuple[str, ...]:
-        """Which bands there are."""
-        return tuple(band for band in BANDS if self._names("train", band))
-
-    def _names(self, part: str, band: str) -> list[str]:
+    def names_in(self, part: str, band: str) -> list[str]:
+        """Return the folders of a part."""
         return sorted(path.name for path in (self.root / part / band).glob("imgset*"))
-
-    def names(self, band: str, split: str) -> tuple[str, list[str]]:
-        """Return the folder and the scenes of a split."""
-        return division(lambda part: self._names(part, band), split)
 
     def read(
         self, band: str, split: str, num: int | None = None, watch: Callable[[], None] | None = None
@@ -279,27 +258,16 @@ class SceneFolder:
         if band not in self._shapes:
             image = require("PIL.Image", "images")
             found: Counter[tuple[int, ...]] = Counter()
-            for name in self._names("train", band):
+            for name in self.names_in("train", band):
                 path = self.root / "train" / band / name / "HR.png"
                 with suppress(Exception), image.open(regular_file(path), formats=FORMATS) as truth:
                     found[truth.height, truth.width] += 1
             self._shapes[band] = max(found, key=lambda shape: found[shape], default=())
         return self._shapes[band]
 
-    def scenes(self, band: str, split: str, num: int) -> Scenes:
+    def scenes(self, band: str, split: str, num: int) -> list[Scene]:
         """Return up to ``num`` scenes of a split."""
         found = self.read(band, split, num)
         if not found:
             raise ValueError(f"{self.root} has no usable scene of {band} {split}: {self.skipped}")
-        return stack(found)
-
-
-def division(names_of: Callable[[str], list[str]], split: str) -> tuple[str, list[str]]:
-    """Return the part that a split's scenes lie in, and their names."""
-    train, test = names_of("train"), names_of("val")
-    if not test:
-        order = shuffled(train)
-        num = max(1, len(order) // 10)
-        test, train = order[:num], order[num:]
-        return "train", test if split == "test" else carve(train, split)
-    return ("val", test) if split == "test" else ("train", carve(train, split))
+        return found

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import Tensor
@@ -15,7 +17,7 @@ from symsets.experiments.satellite.augmentation import Augmentation
 from symsets.experiments.satellite.metric import shift_errors
 from symsets.experiments.satellite.registration import find_shifts, find_weights, masked_mean
 from symsets.experiments.satellite.resampling import enlarge, is_clear
-from symsets.experiments.satellite.scenes import SCALE, Scenes
+from symsets.experiments.satellite.scenes import FULL, SCALE, Scene
 from symsets.sets import RaggedSets, Sets, fold, map_elements
 
 CHANNELS = 5 + SCALE**2
@@ -23,6 +25,7 @@ CHANNELS = 5 + SCALE**2
 RAW, CLEAR, SHIFT, SEEN, FINE = (
     slice(*ends) for ends in ((0, 1), (1, 2), (2, 4), (4, 5), (5, CHANNELS))
 )
+OF_PICTURES, OF_SCENES = ("low", "clear", "shifts", "fine", "weights"), ("high", "known", "errors")
 
 
 class SceneSets(SetDataset):
@@ -54,7 +57,7 @@ class SceneSets(SetDataset):
 
     def __init__(
         self,
-        scenes: Scenes,
+        scenes: Sequence[Scene],
         *,
         num_elements: int = 16,
         crop: int = 48,
@@ -62,16 +65,21 @@ class SceneSets(SetDataset):
         augmentation: Augmentation | None = None,
         device: torch.device | str = "cpu",
     ) -> None:
-        if not 1 <= crop <= min(scenes.low.shape[-2:]):
-            raise ValueError(f"crop must be in 1..{min(scenes.low.shape[-2:])}, got {crop}")
-        self.names = scenes.names
+        shapes = {scene.low.shape[1:] for scene in scenes}
+        if len(shapes) != 1:
+            raise ValueError(f"scenes must have pictures of one size, got {sorted(shapes)}")
+        if not 1 <= crop <= (most := min(*shapes.pop())):
+            raise ValueError(f"crop must be in 1..{most}, got {crop}")
+        self.names = [scene.name for scene in scenes]
+        self.sizes = [len(scene.low) for scene in scenes]
         self.num_elements = num_elements
         self.crop = crop
         self.augmentation = augmentation or Augmentation()
-        self.sizes = scenes.sizes
-        self.low, self.clear, self.high, self.known = (
-            value.to(device) for value in (scenes.low, scenes.clear, scenes.high, scenes.known)
-        )
+        self.low = _values(np.concatenate([scene.low for scene in scenes])).to(device)
+        self.high = _values(np.stack([scene.high for scene in scenes])).to(device)
+        clear = np.concatenate([scene.clear for scene in scenes])
+        known = np.stack([scene.known for scene in scenes])
+        self.clear, self.known = (torch.from_numpy(mask).to(device) for mask in (clear, known))
         sets = list(zip(self.low.split(self.sizes), self.clear.split(self.sizes), strict=True))
         found = [
             find_shifts(low, clear) if registered else low.new_zeros(len(low), 2)
@@ -175,23 +183,24 @@ class SceneSets(SetDataset):
             )
         fewer, total = copy.copy(self), sum(self.sizes[:num])
         fewer.names, fewer.sizes = self.names[:num], self.sizes[:num]
-        for name in ("low", "clear", "shifts", "fine", "weights"):
-            setattr(fewer, name, getattr(self, name)[:total])
-        for name in ("high", "known", "errors"):
-            setattr(fewer, name, getattr(self, name)[:num])
+        for name in (*OF_PICTURES, *OF_SCENES):
+            setattr(fewer, name, getattr(self, name)[: num if name in OF_SCENES else total])
         fewer._tables()
         return fewer
 
     def to(self, device: torch.device | str, dtype: torch.dtype | None = None) -> Any:
         """Move the scenes; sets come in the given type from now on."""
         moved = copy.copy(self)
-        for name in (
-            "low", "clear", "shifts", "fine", "weights", "high", "known", "errors"
-        ):  # fmt: skip
+        for name in (*OF_PICTURES, *OF_SCENES):
             setattr(moved, name, getattr(self, name).to(device))
         moved.dtype = dtype or self.dtype
         moved._tables()
         return moved
+
+
+def _values(pictures: np.ndarray) -> Tensor:
+    """Return 16-bit values in units of 65,535, as metrics take them."""
+    return torch.from_numpy(pictures.astype(np.float32)) / FULL
 
 
 def _fine(low: Tensor, clear: Tensor, shifts: Tensor, weighted: bool) -> tuple[Tensor, Tensor]:

@@ -15,13 +15,8 @@ from symsets._extras import require
 from symsets._files import check_claim, named_errors
 from symsets.data.folders import MissingDataError
 from symsets.data.splits import SPLITS, members, shuffled
-from symsets.experiments.shapes.motions import (
-    HeldOut,
-    Motions,
-    check_faces,
-    check_motion,
-    farthest_points,
-)
+from symsets.experiments.shapes.motions import HeldOut, Motions, check_faces, check_motion
+from symsets.experiments.synthetic.generated import Device
 
 FILES = ("registrations_m.hdf5", "registrations_f.hdf5")
 DFAUST_NEEDS = (
@@ -41,17 +36,13 @@ class DynamicFaust:
 
     Each file has a dataset ``(V, 3, T)`` for every sequence, named by subject and activity
     (``50002_chicken_wings``), and the triangles as ``faces``. Sequences are read when a split is
-    asked for. The split is hard, see
-    :class:`~symsets.experiments.shapes.motions.HeldOut`; who and what is held
-    out is our choice, since the paper does not say.
+    asked for. The split is hard, see :class:`~symsets.experiments.shapes.motions.HeldOut`; who and
+    what is held out is our choice, since the paper does not say. The path of a body, which may give
+    the order of its frames away, is left in, as published.
 
     Args:
         root: The folder with ``registrations_m.hdf5`` and ``registrations_f.hdf5``, or one of
             them.
-        num_vertices: Take this many vertices, far apart, as points without faces; all if left out.
-        centre: Move the mean of the vertices of every frame to the origin. The path of a body
-            may give the order of its frames away; as published, it is left in.
-        held_out: Which subjects and activities to keep away from training.
 
     Example:
         >>> DynamicFaust("no such folder")
@@ -60,30 +51,21 @@ class DynamicFaust:
     """
 
     name = "Dynamic FAUST"
-    fps = 60.0
     skip = 5
 
-    def __init__(
-        self,
-        root: str | os.PathLike[str],
-        *,
-        num_vertices: int | None = None,
-        centre: bool = False,
-        held_out: HeldOut = HELD_OUT,
-    ) -> None:
-        self.root, self.num_vertices, self.centre = Path(root), num_vertices, centre
+    def __init__(self, root: str | os.PathLike[str]) -> None:
+        self.root = Path(root)
         self.paths = [self.root / name for name in FILES if (self.root / name).is_file()]
         if not self.paths:
             raise MissingDataError(f"{self.root}: {DFAUST_NEEDS}")
         self.faces: Tensor | None = None
-        self._template: Tensor | None = None
         self.files: dict[str, list[str]] = {split: [] for split in SPLITS}
         self._path_of: dict[str, Path] = {}
         for path in self.paths:
             with _opened(path) as content:
-                self._list(path, content, held_out)
+                self._list(path, content)
 
-    def _list(self, path: Path, content: Any, held_out: HeldOut) -> None:
+    def _list(self, path: Path, content: Any) -> None:
         """Take note of the faces and of the split of every sequence."""
         names = sorted(name for name in content if name != "faces")
         if "faces" not in content or not names:
@@ -100,41 +82,32 @@ class DynamicFaust:
                 raise ValueError(
                     f"sequence {name!r} of {path} must be (vertices, 3, frames), got shape {shape}"
                 )
-            split = held_out.split(*_words(name))
+            split = HELD_OUT.split(*_words(name))
             if split is not None:
                 self.files[split].append(name)
                 self._path_of[name] = path
         check_faces(names[0], faces, content[names[0]].shape[0])
         self.faces = faces
-        if self._template is None:
-            self._template = torch.from_numpy(content[names[0]][:, :, 0].T.astype("float32"))
+        self._num_vertices = content[names[0]].shape[0]
 
-    def motions(
-        self, split: str, num: int | None = None, device: torch.device | str = "cpu"
-    ) -> Motions:
+    def motions(self, split: str, num: int | None = None, device: Device = "cpu") -> Motions:
         """Return the first ``num`` sequences of a split in a random but fixed order, or all."""
         names = shuffled(members(self.files, split, f"{self.root} has no motions"))[:num]
-        assert self._template is not None
-        all_vertices = self._template.shape[1]
-        some = self.num_vertices not in (None, all_vertices)
-        kept = farthest_points(self._template, self.num_vertices) if some else None
         sequences = []
         for name in names:
             with named_errors(self._path_of[name]):
                 shapes = self._shapes(name)
-                check_motion(name, shapes, all_vertices)
-            sequences.append((shapes if kept is None else shapes[..., kept]).to(device))
+                check_motion(name, shapes, self._num_vertices)
+            sequences.append(shapes.to(device))
         who, what = zip(*map(_words, names), strict=True)
-        faces = self.faces if kept is None else None
-        return Motions.join(sequences, names, faces=faces, subjects=who, activities=what)
+        return Motions.join(sequences, names, faces=self.faces, subjects=who, activities=what)
 
     def _shapes(self, name: str) -> Tensor:
         """Read a sequence as ``(L, 3, V)``."""
         path = self._path_of[name]
         with _opened(path) as content:
             given = torch.from_numpy(_read(path, content, name)).float()  # (V, 3, L)
-        shapes = given.permute(2, 1, 0).contiguous()
-        return shapes - shapes.mean(-1, keepdim=True) if self.centre else shapes
+        return given.permute(2, 1, 0).contiguous()
 
 
 def has_dfaust(root: Path) -> bool:

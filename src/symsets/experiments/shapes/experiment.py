@@ -66,7 +66,7 @@ def nearest_to_mean(x: Tensor) -> Tensor:
 class ShapesExperiment(Experiment[MotionSource]):
     """Select the central of seven frames of a motion."""
 
-    name = network = "shapes"
+    name = "shapes"
     story = (
         "Each set holds seven frames of a moving human, shuffled, as point\n"
         "clouds or as graphs. Which is the middle one? The test shows\n"

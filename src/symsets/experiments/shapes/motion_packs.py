@@ -22,7 +22,7 @@ subject_id   str (S,)             what subjects are called (optional)
 *Baked*: ``verts (T, V, 3)`` (times ``scale``, if there is one), ``offsets``, ``faces`` (optional)
 and ``split`` as above; ``subject (M,)`` numbers or names.
 
-Both may have ``name (M,)``, which are words, ``activity (M,)`` and ``fps ()``.
+Both may have ``name (M,)``, which are words, and ``activity (M,)``.
 """
 
 from __future__ import annotations
@@ -42,11 +42,11 @@ from symsets._files import named_errors
 from symsets.data._arrays import Content, Kinds, array_names, read_arrays
 from symsets.data.splits import SPLITS, fraction, members
 from symsets.experiments.shapes.motions import Motions
+from symsets.experiments.synthetic.generated import Device
 from symsets.experiments.synthetic.skinning import rotation_from_quaternion, skin
 
 SKINNED = ("quat", "offsets", "parent", "heads", "subject", "split")
 BAKED = ("verts", "offsets", "split")
-FPS = 24.0
 ROW = ("iu", 1, "a row of integers")
 WORDS = ("iuU", 1, "a row of words or integers")
 VERTICES = ("iuf", 3, "numbers with axes for vertices and coordinates")
@@ -57,7 +57,6 @@ COMMON: Kinds = {
     "subject": WORDS,
     "activity": WORDS,
     "name": ("U", 1, "a row of words"),
-    "fps": ("iuf", 0, "one number"),
 }
 KINDS: Mapping[str, Kinds] = {  # of the arrays that a form has, by patterns of their names
     "skinned": {
@@ -106,19 +105,17 @@ class MotionPack:
     """The motions of a packed ``.npz`` file, with the splits that are in it.
 
     Args:
-        path: The file; its name without ending is what tables call the data.
-        num_vertices: Vertices of a shape. A skinned pack offers some numbers (the smallest, if
-            left out); of given vertices that many are chosen, far apart, as points without faces.
+        path: The file; its name without ending is what tables call the data. Of bodies with
+            different numbers of vertices, the smallest is taken.
 
     Attributes:
         name: The name of the file without its ending.
-        fps: Frames in a second.
         skip: 4: at 24 frames in a second, the mean shape is then about as good as published.
     """
 
     skip = 4
 
-    def __init__(self, path: str | os.PathLike[str], *, num_vertices: int | None = None) -> None:
+    def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = Path(path)
         self.name = self.path.stem
         if not self.path.is_file():
@@ -131,9 +128,7 @@ class MotionPack:
             )
         names = array_names(self.path)
         content = read_arrays(self.path, _kinds(self.form, names), names)
-        self.num_vertices = num_vertices
         with named_errors(self.path):
-            self.fps = float(content.get("fps", FPS))
             self._read(content)
 
     def _read(self, content: Content) -> None:
@@ -163,10 +158,7 @@ class MotionPack:
             )
 
     def _read_bodies(self, content: Content) -> None:
-        sizes = _sizes(set(content))
-        size = sizes[0] if self.num_vertices is None else self.num_vertices
-        if size not in sizes:
-            raise ValueError(f"num_vertices must be one of {sizes} in {self.path}, got {size}")
+        size = _sizes(set(content))[0]
         self.parents, self.body = content["parent"].tolist(), content["subject"].tolist()
         J = len(self.parents)
         self.driver = torch.from_numpy(content.get("driver", np.arange(J))).long()
@@ -193,22 +185,19 @@ class MotionPack:
                 f"rest{size} and weights{size} must agree in the numbers of joints and subjects"
             )
 
-    def motions(
-        self, split: str, num: int | None = None, device: torch.device | str = "cpu"
-    ) -> Motions:
+    def motions(self, split: str, num: int | None = None, device: Device = "cpu") -> Motions:
         """Return the first ``num`` sequences of a split in a random but fixed order, or all."""
         splits = {s: [i for i, word in enumerate(self.split) if word == s] for s in SPLITS}
         which = members(splits, split, f"{self.path} has no motions")
         which = sorted(which, key=lambda i: (fraction(self.names[i]), i))[:num]
         with named_errors(self.path):
-            found = Motions.join(
+            return Motions.join(
                 [self._shapes(i).to(device) for i in which],
                 [self.names[i] for i in which],
                 faces=self.faces,
                 subjects=[self.subjects[i] for i in which],
                 activities=[self.activities[i] for i in which],
             )
-        return found.thinned(self._shapes(0)[0], self.num_vertices)
 
     def _shapes(self, i: int) -> Tensor:
         """Return the shapes ``(L, 3, V)`` of a sequence."""

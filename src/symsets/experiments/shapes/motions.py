@@ -8,6 +8,7 @@ from typing import NamedTuple, Protocol
 import torch
 from torch import Tensor
 
+from symsets.experiments.synthetic.generated import Device
 from symsets.nn import Graph
 
 
@@ -87,26 +88,12 @@ class Motions(NamedTuple):
     def graph(self) -> Graph:
         """The edges of the mesh, with the normalisation of the paper, where the shapes are."""
         if self.faces is None:
-            raise ValueError(
-                "motions must have faces to make a graph of, got points alone: their source has no "
-                "faces, or was opened with some of its vertices only"
-            )
+            raise ValueError("motions must have faces to make a graph of, got points alone")
         return Graph.from_faces(self.faces.long(), self.num_vertices).to(self.shapes.device)
 
     def each(self) -> Iterator[Tensor]:
         """Give the shapes of one sequence after the other, ``(L, 3, V)``."""
         return iter(self.shapes.split(self.lengths.tolist()))
-
-    def thinned(self, template: Tensor, num_vertices: int | None) -> Motions:
-        """Keep vertices that lie far apart in a template ``(3, V)``, as points: the faces go."""
-        if num_vertices in (None, self.num_vertices):
-            return self
-        kept = farthest_points(template, num_vertices).to(self.shapes.device)
-        return self._replace(shapes=self.shapes[..., kept], faces=None)
-
-    def to(self, device: torch.device | str) -> Motions:
-        """Move the shapes; faces, like lengths and names, stay on the host."""
-        return self._replace(shapes=self.shapes.to(device))
 
 
 class MotionSource(Protocol):
@@ -114,17 +101,13 @@ class MotionSource(Protocol):
 
     Attributes:
         name: What tables call the data.
-        fps: Frames in a second.
         skip: How many frames further the next element of a set is, by default.
     """
 
     name: str
-    fps: float
     skip: int
 
-    def motions(
-        self, split: str, num: int | None = None, device: torch.device | str = "cpu"
-    ) -> Motions:
+    def motions(self, split: str, num: int | None = None, device: Device = "cpu") -> Motions:
         """Return the first ``num`` sequences of a split, or all; perhaps fewer but never none."""
         ...
 
@@ -195,20 +178,3 @@ def check_faces(name: str, faces: Tensor | None, num_vertices: int) -> None:
         raise ValueError(
             f"faces of {name!r} must point to its vertices 0..{num_vertices - 1}, got {wrong}"
         )
-
-
-def farthest_points(shape: Tensor, num: int | None) -> Tensor:
-    """Choose ``num`` vertices of a shape ``(3, V)``, each as far as can be from those before.
-
-    Example:
-        >>> farthest_points(torch.tensor([[0.0, 1.0, 2.0, 10.0], [0.0] * 4, [0.0] * 4]), 3)
-        tensor([0, 3, 2])
-    """
-    if num is None or not 0 < num <= shape.shape[1]:
-        raise ValueError(f"num_vertices must be in 1..{shape.shape[1]}, got {num}")
-    chosen = [0]
-    distance = (shape - shape[:, :1]).square().sum(0)
-    for _ in range(num - 1):
-        chosen.append(int(distance.argmax()))
-        distance = torch.minimum(distance, (shape - shape[:, chosen[-1:]]).square().sum(0))
-    return torch.tensor(chosen)

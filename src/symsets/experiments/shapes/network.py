@@ -10,12 +10,11 @@ import torch
 from torch import Tensor, nn
 
 from symsets._checks import check_choice, positive
-from symsets.experiments.shapes.maps import EdgeTensors, MaxOverPoints, Normed, PerPoint, Points
+from symsets.experiments.shapes.maps import MaxOverPoints, Normed, Points
 from symsets.models._blocks import RECIPES, Layers, check_model, default_widths
 from symsets.models.registry import register_network
 from symsets.nn import (
     DSS,
-    AdjacencyLinear,
     Exchangeable,
     Graph,
     GraphConv,
@@ -25,16 +24,14 @@ from symsets.nn import (
 )
 from symsets.nn.registry import Make, dss_pool
 from symsets.ops import to_fast_layout
-from symsets.sets import RaggedSets, Sets, fold, map_elements
+from symsets.sets import Sets, fold
 from symsets.sets.pooling import power_degree
 
 KINDS: dict[str, Callable[..., nn.Module]] = {  # the map of single shapes
     "points": Points,
     "full-points": partial(Exchangeable, pool="mean"),
     "graphs": GraphConv,
-    "adjacency": AdjacencyLinear,
 }
-GRAPH_KINDS = ("graphs", "adjacency")
 HIDDEN = (128, 128)  # of the DeepSets block
 Three = tuple[int, int, int]
 WIDTHS: dict[str, dict[str, Three]] = {  # by recipe; what one does not name, it has from ours
@@ -46,14 +43,6 @@ WIDTHS: dict[str, dict[str, Three]] = {  # by recipe; what one does not name, it
         "attention": (40, 152, 128),
         "wreath": (64, 256, 128),
     },
-}
-# Each of the 15 maps between adjacency tensors has weights of its own, and tensors grow with V².
-ADJACENCY_WIDTHS: dict[str, Three] = {
-    "siamese": (16, 32, 128),
-    "dss": (8, 24, 128),
-    "aittala": (8, 24, 64),
-    "attention": (4, 12, 128),
-    "wreath": (16, 32, 128),
 }
 
 
@@ -79,9 +68,7 @@ class ShapeNetwork(nn.Module):
         kind: What maps a single shape. ``"points"`` maps every point alone; ``"full-points"``
             adds the mean over all points, so that with ``"dss-sum"`` a layer has all 4 linear
             maps with the symmetry :math:`S_N \times S_P` instead of 2. ``"graphs"`` is a graph
-            convolution with :math:`\hat A = A + 2 I`. ``"adjacency"``, for graphs of up to some
-            64 nodes, has all 15 linear maps of V×V tensors, which hold the coordinates on the
-            diagonal and the edges beside it.
+            convolution with :math:`\hat A = A + 2 I`.
         recipe: ``"published"`` follows the released code: batch normalisation on each branch of
             DSS, the context after it is pooled, and plain sums. ``"ours"`` divides sums by the
             set size and normalises once, after the branches are added.
@@ -93,13 +80,11 @@ class ShapeNetwork(nn.Module):
     Attributes:
         graph: What ``graph`` is where a call does not give one; follows the input from device to
             device, and is not saved.
-        needs_graph: Whether the kind has one.
+        needs_graph: Whether the kind is ``"graphs"``.
 
     Shape:
-        - x: ``(B, N, C, V)`` or ragged. Shapes with different numbers of points are ragged, too,
-          with points ``(P, C)``; there is no common index set then, so only ``"siamese"``,
-          ``"siamese-ds"`` and ``"wreath"`` on ``"points"`` take them.
-        - graph: A :class:`~symsets.nn.Graph` of V nodes, for kinds that need one.
+        - x: ``(B, N, C, V)``, or ragged with shapes ``(C, V)``.
+        - graph: A :class:`~symsets.nn.Graph` of V nodes, for ``"graphs"``.
         - output: scores ``(B, N)``, or ragged with elements ``(T,)``.
 
     Symmetry:
@@ -129,9 +114,7 @@ class ShapeNetwork(nn.Module):
         check_model(model)
         check_choice("kind", kind, list(KINDS))
         check_choice("recipe", recipe, RECIPES)
-        if widths is None:
-            table = {"published": {}, "ours": ADJACENCY_WIDTHS} if kind == "adjacency" else WIDTHS
-            widths = default_widths(table, model, recipe)
+        widths = default_widths(WIDTHS, model, recipe) if widths is None else widths
         if len(widths) != 3:
             raise ValueError(f"widths must hold the channels of three layers, got {widths!r}")
         self.arguments: dict[str, Any] = {
@@ -142,16 +125,15 @@ class ShapeNetwork(nn.Module):
             "num_elements": positive("num_elements", num_elements),
             "in_channels": positive("in_channels", in_channels),
         }
-        self.needs_graph = kind in GRAPH_KINDS
+        self.needs_graph = kind == "graphs"
         self.graph: Graph | None = None
         maker = Layers(model, recipe, num_elements=num_elements, activation=nn.ELU, dropout=0.0)
         parts: list[nn.Module] = []
-        channels = in_channels + (kind == "adjacency")
+        channels = in_channels
         for width in widths:
             out = maker.channels(width)
             parts += _layer(maker, kind, channels, out)
             channels = out
-        self.edges = EdgeTensors() if kind == "adjacency" else None
         self.features = Sequential(*parts, MaxOverPoints())
         self.scores = maker.scores([channels, *HIDDEN, 1])
 
@@ -161,12 +143,10 @@ class ShapeNetwork(nn.Module):
 
     def forward(self, x: Sets, graph: Graph | None = None) -> Sets:
         """Return one score per shape."""
-        _check_shapes(x, self.arguments["in_channels"], self.arguments["kind"])
+        _check_shapes(x, self.arguments["in_channels"])
         args = self._args(graph, x.device)
-        if self.edges is not None:
-            x, args = map_elements(x, self.edges, *args), ()
-        elif self.arguments["kind"] in ("points", "graphs"):
-            x = to_fast_layout(x) if isinstance(x, Tensor) else x
+        if self.arguments["kind"] != "full-points" and isinstance(x, Tensor):
+            x = to_fast_layout(x)
         return self.scores(self.features(x, *args))
 
     def _args(self, graph: Graph | None, device: torch.device) -> tuple[Graph, ...]:
@@ -186,20 +166,10 @@ class ShapeNetwork(nn.Module):
         return (self.graph,)
 
 
-def _check_shapes(x: Sets, in_channels: int, kind: str) -> None:
+def _check_shapes(x: Sets, in_channels: int) -> None:
     rows, _ = fold(x)
-    if isinstance(rows, RaggedSets):  # clouds (P, C) with different numbers of points
-        if kind != "points":
-            raise ValueError(
-                f"x must have shapes with one number of points for {kind!r}, got {x!r}; "
-                "only 'points' take others"
-            )
-        fits = isinstance(rows.elements, Tensor) and rows.elements.shape[1:] == (in_channels,)
-        got = repr(x)
-    else:
-        fits = rows.ndim == 3 and rows.shape[1] == in_channels and rows.shape[2] > 0
-        got = f"elements of shape {tuple(rows.shape[1:])}"
-    if not fits:
+    if not isinstance(rows, Tensor) or rows.ndim != 3 or rows.shape[1] != in_channels:
+        got = f"elements of shape {tuple(rows.shape[1:])}" if isinstance(rows, Tensor) else repr(x)
         raise ValueError(
             f"x must be sets of shapes, (B, N, {in_channels}, V) or ragged of "
             f"(T, {in_channels}, V), got {got}"
@@ -210,16 +180,15 @@ def _layer(maker: Layers, kind: str, i: int, o: int) -> list[nn.Module]:
     """Return a set layer with its normalisation and activation, after the recipe."""
     # A bias that batch normalisation removes again is left out, but for the published form.
     make: Make = partial(KINDS[kind], bias=maker.published)
-    norm = nn.BatchNorm2d if kind == "adjacency" else nn.BatchNorm1d
     pool = dss_pool(maker.scheme)
     if not (maker.published and pool):
         layer: Any = set_layer(maker.scheme, make, i, o, size=maker.size)
-        parts: list[nn.Module] = [NormAct(layer, norm(o), nn.ReLU())]
+        parts: list[nn.Module] = [NormAct(layer, nn.BatchNorm1d(o), nn.ReLU())]
     else:
         heard = (power_degree(pool) or 1) * i
-        branches = (Normed(make(channels, o), norm(o)) for channels in (i, heard))
+        branches = (Normed(make(channels, o), nn.BatchNorm1d(o)) for channels in (i, heard))
         layer = DSS(*branches, pool=pool)
-        parts = [layer, PerPoint(nn.ReLU())]
+        parts = [layer, nn.ReLU()]
     if maker.published:
         _xavier(layer)
     return parts
@@ -229,6 +198,6 @@ def _layer(maker: Layers, kind: str, i: int, o: int) -> list[nn.Module]:
 def _xavier(module: nn.Module) -> None:
     """Draw the weights of all maps as the released code does; all end in ``(out, in)``."""
     for part in module.modules():
-        if isinstance(part, Points | Exchangeable | GraphConv | AdjacencyLinear):
+        if isinstance(part, Points | Exchangeable | GraphConv):
             for weight in part.weight.reshape(-1, *part.weight.shape[-2:]):
                 nn.init.xavier_normal_(weight)

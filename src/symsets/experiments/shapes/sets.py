@@ -10,6 +10,8 @@ from torch import Tensor
 from symsets.data.on_the_fly import OnTheFlySets, random_orders
 from symsets.experiments.shapes.motions import Motions
 
+BLOCK = 256  # sets of a study of skips that are made at once
+
 
 class CentralFrameSets(OnTheFlySets):
     r"""Shuffled frames of a motion; the target is the central one.
@@ -125,13 +127,7 @@ def mean_shape(x: Tensor) -> Tensor:
     return (x - x.mean(1, keepdim=True)).abs().sum((2, 3)).argmin(1)
 
 
-def skip_study(
-    motions: Motions,
-    skips: Iterable[int] = (1, 3, 5, 10),
-    *,
-    num_frames: int = 7,
-    block: int = 256,
-) -> dict[int, float]:
+def skip_study(motions: Motions, skips: Iterable[int] = (1, 3, 5, 10)) -> dict[int, float]:
     """Measure how often the mean shape is right, at several distances between frames.
 
     Every possible start is used once, so there is nothing random.
@@ -139,8 +135,6 @@ def skip_study(
     Args:
         motions: Of one split.
         skips: Distances.
-        num_frames: Of a set.
-        block: Sets that are made at once.
 
     Example:
         >>> steady = torch.arange(40.0).reshape(40, 1, 1).expand(40, 3, 4)
@@ -149,10 +143,10 @@ def skip_study(
     """
     accuracies = {}
     for skip in skips:
-        frames = CentralFrameSets(motions, 1, skip=skip, num_frames=num_frames)
-        order = torch.arange(num_frames, device=frames.device)
+        frames = CentralFrameSets(motions, 1, skip=skip)
+        order = torch.arange(frames.num_frames, device=frames.device)
         right = torch.zeros((), dtype=torch.long, device=frames.device)
-        for start in frames.starts.split(block):
+        for start in frames.starts.split(BLOCK):
             x, target = frames.crop(start, order.expand(len(start), -1))
             right += (mean_shape(x) == target).sum()
         accuracies[skip] = int(right) / len(frames.starts)

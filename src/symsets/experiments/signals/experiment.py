@@ -64,7 +64,7 @@ PRESETS = {
 class SignalsExperiment(Experiment[Signals]):
     """Classify 25 measurements of one signal."""
 
-    name = network = "signals"
+    name = "signals"
     story = (
         "Each set holds 25 noisy copies of one periodic signal: a sine, a square or a\n"
         "sawtooth wave? The noise is three times as strong as the signal, so no copy\n"

@@ -31,18 +31,6 @@ from symsets.experiments.views.nox import NOX_NEEDS, NoxFolder, has_nox
 from symsets.experiments.views.rendering import GeneratedViews
 from symsets.experiments.views.sets import ViewSource
 
-__all__ = [
-    "DATA_SUFFIXES",
-    "Entry",
-    "available",
-    "data_directories",
-    "image_source",
-    "motion_source",
-    "scene_source",
-    "video_source",
-    "view_source",
-]
-
 Directories = Iterable[str | os.PathLike[str]] | None
 
 VARIABLE = "SYMSETS_DATA"
@@ -210,30 +198,15 @@ def video_source(
     return _open("videos", name, generated, seed, directories, VideoFolder, VideoPack, size=size)
 
 
-def motion_source(
-    name: str,
-    *,
-    num_vertices: int | None = None,
-    seed: int = 0,
-    directories: Directories = None,
-) -> MotionSource:
+def motion_source(name: str, *, seed: int = 0, directories: Directories = None) -> MotionSource:
     """Open motions, such as ``embedded``, ``dfaust`` or ``humans.npz``.
-
-    Args:
-        name: Of the data.
-        num_vertices: Vertices of a shape; see
-            :class:`~symsets.experiments.shapes.motion_packs.MotionPack` and
-            :class:`~symsets.experiments.shapes.dfaust.DynamicFaust`. Generated bodies have 530.
-        seed: Fixes generated motions.
-        directories: Where to look; see :func:`available`.
 
     Example:
         >>> motion_source("embedded").motions("val", 1).shapes.shape
         torch.Size([72, 3, 530])
     """
     generated, folder = {"embedded": MovingHumans}, dfaust.DynamicFaust
-    options = {"num_vertices": num_vertices}
-    return _open("motions", name, generated, seed, directories, folder, MotionPack, **options)
+    return _open("motions", name, generated, seed, directories, folder, MotionPack)
 
 
 def view_source(

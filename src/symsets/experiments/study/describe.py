@@ -18,17 +18,15 @@ from symsets.data.images import ImageFolder
 from symsets.data.set_folder import looks_like_sets
 from symsets.data.splits import fraction
 from symsets.experiments.study.catalogue import DATA_SUFFIXES
-from symsets.experiments.study.experiment import RECIPES, Experiment, Preset, Source, StudyConfig
+from symsets.experiments.study.experiment import Experiment, Preset, Source, StudyConfig
 from symsets.experiments.study.study import Study
 from symsets.nn.registry import is_scheme, schemes
 from symsets.train.step import PRECISIONS
 
-__all__ = ["announcement", "data_slug", "make_study"]
-
 
 def make_study(experiment: Experiment[Any], options: RunOptions) -> Study:
     """Return the study that a user asks for; raise ValueError naming an option that is wrong."""
-    check_choice("recipe", options.recipe, RECIPES)
+    check_choice("recipe", options.recipe, experiment.recipes)
     check_choice("preset", options.preset, experiment.presets)
     check_choice("precision", options.precision, PRECISIONS)
     preset = _chosen_preset(experiment, options)

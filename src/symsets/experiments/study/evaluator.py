@@ -21,8 +21,6 @@ from symsets.train.ensemble import Ensemble
 from symsets.train.evaluation import Evaluation, Network, evaluate, outputs_of
 from symsets.train.processes import is_first
 
-__all__ = ["Evaluator", "all_records", "run_config"]
-
 NUM_EXAMPLES = 4  # test sets that a report shows
 
 

@@ -18,25 +18,6 @@ from symsets.models._blocks import RECIPES
 from symsets.train.metrics import ACCURACY, Task
 from symsets.train.plan import Plan
 
-__all__ = [
-    "EXPERIMENTS",
-    "PAPER",
-    "PATIENCE",
-    "PUBLISHED_MODELS",
-    "QUICK",
-    "RECIPES",
-    "SMOKE",
-    "CLASSIFY",
-    "Experiment",
-    "Generated",
-    "Preset",
-    "Source",
-    "SourceT",
-    "StudyConfig",
-    "find_experiment",
-    "scaled",
-]
-
 EXPERIMENTS = (
     "signals",
     "quality",
@@ -114,7 +95,7 @@ class StudyConfig:
 
     Attributes:
         preset: Name of the preset the study started from.
-        recipe: ``"ours"`` or ``"published"``.
+        recipe: ``"ours"``, ``"published"``, or another of the experiment.
         learning_rate: For all models, or None to search for each.
         epochs: At every size, or None for those of the preset.
         data_seed: Fixes the data.
@@ -188,9 +169,9 @@ class Experiment(Generic[SourceT]):
 
     Attributes:
         name: As users type it.
-        network: The registered name of its networks; left out, no weights are kept.
         story: What it is about, in a few lines of at most 79 characters.
         models: The words for its models; names of schemes are allowed as well.
+        recipes: The ways to build and train them.
         presets: By name.
         task: What is learnt and measured.
         plans: How each recipe trains: arguments of :class:`~symsets.train.Plan`, and
@@ -202,9 +183,9 @@ class Experiment(Generic[SourceT]):
     """
 
     name: str
-    network: str = ""
     story: str = ""
     models: Collection[str]
+    recipes: tuple[str, ...] = RECIPES
     presets: Mapping[str, Preset]
     task: Task
     plans: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
@@ -230,7 +211,7 @@ class Experiment(Generic[SourceT]):
 
     def make_plan(self, recipe: str, epochs: int, setting: str) -> Plan:
         """Say how a recipe trains for so many epochs."""
-        options: dict[str, Any] = {"schedule": "cosine" if recipe == "ours" else "constant"}
+        options: dict[str, Any] = {"schedule": "constant" if recipe == "published" else "cosine"}
         options |= self.plans.get(recipe, {})
         options.pop("learning_rate", None)  # a study decides it
         if least := options.pop("validations", 0):

@@ -17,15 +17,15 @@ from symsets.experiments.study.experiment import (
     SourceT,
     scaled,
 )
-from symsets.models._blocks import MODELS, default_widths
+from symsets.models._blocks import MODELS, RECIPES, default_widths
+from symsets.models.restoring import WIDTHS, RestoringNetwork
 from symsets.models.selection import WIDTHS as SELECTION_WIDTHS
 from symsets.models.selection import SelectionNetwork
 from symsets.models.unet import WIDTHS as UNET_WIDTHS
 from symsets.models.unet import UNet
 
-__all__ = ["SelectionExperiment", "UNetExperiment", "pictures"]
-
 BATCHES = {"batch_size": 16, "evaluation_batch": 64}
+MODERN = {"weight_decay": 1e-3, "clip": 1.0}  # of how recipe modern trains
 
 
 class ImageExperiment(Experiment[SourceT]):
@@ -50,7 +50,6 @@ class ImageExperiment(Experiment[SourceT]):
 class SelectionExperiment(ImageExperiment[SourceT]):
     """Select one picture of a set."""
 
-    network = "selection"
     task = CLASSIFY
     plans: ClassVar = {  # at 1e-3 scores collapsed (in a first head)
         "ours": {"learning_rate": 3e-4, "clip": 1.0, **BATCHES},
@@ -77,14 +76,23 @@ class UNetExperiment(ImageExperiment[ImageSource]):
         output: ``"transform"``, a picture of each element, or ``"merge"``, one of all.
     """
 
-    network = "unet"
+    recipes = (*RECIPES, "modern")
     size: int
     output: str
 
     def make_network(
         self, model: str, recipe: str, width: float, setting: str, source: ImageSource
     ) -> nn.Module:
-        """Make a U-Net."""
+        """Make a U-Net, or what takes its place today."""
+        if recipe == "modern":
+            wide = WIDTHS[self.output].get(model, WIDTHS[self.output]["dss"])
+            modern = RestoringNetwork(
+                model,
+                task=self.output,
+                channels=scaled(wide, width),
+                num_elements=self.num_elements,
+            )
+            return modern.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
         channels: tuple[int, ...] = default_widths(UNET_WIDTHS[self.size], model, recipe)
         network = UNet(
             model,

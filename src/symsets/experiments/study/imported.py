@@ -13,8 +13,6 @@ from pathlib import Path
 from symsets._files import atomic_write, below, read_bytes, shorten
 from symsets.nn.registry import schemes
 
-__all__ = ["Imported", "import_file"]
-
 
 @dataclass(frozen=True)
 class Imported:

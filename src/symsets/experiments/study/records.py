@@ -18,16 +18,6 @@ import torch
 from symsets._files import reading, shorten, write_json
 from symsets._version import __version__
 
-__all__ = [
-    "Record",
-    "device_name",
-    "from_plain",
-    "check_fields",
-    "read_records",
-    "to_plain",
-    "write_records",
-]
-
 SCHEMA = 1
 OWN_PREFIX = "src/symsets/experiments/study/"  # where this file lies in its own repository
 TYPES: dict[Any, tuple[Any, str]] = {  # of the fields, as they are written in a record

@@ -17,8 +17,6 @@ from symsets._files import atomic_write, file_lock, reading, write_json
 from symsets.data.folders import STUDY
 from symsets.experiments.study.records import Record, from_plain, to_plain
 
-__all__ = ["RunDirectory", "RunGroup", "claim_directory", "write_arrays"]
-
 LOCK = ".lock"
 RESULTS = ("runs", "unfinished", "results.json")  # what must not be lost
 

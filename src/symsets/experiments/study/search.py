@@ -10,8 +10,6 @@ from pathlib import Path
 from symsets._files import file_lock, reading, write_json
 from symsets.train.processes import is_alone
 
-__all__ = ["LEARNING_RATE_GRID", "search_learning_rate"]
-
 LEARNING_RATE_GRID = (1e-1, 1e-2, 1e-3, 1e-4, 1e-5, 1e-6, 1e-7)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from glob import escape
 from itertools import product
@@ -13,20 +13,19 @@ from pathlib import Path
 import torch
 from torch import nn
 
+from symsets._files import file_lock
 from symsets.experiments.study.evaluator import Evaluator, all_records, run_config
 from symsets.experiments.study.records import Record
 from symsets.experiments.study.runs import RunDirectory, RunGroup, claim_directory
 from symsets.experiments.study.search import search_learning_rate
-from symsets.experiments.study.sharing import shared
 from symsets.experiments.study.validations import validate_after
+from symsets.models.registry import registered_name
 from symsets.nn.circular import SymmetryWarning
 from symsets.saving import save_registered
 from symsets.train.fitted import Fitted
 from symsets.train.fitting import fit_together
 from symsets.train.plan import Plan
-from symsets.train.processes import is_first
-
-__all__ = ["Study", "Watch"]
+from symsets.train.processes import is_alone, is_first
 
 SEARCH_SIZE, SEARCH_EPOCHS = 3000, 5
 STEPS_PER_VALIDATION = 40
@@ -71,8 +70,28 @@ class Study(Evaluator):
         return groups
 
     def take_groups(self) -> Iterator[RunGroup]:
-        """Yield the groups one by one, without those that another process is training."""
-        return shared(self.groups, self._locks, self._unfinished)
+        """Yield the groups one by one that no other process is training, until none is left for us.
+
+        While the caller trains a group, other processes pass it by; what a process that died leaves
+        behind, another takes up. Processes of one launcher (``torchrun``) all get every group,
+        since they train it together.
+        """
+        waiting = self.groups
+        while waiting:
+            passed = []
+            for group in waiting:
+                with ExitStack() as stack:
+                    ours = not is_alone() or all(
+                        stack.enter_context(file_lock(path, wait=False))
+                        for path in self._locks(group)
+                    )
+                    if not ours:
+                        passed.append(group)
+                    elif left := self._unfinished(group):
+                        yield left
+            if len(passed) == len(waiting):
+                return
+            waiting = passed
 
     def left(self) -> list[RunGroup]:
         """Return the groups that are not finished, with the seeds that are left."""
@@ -198,7 +217,7 @@ class Study(Evaluator):
             dtype = torch.float64 if plan.precision == "float64" else torch.float32
             network.to(self.device, dtype).load_state_dict(fitted.best)  # no digit is lost
             found = self.measure(run, group.setting, network, plan.precision, plan.evaluation_batch)
-            if name := self.experiment.network:
+            if name := registered_name(type(network)):
                 save_registered(run.path, name, network.arguments, network.state_dict())  # type: ignore[arg-type]
         record = self.record(
             group.setting,

@@ -14,12 +14,10 @@ from symsets.data.folders import STUDY
 from symsets.data.splits import SPLITS
 from symsets.experiments.study.describe import data_slug
 from symsets.experiments.study.evaluator import Evaluator, run_config
-from symsets.experiments.study.experiment import RECIPES, StudyConfig, find_experiment
+from symsets.experiments.study.experiment import StudyConfig, find_experiment
 from symsets.experiments.study.records import check_fields
 from symsets.experiments.study.runs import RunDirectory, claim_directory
 from symsets.saving import find_weights, load
-
-__all__ = ["Trained", "Transfer", "make_transfers", "trained_networks"]
 
 CONFIG = "config.json"
 NEEDED = ("model", "scheme", "data", "train_size", "epochs", "seed")  # of the config of a run
@@ -140,7 +138,7 @@ def make_transfers(
     with reading(study / STUDY, "the description of a study") as told:
         experiment = find_experiment(told["experiment"])
         check_choice("preset", told["preset"], experiment.presets)
-        check_choice("recipe", told["recipe"], RECIPES)
+        check_choice("recipe", told["recipe"], experiment.recipes)
     if not experiment.default_data:
         raise ValueError(f"{experiment.name} has no other data: its sets are generated")
     networks = trained_networks(study, models)

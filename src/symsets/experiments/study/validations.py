@@ -4,8 +4,6 @@ from dataclasses import replace
 
 from symsets.train.plan import Plan
 
-__all__ = ["epochs_between_validations", "validate_after"]
-
 FEWEST_VALIDATIONS = 3  # fewer leave nothing to choose from, or to continue from
 
 

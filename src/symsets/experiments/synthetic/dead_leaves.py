@@ -10,7 +10,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from symsets.experiments.synthetic import leaves as _leaves
-from symsets.experiments.synthetic.generated import Generated
+from symsets.experiments.synthetic.generated import Device, Generated
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,6 @@ class DeadLeaves(Generated):
 
     Args:
         size: Height and width of the pictures.
-        num: Number of pictures of a split if none is asked for.
         seed: Fixes the pictures.
 
     Example:
@@ -42,15 +41,13 @@ class DeadLeaves(Generated):
     LEAVES = 900  # at most in a picture, nearly all of them small
     OVERSAMPLING = 2  # edges are smoothed by rendering larger
 
-    def images(
-        self, split: str, num: int | None = None, device: torch.device | str = "cpu"
-    ) -> Tensor:
+    def images(self, split: str, num: int | None = None, device: Device = "cpu") -> Tensor:
         """Return the first ``num`` pictures of a split, ``(num, 3, size, size)`` bytes."""
         generator, num = self._start(split, num)
         blocks = [self._block(generator, device) for _ in range(-(-num // self.BLOCK))]
         return torch.cat(blocks)[:num]
 
-    def _block(self, generator: torch.Generator, device: torch.device | str) -> Tensor:
+    def _block(self, generator: torch.Generator, device: Device) -> Tensor:
         leaves = _leaves.fall(self.BLOCK, self.LEAVES, generator).to(device)
         textures = _leaves.noise_textures(generator).to(device)
         angle = 2 * math.pi * torch.rand(self.BLOCK, generator=generator)

@@ -9,8 +9,10 @@ import torch
 from symsets._checks import positive
 from symsets.data.splits import SPLITS, checked_split
 
+Device = torch.device | str
 
-def split_generator(seed: int, split: str, device: torch.device | str = "cpu") -> torch.Generator:
+
+def split_generator(seed: int, split: str, device: Device = "cpu") -> torch.Generator:
     """Return the generator of a split: no two splits share one, whatever their seeds."""
     return torch.Generator(device).manual_seed(3 * seed + SPLITS.index(checked_split(split)))
 
@@ -25,13 +27,13 @@ class Generated:
 
     Args:
         size: Height and width.
-        num: How many there are in a split if no number is asked for.
         seed: Fixes the data.
     """
 
     size: int = 80
-    num: int = 2000
     seed: int = 0
+
+    NUM = 2000  # pictures of a split if no number is asked for
 
     def __post_init__(self) -> None:
         if self.size < 8:
@@ -39,5 +41,5 @@ class Generated:
 
     def _start(self, split: str, num: int | None) -> tuple[torch.Generator, int]:
         """Return the stream of a split, and how much to take from it."""
-        num = positive("num", self.num if num is None else num)
+        num = positive("num", self.NUM if num is None else num)
         return split_generator(self.seed, split), num

@@ -11,7 +11,7 @@ from symsets._checks import positive
 from symsets.experiments.shapes.motions import Motions
 from symsets.experiments.synthetic.activities import ACTIVITIES, HELD_OUT_ACTIVITIES, angles
 from symsets.experiments.synthetic.body import JOINTS, PARENTS, body
-from symsets.experiments.synthetic.generated import split_generator
+from symsets.experiments.synthetic.generated import Device, split_generator
 from symsets.experiments.synthetic.skinning import (
     joint_places,
     rotation_about,
@@ -20,6 +20,7 @@ from symsets.experiments.synthetic.skinning import (
 )
 
 BLOCK = 8  # sequences of one subject
+NUM_FRAMES, FPS = 72, 30.0  # of a sequence, and in a second
 GIRTHS = {  # what grows together
     "trunk": ("pelvis", "spine", "chest"),
     "legs": ("thigh", "shin"),
@@ -46,38 +47,22 @@ class MovingHumans:
     Args:
         num: Number of sequences of a split if none is asked for.
         seed: Fixes the motions.
-        num_frames: Frames of a sequence.
-        fps: Frames in a second.
-        num_vertices: Take this many vertices, far apart, as points without faces; all 530 if left
-            out.
 
     Example:
-        >>> motions = MovingHumans(num_frames=30).motions("test", 3)
+        >>> motions = MovingHumans().motions("test", 3)
         >>> motions.shapes.shape
-        torch.Size([90, 3, 530])
+        torch.Size([216, 3, 530])
         >>> set(motions.activities) <= {"jumping jacks", "boxing", "kick", "hop"}
         True
     """
 
     num: int = 240
     seed: int = 0
-    num_frames: int = 72
-    fps: float = 30.0
-    num_vertices: int | None = None
 
     name = "moving humans"
     skip = 3
 
-    def __post_init__(self) -> None:
-        if self.num < 1 or self.num_frames < 1 or not self.fps > 0:
-            raise ValueError(
-                "num, num_frames and fps must be positive, "
-                f"got {self.num}, {self.num_frames} and {self.fps}"
-            )
-
-    def motions(
-        self, split: str, num: int | None = None, device: torch.device | str = "cpu"
-    ) -> Motions:
+    def motions(self, split: str, num: int | None = None, device: Device = "cpu") -> Motions:
         """Return the first ``num`` sequences of a split."""
         num = positive("num", self.num if num is None else num)
         generator = split_generator(self.seed, split)
@@ -92,21 +77,18 @@ class MovingHumans:
             which = torch.tensor([known.index(seen[k]) for k in drawn])
             shapes += self._block(which, generator, device)
         subjects = [f"{split}{i // BLOCK}" for i in range(num)]
-        motions = Motions.join(
+        return Motions.join(
             shapes[:num],
             [f"{s}_{a}_{i}" for i, (s, a) in enumerate(zip(subjects, activities, strict=False))],
             faces=body().faces,
             subjects=subjects,
             activities=activities[:num],
         )
-        return motions.thinned(body().rest.T, self.num_vertices)
 
-    def _block(
-        self, which: Tensor, generator: torch.Generator, device: torch.device | str
-    ) -> list[Tensor]:
+    def _block(self, which: Tensor, generator: torch.Generator, device: Device) -> list[Tensor]:
         """Return the sequences of one subject, ``(L, 3, V)`` each."""
         heads, rest = (part.to(device) for part in _subject(generator))
-        bent = angles(which, self.num_frames, self.fps, generator).to(device)  # (M, L, J, 3)
+        bent = angles(which, NUM_FRAMES, FPS, generator).to(device)  # (M, L, J, 3)
         about = torch.diag_embed(bent)  # one vector along each axis
         x, y, z = rotation_about(about).unbind(-3)  # each (M, L, J, 3, 3)
         rotation = world_rotations(x @ z @ y, PARENTS)

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from symsets.data.clips import Clips
 from symsets.experiments.synthetic.dead_leaves import DeadLeaves
-from symsets.experiments.synthetic.generated import Generated
+from symsets.experiments.synthetic.generated import Device, Generated
 from symsets.experiments.synthetic.motion import KINDS, NUM_THINGS, Tracks, tracks
 
 
@@ -25,11 +25,7 @@ class MovingThings(Generated):
 
     Args:
         size: Height and width of the frames.
-        num: Number of clips of a split if none is asked for.
         seed: Fixes the clips.
-        fps: Frames in a second.
-        min_frames: Frames of a clip at least.
-        max_frames: Frames of a clip at most.
 
     Example:
         >>> clips = MovingThings(size=16).clips("test", 3)
@@ -37,24 +33,13 @@ class MovingThings(Generated):
         (torch.Size([3, 16, 16]), 3)
     """
 
-    num: int = 500
-    fps: float = 12.0
-    min_frames: int = 12
-    max_frames: int = 24
-
     name = "moving things"
+    fps = 12.0
+    NUM = 500
+    FRAMES = (12, 24)  # of a clip, at least and at most
     BLOCK = 10  # clips rendered at once
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if not 1 <= self.min_frames <= self.max_frames:
-            raise ValueError(
-                f"min_frames must be in 1..max_frames = {self.max_frames}, got {self.min_frames}"
-            )
-
-    def clips(
-        self, split: str, num: int | None = None, device: torch.device | str = "cpu"
-    ) -> Clips:
+    def clips(self, split: str, num: int | None = None, device: Device = "cpu") -> Clips:
         """Return the first ``num`` clips of a split."""
         generator, num = self._start(split, num)
         border = self.size // 8
@@ -71,13 +56,13 @@ class MovingThings(Generated):
 
     def _block(self, kinds: Tensor, grounds: Tensor, generator: torch.Generator) -> list[Tensor]:
         """Render clips over their backgrounds; there may be fewer backgrounds than kinds."""
-        M, L, n = len(kinds), self.max_frames, len(grounds)
+        M, n, (fewest, L) = len(kinds), len(grounds), self.FRAMES
         moving = tracks(kinds, L, self.fps, generator)
         colours = 0.25 + 0.75 * torch.rand(M, NUM_THINGS, 3, generator=generator)
         pan = torch.rand(M, 2, 2, generator=generator)  # where the camera starts and ends
         still = torch.rand(M, generator=generator) < 0.5
         pan[still, 1] = pan[still, 0]
-        lengths = torch.randint(self.min_frames, L + 1, (M,), generator=generator)
+        lengths = torch.randint(fewest, L + 1, (M,), generator=generator)
         frames = _pan(grounds, pan[:n].to(grounds.device), L, self.size)
         moving = Tracks(*(part[:n].to(grounds.device) for part in moving))
         _draw(frames, moving, colours[:n].to(grounds.device))

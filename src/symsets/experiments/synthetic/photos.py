@@ -12,7 +12,7 @@ from torch import Tensor
 
 from symsets._extras import require
 from symsets.experiments.synthetic.dead_leaves import DeadLeaves
-from symsets.experiments.synthetic.generated import Generated
+from symsets.experiments.synthetic.generated import Device, Generated
 
 # The colour photographs in scikit-image and scikit-learn. Left out: drawings, grey pictures, the
 # second view of the motorcycle, and three that hardly have colours or shapes.
@@ -43,16 +43,13 @@ class PhotoCrops(Generated):
 
     Args:
         size: Height and width of the crops.
-        num: Number of crops of a split if none is asked for.
         seed: Fixes the crops.
     """
 
     name = "photo crops"
     STEP = 2**-0.5  # from one scale of a photograph to the next
 
-    def images(
-        self, split: str, num: int | None = None, device: torch.device | str = "cpu"
-    ) -> Tensor:
+    def images(self, split: str, num: int | None = None, device: Device = "cpu") -> Tensor:
         """Return the first ``num`` crops of a split, ``(num, 3, size, size)`` bytes."""
         generator, num = self._start(split, num)
         photos = [self._scales(photograph(name)) for name in PHOTOGRAPHS[split]]
@@ -89,15 +86,12 @@ class EmbeddedImages(Generated):
 
     Args:
         size: Height and width of the pictures.
-        num: Number of pictures of a split if none is asked for.
         seed: Fixes the pictures.
     """
 
     name = "embedded"
 
-    def images(
-        self, split: str, num: int | None = None, device: torch.device | str = "cpu"
-    ) -> Tensor:
+    def images(self, split: str, num: int | None = None, device: Device = "cpu") -> Tensor:
         """Return the first ``num`` pictures of a split, ``(num, 3, size, size)`` bytes."""
         _, num = self._start(split, num)
         parts = (kind(self.size, seed=self.seed) for kind in (PhotoCrops, DeadLeaves))

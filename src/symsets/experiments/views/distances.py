@@ -82,13 +82,10 @@ def nearest(a: Tensor, b: Tensor) -> Tensor:
             raise ValueError(f"{name} must have at least one point, got none")
     a, b = a.detach(), b.detach()
     finite = a.isfinite().all() and b.isfinite().all()  # the tree refuses others
-    return by_tree(a, b) if a.device.type == "cpu" and finite else by_pairs(a, b)
-
-
-def by_tree(a: Tensor, b: Tensor) -> Tensor:
-    """Search a k-d tree, in float64."""
-    points, others = (x.double().numpy() for x in (a, b))
-    return torch.from_numpy(np.asarray(cKDTree(others).query(points)[0])).to(a.dtype)
+    if a.device.type != "cpu" or not finite:
+        return by_pairs(a, b)
+    found, _ = cKDTree(b.double().numpy()).query(a.double().numpy())
+    return torch.from_numpy(np.asarray(found)).to(a.dtype)
 
 
 def by_pairs(a: Tensor, b: Tensor, chunk: int = CHUNK) -> Tensor:

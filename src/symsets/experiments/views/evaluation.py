@@ -32,29 +32,26 @@ def predict(network: nn.Module, image: Tensor, *, batch_size: int = 16) -> Tenso
         return torch.cat([network(some.to(like)) for some in image.split(batch_size)])
 
 
-def reconstruction_errors(
-    output: Tensor, points: Tensor, *, thresholds: Sequence[float] = THRESHOLDS
-) -> dict[str, list[float]]:
+def reconstruction_errors(output: Tensor, points: Tensor) -> dict[str, list[float]]:
     """Compare the clouds of many objects with the truth.
 
     Args:
-        output: Mask logits, front and back of every view, ``(B, N, 7, H, W)`` or ragged.
+        output: Mask logits, front and back of every view, ``(B, N, 7, H, W)``.
         points: Points on the true surfaces, ``(B, P, 3)``.
-        thresholds: Distances at which F-scores are taken.
 
     Returns:
         One number for every object: ``"chamfer"``, times 100 as in the paper, and ``"f@0.01"``
-        and so on for the thresholds, in 0 to 1.
+        and ``"f@0.02"``, the F-scores at these distances, in 0 to 1.
     """
     clouds = union_of_views(output)
     if len(clouds) != len(points):
         raise ValueError(f"points must be of {len(clouds)} objects, got {len(points)}")
     found = [
-        agreement(cloud.float(), truth.to(cloud.device), thresholds)
+        agreement(cloud.float(), truth.to(cloud.device), THRESHOLDS)
         for cloud, truth in zip(clouds, points, strict=True)
     ]
     errors = {"chamfer": [100 * one.chamfer for one in found]}
-    for k, threshold in enumerate(thresholds):
+    for k, threshold in enumerate(THRESHOLDS):
         errors[f"f@{threshold:g}"] = [one.f_scores[k] for one in found]
     return errors
 
@@ -72,11 +69,9 @@ def errors_by_views(
     if views.points is None:
         raise ValueError("views must have points of the true shapes: make them with num_points")
     return {
-        num: reconstruction_errors(predict(network, views.first_views(num).image), views.points)[
-            "chamfer"
-        ]
+        num: reconstruction_errors(predict(network, views.x[:, :num]), views.points)["chamfer"]
         for num in num_views
-        if num <= views.num_views
+        if num <= views.x.shape[1]
     }
 
 

@@ -25,7 +25,7 @@ from symsets.experiments.views.evaluation import errors_by_views, reconstruction
 from symsets.experiments.views.loss import views_loss
 from symsets.experiments.views.meshes import MeshFolder
 from symsets.experiments.views.network import WIDTHS, ViewsNetwork
-from symsets.experiments.views.sets import Truth, Views, ViewSets
+from symsets.experiments.views.sets import Truth, Views
 from symsets.models._blocks import MODELS
 from symsets.nn import for_any_size
 from symsets.sets.pooling import power_degree
@@ -104,7 +104,7 @@ def _seen_from_many_sides(source: Objects, setting: str, num: int, device: str) 
 class ViewsExperiment(Experiment[Objects]):
     """Reconstruct objects from three views."""
 
-    name = network = "views"
+    name = "views"
     story = (
         "Each set holds three views of an object. Say of every pixel which point of the\n"
         "object it shows, and which point lies behind it on the far side; all pixels of\n"
@@ -157,10 +157,10 @@ class ViewsExperiment(Experiment[Objects]):
 
     def make_sets(
         self, source: Objects, setting: str, split: str, num: int, device: str, seed: int
-    ) -> ViewSets:
+    ) -> Views:
         """Make sets of views; those for training need no points."""
         points = 0 if split == "train" else NUM_POINTS
-        return ViewSets.of(source.views(setting, split, num, device, num_points=points))
+        return source.views(setting, split, num, device, num_points=points)
 
     def make_network(
         self, model: str, recipe: str, width: float, setting: str, source: Objects

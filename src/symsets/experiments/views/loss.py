@@ -20,7 +20,7 @@ def views_loss(output: Sets, target: Sets) -> Tensor:
 
     Args:
         output: Mask logits, front and back coordinates.
-        target: The mask (0 or 1) and the true coordinates, as :attr:`Views.targets` has them.
+        target: The mask (0 or 1) and the true coordinates, as :class:`~.sets.Views` has them.
 
     Shape:
         - output and target: ``(B, N, 7, H, W)``, or ragged with elements ``(T, 7, H, W)``.

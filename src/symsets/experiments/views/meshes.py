@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import os
-from dataclasses import replace
 from pathlib import Path
 
 import torch
 from torch import Tensor
 
 from symsets.data.folders import split_folder
+from symsets.experiments.synthetic.generated import Device
 from symsets.experiments.synthetic.random import Draws, name_keys, uniform
 from symsets.experiments.views._mesh_files import MESH_SUFFIXES, read_mesh
 from symsets.experiments.views.cameras import random_cameras
 from symsets.experiments.views.rendering import take_pictures
-from symsets.experiments.views.sets import Device, Views, ViewSource, check_views
+from symsets.experiments.views.sets import Views, ViewSource, check_views
 from symsets.experiments.views.shading import random_look
 from symsets.experiments.views.triangles import cast_triangles
 
@@ -48,50 +48,43 @@ def load_mesh(path: str | os.PathLike[str]) -> Tensor:
     return mesh
 
 
-def render_meshes(
-    meshes: list[Tensor],
-    names: list[str],
+def render_mesh(
+    mesh: Tensor,
+    name: str,
     *,
     num_views: int = 3,
     size: int = 64,
     num_points: int = 0,
-    device: torch.device | str = "cpu",
+    device: Device = "cpu",
     dtype: torch.dtype = torch.float32,
 ) -> Views:
-    """Take pictures of meshes, as :func:`make_views` does of generated objects.
+    """Take pictures of a mesh, as :func:`make_views` does of generated objects.
 
     Args:
-        meshes: Triangles ``(T, 3, 3)`` in normalised coordinates.
-        names: What the meshes are called; cameras, colours and lights depend on nothing else.
-        num_views: Images of every mesh.
+        mesh: Triangles ``(T, 3, 3)`` in normalised coordinates.
+        name: What the mesh is called; cameras, colours and lights depend on nothing else.
+        num_views: Images of the mesh.
         size: Height and width of the images.
         num_points: Points on the surface, insides included; none if 0.
         device: Where to render.
         dtype: Of all numbers.
     """
     check_views(size, num_views, num_points)
-    if not meshes or len(names) != len(meshes):
-        raise ValueError(f"names must be one for each mesh, got {len(names)} for {len(meshes)}")
-    for name, mesh in zip(names, meshes, strict=True):
-        if mesh.ndim != 3 or mesh.shape[1:] != (3, 3) or not len(mesh):
-            shape = tuple(mesh.shape)
-            raise ValueError(f"meshes must be triangles (T, 3, 3), got {shape} for {name!r}")
-    keys = name_keys(names, device=device)
-    corners = torch.cat(meshes).to(device, dtype)
-    sizes = torch.tensor([len(mesh) for mesh in meshes])
-    owner = torch.repeat_interleave(torch.arange(len(meshes)), sizes).to(device)
-    around = torch.stack([_box(mesh) for mesh in meshes]).to(device, dtype)
-    cameras = random_cameras(keys, num_views, around)
-    hits = cast_triangles(corners, owner, cameras, size)
+    if mesh.ndim != 3 or mesh.shape[1:] != (3, 3) or not len(mesh):
+        raise ValueError(f"mesh must be triangles (T, 3, 3), got {tuple(mesh.shape)} for {name!r}")
+    keys = name_keys([name], device=device)
+    corners = mesh.to(device, dtype)
+    cameras = random_cameras(keys, num_views, _box(mesh)[None].to(device, dtype))
+    hits = cast_triangles(corners, cameras, size)
     look = random_look(Draws(keys, dtype), torch.tensor([ANY_COLOUR]))
 
     def surface(x: Tensor) -> tuple[Tensor, Tensor]:
         albedo = look.albedo(torch.zeros_like(hits.part.flatten(1)), x)
         return albedo, _facing(corners, hits.part, cameras.directions(size).mT).flatten(1, 2)
 
-    points = _sample(meshes, keys, num_points).to(device, dtype) if num_points else None
-    views = take_pictures(hits, surface, cameras, keys, size)
-    return replace(views, points=points, cameras=cameras, names=tuple(names))
+    points = _sample(mesh.double(), keys, num_points)[None].to(device, dtype)
+    pictures = take_pictures(hits, surface, cameras, keys, size)
+    return Views(*pictures, points if num_points else None)
 
 
 def _box(mesh: Tensor) -> Tensor:
@@ -114,17 +107,14 @@ def _facing(corners: Tensor, face: Tensor, direction: Tensor) -> Tensor:
     return torch.where(away, -normal, normal)
 
 
-def _sample(meshes: list[Tensor], keys: Tensor, num: int) -> Tensor:
-    """Return points spread evenly over all triangles of each mesh, ``(B, num, 3)``."""
-    found = []
-    numbers = uniform(keys, 3 * num, stream=POINTS).cpu().double().unflatten(1, (3, num))
-    for mesh, (pick, s, t) in zip(meshes, numbers, strict=True):
-        a, b, c = mesh.double().unbind(1)
-        edges = _doubled_areas(mesh.double()).cumsum(0)
-        which = torch.searchsorted(edges, pick * edges[-1], right=True).clamp_max(len(mesh) - 1)
-        s, t = torch.where(s + t > 1, 1 - s, s)[:, None], torch.where(s + t > 1, 1 - t, t)[:, None]
-        found.append(a[which] + s * (b - a)[which] + t * (c - a)[which])
-    return torch.stack(found)
+def _sample(mesh: Tensor, keys: Tensor, num: int) -> Tensor:
+    """Return points spread evenly over all triangles of a mesh, ``(num, 3)``."""
+    pick, s, t = uniform(keys, 3 * num, stream=POINTS).cpu().double().reshape(3, num)
+    a, b, c = mesh.unbind(1)
+    edges = _doubled_areas(mesh).cumsum(0)
+    which = torch.searchsorted(edges, pick * edges[-1], right=True).clamp_max(len(mesh) - 1)
+    s, t = torch.where(s + t > 1, 1 - s, s)[:, None], torch.where(s + t > 1, 1 - t, t)[:, None]
+    return a[which] + s * (b - a)[which] + t * (c - a)[which]
 
 
 class MeshFolder(ViewSource):
@@ -148,9 +138,9 @@ class MeshFolder(ViewSource):
     def read(self, name: str, num_views: int, num_points: int, device: Device) -> Views:
         """Take pictures of one mesh."""
         path, size = self.root / name, self.size
-        views = render_meshes(
-            [load_mesh(path)],
-            [name],
+        views = render_mesh(
+            load_mesh(path),
+            name,
             num_views=num_views,
             size=size,
             num_points=num_points,

@@ -19,8 +19,9 @@ from symsets._files import named_errors
 from symsets.data.decoding import MOST_PIXELS, TOO_LARGE, regular_file
 from symsets.data.folders import MissingDataError, first_existing
 from symsets.data.splits import shuffled, split_by_hash
+from symsets.experiments.synthetic.generated import Device
 from symsets.experiments.synthetic.random import name_keys, uniform
-from symsets.experiments.views.sets import Device, Views, ViewSource
+from symsets.experiments.views.sets import Views, ViewSource
 
 SYNSETS = {"cars": "02958343", "airplanes": "02691156", "chairs": "03001627"}
 TEST_FOLDERS = ("val", "test")
@@ -59,9 +60,8 @@ class NoxFolder(ViewSource):
     The test split is the published one (its folder is called ``val``); every tenth object of the
     published training data is for validation. A picture that is not square is put in the middle
     of one, then scaled: colours are averaged, coordinates taken from the nearest pixel. A map's
-    background is what is transparent, white or black. There are no cameras: the published poses
-    come without the scale of the objects. The true shape is the union of the true maps of all
-    views of an object, as in the published evaluation.
+    background is what is transparent, white or black. The true shape is the union of the true maps
+    of all views of an object, as in the published evaluation.
 
     Args:
         root: The folder with the files that :data:`NOX_NEEDS` names.
@@ -83,7 +83,7 @@ class NoxFolder(ViewSource):
         super().__init__(root, f"{root.resolve().name} {category}", files, size=size)
         self.KIND = category
 
-    def most_views(self, split: str, num: int | None = None) -> float:
+    def most_views(self, split: str, num: int) -> float:
         """Return how many views each of the first ``num`` objects has: the fewest of them."""
         return min(len(view_files(self.root / name)) for name in self.names(split)[:num])
 
@@ -96,8 +96,7 @@ class NoxFolder(ViewSource):
         read = _read_views(files[: None if num_points else num_views])
         points = _union(read, name, num_points) if num_points else None
         maps = torch.stack([_scaled(one, self.size) for one in read[:num_views]])[None]
-        image, mask, front, back = maps.split([3, 1, 3, 3], dim=2)
-        return Views(image, mask, front, back, points, names=(name,)).to(device)
+        return Views(maps[:, :, :3], maps[:, :, 3:], points).to(device)
 
 
 def _folders(root: Path, folder: Path) -> Iterable[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 
 import torch
@@ -12,6 +12,7 @@ from torch import Tensor
 
 from symsets._checks import check_choice, positive
 from symsets.data.splits import SPLITS, checked_split
+from symsets.experiments.synthetic.generated import Device
 from symsets.experiments.synthetic.objects import CATEGORIES, Objects, make_objects
 from symsets.experiments.views.cameras import Cameras, random_cameras
 from symsets.experiments.views.casting import Hits, cast, normals
@@ -31,7 +32,7 @@ def make_views(
     num_points: int = 0,
     seed: int = 0,
     split: int = 0,
-    device: torch.device | str = "cpu",
+    device: Device = "cpu",
     dtype: torch.dtype = torch.float32,
 ) -> Views:
     """Make objects and take pictures of them.
@@ -52,7 +53,7 @@ def make_views(
 
     Example:
         >>> views = make_views("cars", [0, 7], num_views=2, size=16, num_points=100)
-        >>> views.image.shape, views.targets.shape, views.points.shape
+        >>> views.x.shape, views.y.shape, views.points.shape
         (torch.Size([2, 2, 3, 16, 16]), torch.Size([2, 2, 7, 16, 16]), torch.Size([2, 100, 3]))
     """
     check_views(size, num_views, num_points)
@@ -63,8 +64,7 @@ def make_views(
     rays = num_views * size * size * len(make(numbers[:1]).parts.kinds)
     step = max(1, PAIRS.get(torch.device(device).type, PAIRS["cuda"]) // rays)
     blocks = (make(numbers[i : i + step]) for i in range(0, len(numbers), step))
-    views = Views.join([_render(made, num_views, size, num_points) for made in blocks])
-    return replace(views, names=tuple(f"{category}/{i}" for i in numbers))
+    return Views.join([_render(made, num_views, size, num_points) for made in blocks])
 
 
 def _render(made: Objects, num_views: int, size: int, num_points: int) -> Views:
@@ -78,8 +78,7 @@ def _render(made: Objects, num_views: int, size: int, num_points: int) -> Views:
         return look.albedo(role, x), normals(parts, part, x)
 
     points = sample_surface(parts, keys, num_points) if num_points else None
-    views = take_pictures(hits, surface, cameras, keys, size)
-    return replace(views, points=points, cameras=cameras)
+    return Views(*take_pictures(hits, surface, cameras, keys, size), points)
 
 
 def take_pictures(
@@ -88,8 +87,8 @@ def take_pictures(
     cameras: Cameras,
     keys: Tensor,
     size: int,
-) -> Views:
-    """Return images and coordinates of what the rays of all pixels meet.
+) -> tuple[Tensor, Tensor]:
+    """Return images and coordinates of what the rays of all pixels meet, as ``Views`` has them.
 
     Args:
         hits: Where rays enter and leave the objects, with R = ``size²``.
@@ -107,8 +106,8 @@ def take_pictures(
         part.unflatten(1, hits.part.shape[1:]) for part in surface(front.mT.flatten(1, 2))
     )
     image = paint(light_up(albedo, outward, cameras, front).mT, hits.mask, keys, size)
-    maps = (x.unflatten(-1, (size, size)) for x in (seen.to(front.dtype), front, back))
-    return Views(image, *maps)
+    maps = torch.cat([seen.to(front.dtype), front, back], dim=2)
+    return image, maps.unflatten(-1, (size, size))
 
 
 @dataclass(frozen=True)
@@ -118,18 +117,16 @@ class GeneratedViews(ViewSource):
     Args:
         category: ``"cars"``, ``"airplanes"`` or ``"chairs"``.
         size: Height and width of the images.
-        num: Number of objects of a split if none is asked for.
         seed: Fixes the data.
 
     Example:
         >>> source = GeneratedViews("chairs", size=16)
-        >>> source.views("test", 4, num_views=5).image.shape
+        >>> source.views("test", 4, num_views=5).x.shape
         torch.Size([4, 5, 3, 16, 16])
     """
 
     category: str = "cars"
     size: int = 64
-    num: int = 1000
     seed: int = 0
 
     def __post_init__(self) -> None:
@@ -144,16 +141,16 @@ class GeneratedViews(ViewSource):
     def views(
         self,
         split: str,
-        num: int | None = None,
+        num: int,
         *,
         num_views: int = 3,
         num_points: int = 0,
-        device: torch.device | str = "cpu",
+        device: Device = "cpu",
     ) -> Views:
         """Return the first ``num`` objects of a split."""
         return make_views(
             self.category,
-            range(positive("num", self.num if num is None else num)),
+            range(positive("num", num)),
             num_views=num_views,
             size=self.size,
             num_points=num_points,

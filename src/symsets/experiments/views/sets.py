@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -13,87 +13,8 @@ from torch import Tensor
 
 from symsets.data.labelled import LabelledSets
 from symsets.data.splits import members
-from symsets.experiments.views.cameras import Cameras
+from symsets.experiments.synthetic.generated import Device
 from symsets.sets import Sets
-
-Device = torch.device | str
-MAPS = ("image", "mask", "front", "back")  # everything that has pixels
-
-
-@dataclass(frozen=True)
-class Views:
-    """B objects, each seen in N images of S×S pixels.
-
-    Coordinates are normalised object coordinates (NOCS), in the unit cube; outside the mask they
-    are zero.
-
-    Attributes:
-        image: Colours in 0 to 1, ``(B, N, 3, S, S)``.
-        mask: 1 where the object is seen, else 0, ``(B, N, 1, S, S)``.
-        front: The point where the ray of a pixel first meets the object, ``(B, N, 3, S, S)``.
-        back: The point where it leaves the object for the last time, ``(B, N, 3, S, S)``.
-        points: Points on the surface of the true shape, ``(B, P, 3)``, or None.
-        cameras: Where the images were taken from, or None where nothing is known about it.
-        names: What the objects are called.
-    """
-
-    image: Tensor
-    mask: Tensor
-    front: Tensor
-    back: Tensor
-    points: Tensor | None = None
-    cameras: Cameras | None = None
-    names: tuple[str, ...] = ()
-
-    def __len__(self) -> int:
-        return len(self.image)
-
-    @property
-    def num_views(self) -> int:
-        """How many images there are of an object."""
-        return self.image.shape[1]
-
-    @property
-    def targets(self) -> Tensor:
-        """Mask, front and back side by side, ``(B, N, 7, S, S)``, as networks predict them."""
-        return torch.cat([self.mask, self.front, self.back], dim=2)
-
-    def __getitem__(self, which: slice) -> Views:
-        return replace(self._changed(lambda part: part[which]), names=self.names[which])
-
-    def _changed(
-        self, change: Callable[[Any], Any], among: Sequence[str] = (*MAPS, "points", "cameras")
-    ) -> Views:
-        """Change every part that there is."""
-        parts = {name: getattr(self, name) for name in among}
-        return replace(self, **{name: change(x) for name, x in parts.items() if x is not None})
-
-    def first_views(self, num: int) -> Views:
-        """Keep the first ``num`` images of every object."""
-        if not 1 <= num <= self.num_views:
-            raise ValueError(f"num must be in 1..{self.num_views}, got {num}")
-        cameras = None if self.cameras is None else self.cameras.first_views(num)
-        return replace(self._changed(lambda part: part[:, :num], MAPS), cameras=cameras)
-
-    def to(self, device: torch.device | str, dtype: torch.dtype | None = None) -> Views:
-        """Move everything, and cast all numbers if a type is given."""
-        return self._changed(lambda part: part.to(device, dtype))
-
-    @staticmethod
-    def join(some: Sequence[Views]) -> Views:
-        """Put batches end to end."""
-        points = [views.points for views in some if views.points is not None]
-        cameras = [views.cameras for views in some if views.cameras is not None]
-        image, mask, front, back = (torch.cat([getattr(v, name) for v in some]) for name in MAPS)
-        return Views(
-            image,
-            mask,
-            front,
-            back,
-            points=torch.cat(points) if points else None,
-            cameras=Cameras.join(cameras) if cameras else None,
-            names=tuple(name for views in some for name in views.names),
-        )
 
 
 class Truth(NamedTuple):
@@ -104,15 +25,28 @@ class Truth(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class ViewSets(LabelledSets):
-    """Images with their maps as targets; only evaluation needs the points of true shapes."""
+class Views(LabelledSets):
+    """B objects, each seen in N images of S×S pixels, with what there is to learn about pixels.
 
+    Coordinates are normalised object coordinates (NOCS), in the unit cube; outside the mask they
+    are zero.
+
+    Attributes:
+        x: Colours in 0 to 1, ``(B, N, 3, S, S)``.
+        y: Mask, front and back as networks predict them, ``(B, N, 7, S, S)``. The mask is 1 where
+            the object is seen, else 0. The front is the point where the ray of a pixel first meets
+            the object, the back the one where it leaves the object for the last time.
+        points: Points on the surface of the true shape, ``(B, P, 3)``, which only evaluation needs.
+    """
+
+    x: Tensor
+    y: Tensor
     points: Tensor | None = None
 
-    @classmethod
-    def of(cls, views: Views) -> ViewSets:
-        """Make a dataset of views in memory."""
-        return cls(views.image, views.targets, views.points)
+    @property
+    def mask(self) -> Tensor:
+        """1 where the object is seen, else 0, ``(B, N, 1, S, S)``."""
+        return self.y[:, :, :1]
 
     def part(self, start: int, stop: int) -> tuple[Sets, Any]:
         """Return the images from ``start`` to ``stop``, and the truth about them."""
@@ -120,16 +54,25 @@ class ViewSets(LabelledSets):
         x, maps = super().part(start, stop)
         return x, Truth(maps, self.points[start:stop])
 
-    def first(self, num: int) -> ViewSets:
+    def first(self, num: int) -> Views:
         """Return the first ``num`` objects."""
-        fewer = super().first(num)
-        points = None if self.points is None else self.points[:num]
-        return ViewSets(fewer.x, fewer.y, points)
+        super().first(num)  # raises if there are fewer
+        return self._changed(lambda part: part[:num])
 
-    def to(self, device: Device, dtype: torch.dtype | None = None) -> ViewSets:
+    def to(self, device: Device, dtype: torch.dtype | None = None) -> Views:
         """Move everything, and cast all numbers if a type is given."""
-        points = None if self.points is None else self.points.to(device, dtype)
-        return ViewSets(self.x.to(device, dtype), self.y.to(device, dtype), points)
+        return self._changed(lambda part: part.to(device, dtype))
+
+    def _changed(self, change: Callable[[Tensor], Tensor]) -> Views:
+        points = None if self.points is None else change(self.points)
+        return Views(change(self.x), change(self.y), points)
+
+    @staticmethod
+    def join(some: Sequence[Views]) -> Views:
+        """Put batches end to end."""
+        points = [views.points for views in some if views.points is not None]
+        x, y = torch.cat([views.x for views in some]), torch.cat([views.y for views in some])
+        return Views(x, y, torch.cat(points) if points else None)
 
 
 class ViewSource:
@@ -161,13 +104,13 @@ class ViewSource:
     def views(
         self,
         split: str,
-        num: int | None = None,
+        num: int,
         *,
         num_views: int = 3,
         num_points: int = 0,
         device: Device = "cpu",
     ) -> Views:
-        """Return the first ``num`` objects of a split, or all.
+        """Return the first ``num`` objects of a split.
 
         The order is random but fixed. There may be fewer than ``num`` but never none. More views
         of an object leave the first ones as they were.
@@ -184,7 +127,7 @@ class ViewSource:
         """Return how many objects a split has; infinity if there is no end of them."""
         return len(self.names(split))
 
-    def most_views(self, split: str, num: int | None = None) -> float:
+    def most_views(self, split: str, num: int) -> float:
         """Return how many views each of the first ``num`` objects has; infinity for any number."""
         return math.inf
 

@@ -11,8 +11,8 @@ from symsets.experiments.views.casting import Hits
 PAIRS = 2**22  # of a pixel and a triangle, at once
 
 
-def cast_triangles(corners: Tensor, owner: Tensor, cameras: Cameras, size: int) -> Hits:
-    r"""Follow the ray of every pixel through meshes.
+def cast_triangles(corners: Tensor, cameras: Cameras, size: int) -> Hits:
+    r"""Follow the ray of every pixel through a mesh.
 
     A triangle is tried at the pixels inside the bounding box of its image. There the ray meets
     it if the triple products :math:`d \cdot (v_1 \times v_2)`, :math:`d \cdot (v_2 \times v_0)`
@@ -20,29 +20,28 @@ def cast_triangles(corners: Tensor, owner: Tensor, cameras: Cameras, size: int) 
     common edge from the same numbers, so no ray slips between them.
 
     Args:
-        corners: All triangles of all meshes, in front of all cameras of their object.
-        owner: Which object each triangle belongs to.
-        cameras: N for each of B objects.
+        corners: All triangles, in front of all cameras.
+        cameras: N for one object.
         size: Height and width of the images.
 
     Shape:
-        - corners: ``(T, 3, 3)``; owner: ``(T,)``.
-        - output: as of :func:`~symsets.experiments.views.casting.cast`, with R = ``size²``; instead
-          of a part it has the triangle that is met first.
+        - corners: ``(T, 3, 3)``.
+        - output: as of :func:`~symsets.experiments.views.casting.cast`, with B = 1, R = ``size²``,
+          and the triangle that is met first instead of a part.
     """
     N, R = cameras.focal.shape[1], size * size
-    seen = cameras.axes[owner] @ (corners[:, None] - cameras.position[owner][:, :, None]).mT
+    seen = cameras.axes @ (corners[:, None] - cameras.position[:, :, None]).mT
     seen = seen.mT.flatten(0, 1)  # (T N, corner, axis)
-    focal = cameras.focal[owner].flatten()
-    view = (owner[:, None] * N + torch.arange(N, device=owner.device)).flatten()
+    focal = cameras.focal[0].repeat(len(corners))
+    view = torch.arange(N, device=focal.device).repeat(len(corners))
     low, shape = _boxes(seen, focal, size)
     counts = shape.prod(-1)
     edges = torch.linalg.cross(seen[:, [1, 2, 0]], seen[:, [2, 0, 1]])  # v1×v2, v2×v0, v0×v1
     volume = (seen[:, 0] * edges[:, 0]).sum(-1)
-    total = len(cameras.focal) * N * R
+    total = N * R
     first = corners.new_full((total,), torch.inf)
     last = corners.new_full((total,), -torch.inf)
-    face = torch.full((total,), len(corners), device=owner.device)
+    face = torch.full((total,), len(corners), device=focal.device)
     for rows in _chunks(counts):
         row = torch.repeat_interleave(rows, counts[rows])
         first_of_row = torch.repeat_interleave(_starts(counts[rows]), counts[rows])
@@ -62,11 +61,10 @@ def cast_triangles(corners: Tensor, owner: Tensor, cameras: Cameras, size: int) 
         face = torch.where(first < before, len(corners), face)
         winner = depth == first[pixel]
         face.scatter_reduce_(0, pixel[winner], row[winner] // N, "amin")
-    shape_out = (len(cameras.focal), N, R)
     face = face.clamp_max(len(corners) - 1)
     # A ray that only touches the mesh enters and leaves at one point.
     last = torch.where(last == first, first + first.abs() * torch.finfo(first.dtype).eps, last)
-    return Hits(first.reshape(shape_out), last.reshape(shape_out), face.reshape(shape_out))
+    return Hits(*(found.reshape(1, N, R) for found in (first, last, face)))
 
 
 def _boxes(seen: Tensor, focal: Tensor, size: int) -> tuple[Tensor, Tensor]:

@@ -33,6 +33,7 @@ from symsets.tools.shot_files import SUFFIXES, read_shot
 SIZE, SHOTS = 256, 8
 SIDE = SIZE + 2 * SPARE
 MEGAPIXELS = (1200, 1664)  # 2.0
+ROWS = {"mixed": KINDS, **{kind: (kind,) for kind in KINDS}}  # what may go wrong
 Measure = Callable[[Tensor], Tensor]
 
 
@@ -91,6 +92,7 @@ def main() -> None:
     parser.add_argument("--photos", type=Path)
     parser.add_argument("--network", help="what symsets.load takes")
     parser.add_argument("--sets", type=int, default=200)
+    parser.add_argument("--rows", nargs="+", choices=ROWS, default=list(ROWS))
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--speed", action="store_true")
     parser.add_argument("--out", type=Path)
@@ -106,8 +108,8 @@ def main() -> None:
         by["network"] = partial(rank, network=symsets.load(name), device=options.device)
     images = photographs(options.photos, options.sets)
     rows = {}
-    for label, kinds in {"mixed": KINDS, **{kind: (kind,) for kind in KINDS}}.items():
-        rows[label] = measured(images, kinds, by, options.sets)
+    for label in options.rows:
+        rows[label] = measured(images, ROWS[label], by, options.sets)
         print(label, flush=True)
         for measure, numbers in rows[label].items():
             print(f"  {measure:26} {100 * numbers['accuracy']:5.1f} %  "

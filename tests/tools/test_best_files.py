@@ -5,6 +5,7 @@ import torch
 from PIL import Image
 from shots import Slopes, blurred, scene
 
+from symsets.tools import best_files as best_files_module
 from symsets.tools.best_files import best_files
 from symsets.tools.ranking import MOST
 from symsets.tools.shot_files import write_picture
@@ -80,6 +81,23 @@ def test_sizes_and_directions_may_differ(tmp_path):
     write_picture(folder / "tall.png", scene(90, 50))
     best = ranked(tmp_path, folder)
     assert len(best.sets[0].files) == 5
+
+
+def test_names_may_have_any_letters(tmp_path):
+    folder = write_shots(tmp_path / "fotos", widths={"写真.png": 0.0, "[ü].png": 2.0})
+    best = ranked(tmp_path, folder)
+    assert best.sets[0].files == ("写真.png", "[ü].png")
+
+
+def test_more_folders_and_shots_than_a_sheet_shows_are_all_in_the_table(tmp_path, monkeypatch):
+    monkeypatch.setattr(best_files_module, "SHOWN", 1)
+    widths = {f"{k:02}.png": float(k) for k in range(14)}
+    write_shots(tmp_path / "shots" / "a", size=(20, 20), widths=widths)
+    write_shots(tmp_path / "shots" / "b", size=(20, 20))
+    best = ranked(tmp_path, tmp_path / "shots")
+    assert [row["folder"] for row in rows(best.rows)] == ["a"] * 14 + ["b"] * 3
+    with Image.open(best.sheet) as image:
+        assert image.width > 5 * image.height  # one row
 
 
 def test_progress_counts_every_picture_twice(tmp_path):

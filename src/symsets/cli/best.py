@@ -10,8 +10,6 @@ import typer
 from symsets._extras import check_experiments
 from symsets.cli.common import console, user_errors
 
-SHOWN = 20  # folders that are printed
-
 
 def best(
     folder: Annotated[
@@ -37,7 +35,7 @@ def best(
         check_experiments()
         from rich.progress import Progress
 
-        from symsets.tools.best_files import best_files
+        from symsets.tools.best_files import SHOWN, best_files
 
         with Progress(console=console, transient=True) as bar:
             task = bar.add_task("looking at shots", total=None)
@@ -52,7 +50,7 @@ def best(
             best_one = folder / ranked.name / ranked.files[0]
             console.print(f"{best_one} is the best of {len(ranked.files)}", soft_wrap=True)
         if (more := len(found.sets) - SHOWN) > 0:
-            console.print(f"and {more} more folders")
+            console.print(f"and those of {more} more folders, which the table has")
         if num := len(found.left_out):
             pictures = "picture was" if num == 1 else "pictures were"
             line = f"{num} {pictures} left out: {found.left_out[0]}"

@@ -86,7 +86,7 @@ def sum_of(x: Any, y: Any) -> Any:
     return x + y if isinstance(x, Tensor) else x.with_elements(x.elements + y.elements)
 
 
-def check_resolutions(channels: Sequence[int], num_blocks: Sequence[int]) -> None:
+def check_resolutions(channels: Any, num_blocks: Any) -> None:
     """Raise ValueError or TypeError unless there are channels and blocks for each resolution."""
     for name, numbers in (("channels", channels), ("num_blocks", num_blocks)):
         if not isinstance(numbers, Sequence) or isinstance(numbers, str):

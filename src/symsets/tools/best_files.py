@@ -102,24 +102,18 @@ def best_files(
     for name, files in scenes.items():
         views, why = _readable(files, read)
         left_out += why
-        if len(views) == 1:
-            left_out.append(f"{next(iter(views))} must have others beside it to be compared with")
         if len(views) < 2:
             continue
-        scores = rank_views(
-            list(views.values()), partial(_nth, list(views), read), network=network, device=device
-        )
-        ranked, order = _ranked(name, list(views), scores)
-        found.append(ranked)
+        get = partial(_nth, list(views), read)
+        scores = rank_views(list(views.values()), get, network=network, device=device)
+        order: list[int] = scores.argsort(descending=True, stable=True).tolist()
+        names = tuple(list(views)[k].name for k in order)
+        found.append(Ranked(name, names, tuple(scores[order].tolist())))
         if len(shown) < SHOWN:
-            shown.append(_shown(ranked, [list(views.values())[k] for k in order[:MOST_TILES]]))
+            shown.append(_shown(root, found[-1], [list(views.values())[k] for k in order]))
     if not found:
         raise ValueError(f"{root} must hold two or more pictures of a scene: {left_out[0]}")
-    for path in (rows, page):
-        path.parent.mkdir(parents=True, exist_ok=True)
-    write_csv(rows, [row for ranked in found for row in _rows(ranked)])
-    drawn = draw_sheet(shown, page.stem, "Shots of each folder, the best first.")
-    drawn.save_png(page.parent).replace(page)  # as it was spelt
+    _write(found, shown, rows, page)
     return Best(tuple(found), rows, page, tuple(left_out))
 
 
@@ -175,6 +169,8 @@ def _readable(
             why.append(f"{path} must have {SMALLEST} pixels or more on each side")
         else:
             views[path] = small_view(picture)
+    if len(views) == 1:
+        why.append(f"{next(iter(views))} must have others beside it to be compared with")
     return views, why
 
 
@@ -182,10 +178,13 @@ def _nth(paths: Sequence[Path], read: Callable[[Path], Tensor], number: int) -> 
     return read(paths[number])
 
 
-def _ranked(name: str, paths: Sequence[Path], scores: Tensor) -> tuple[Ranked, list[int]]:
-    order: list[int] = scores.argsort(descending=True, stable=True).tolist()
-    files = tuple(paths[k].name for k in order)
-    return Ranked(name, files, tuple(scores[order].tolist())), order
+def _write(found: Sequence[Ranked], shown: Sequence[ShownSet], rows: Path, page: Path) -> None:
+    """Write the table and the sheet."""
+    for path in (rows, page):
+        path.parent.mkdir(parents=True, exist_ok=True)
+    write_csv(rows, [row for ranked in found for row in _rows(ranked)])
+    drawn = draw_sheet(shown, page.stem, "Shots of each folder, the best first.")
+    drawn.save_png(page.parent).replace(page)  # as it was spelt
 
 
 def _rows(ranked: Ranked) -> Iterator[dict[str, Any]]:
@@ -193,15 +192,14 @@ def _rows(ranked: Ranked) -> Iterator[dict[str, Any]]:
         yield {"folder": ranked.name, "rank": place, "file": file, "score": round(score, 3)}
 
 
-def _shown(ranked: Ranked, views: Sequence[SmallView]) -> ShownSet:
+def _shown(root: Path, ranked: Ranked, views: Sequence[SmallView]) -> ShownSet:
     """Return a row of the sheet: pictures with the best one first, in a frame."""
+    pairs = list(zip(ranked.files, ranked.scores, strict=True))[:MOST_TILES]
     return ShownSet(
-        ranked.name,
-        torch.stack([_square(view) for view in views]),
-        (f"{len(ranked.files)} shots",),
-        below=[
-            f"{score:+.1f} {file}" for file, score in zip(ranked.files, ranked.scores, strict=True)
-        ],
+        root.resolve().name if ranked.name == "." else ranked.name,
+        torch.stack([_square(view) for view in views[:MOST_TILES]]),
+        (f"{len(views)} shots",),
+        below=[f"{score:+.1f} {file}" for file, score in pairs],
         marked=(0,),
     )
 

@@ -122,9 +122,9 @@ def disc_kernels(radius: Tensor) -> Tensor:
 
     Example:
         >>> disc_kernels(torch.tensor(1.0))[14:17, 14:17]
-        tensor([[0.0283, 0.1547, 0.0283],
-                [0.1547, 0.2679, 0.1547],
-                [0.0283, 0.1547, 0.0283]])
+        tensor([[0.0257, 0.1496, 0.0257],
+                [0.1496, 0.2991, 0.1496],
+                [0.0257, 0.1496, 0.0257]])
     """
     place = torch.arange(-RADIUS, RADIUS + 1, device=radius.device, dtype=radius.dtype)
     distance = torch.hypot(place[:, None], place)

@@ -10,17 +10,27 @@ import torch.nn.functional as F
 from PIL import Image
 from scipy.ndimage import affine_transform, convolve, gaussian_filter
 
-from symsets.data.degrading import POINTS, RADIUS, blur, gaussian_kernels, jpeg, move, shake_kernels
+from symsets.data.degrading import (
+    POINTS,
+    RADIUS,
+    blur,
+    disc_kernels,
+    gaussian_kernels,
+    jpeg,
+    move,
+    sensor_noise,
+    shake_kernels,
+)
 
 
-def kernels(*shape, shake=28.0, dtype=torch.float64):
+def kernels(*shape, shake=28.0, dtype=torch.float64, centred=False):
     def uniform(*sizes):
         return torch.rand(sizes, dtype=dtype)
 
     def normal(*sizes):
         return torch.randn(sizes, dtype=dtype)
 
-    return shake_kernels(shape, shake, uniform, normal)
+    return shake_kernels(shape, shake, uniform, normal, centred=centred)
 
 
 def test_kernels_are_shares_of_time():
@@ -54,6 +64,13 @@ def test_every_path_begins_where_the_target_is():
     assert k[:, RADIUS, RADIUS].min() > 0.9 / POINTS  # where it was when it set off
     still = kernels(50, shake=0.0)
     torch.testing.assert_close(still[:, RADIUS, RADIUS], torch.ones(50, dtype=k.dtype))
+
+
+def test_centred_kernels_blur_pictures_where_they_are():
+    k = kernels(200, shake=20.0, centred=True)
+    centre, square = moments(k)
+    assert centre.norm(dim=-1).max() < 1e-6
+    assert square.sqrt().mean() > 2
 
 
 def test_longer_paths_blur_more():
@@ -119,6 +136,28 @@ def test_gaussian_kernels_are_those_of_scipy_and_none_for_zero():
     for kernel, sigma in zip(ours[1:], (0.7, 2.0), strict=True):
         expected = gaussian_filter(point, sigma, radius=RADIUS)
         torch.testing.assert_close(kernel, torch.as_tensor(expected), atol=1e-9, rtol=0)
+
+
+def test_discs_have_the_area_and_the_width_of_their_radius():
+    radius = torch.tensor([0.0, 1.5, 4.0, 6.5], dtype=torch.float64)
+    discs = disc_kernels(radius)
+    point = torch.zeros_like(discs[0])
+    point[RADIUS, RADIUS] = 1
+    assert torch.equal(discs[0], point)
+    torch.testing.assert_close(discs.sum((-2, -1)), torch.ones_like(radius))
+    area = 1 / discs[1:].amax((-2, -1))  # of a disc that is as high everywhere
+    torch.testing.assert_close(area, math.pi * radius[1:].square(), rtol=0.08, atol=0)
+    _, square = moments(discs[1:])  # that of a disc is half of its squared radius
+    torch.testing.assert_close(square, radius[1:].square() / 2, rtol=0.1, atol=0)
+
+
+@pytest.mark.parametrize("share", [0.0, 0.5, 1.0])
+def test_noise_grows_with_brightness_by_its_share(share):
+    x = torch.tensor([0.0, 0.25, 1.0], dtype=torch.float64)[:, None].expand(-1, 40_000)
+    noise = sensor_noise(x, torch.tensor(0.1), torch.tensor(share), lambda *s: torch.randn(s)) - x
+    expected = 0.01 * (share * x[:, 0] + 1 - share)
+    torch.testing.assert_close(noise.var(1), expected, rtol=0.05, atol=1e-9)
+    assert noise.mean(1).abs().max() < 0.003
 
 
 def test_blur_takes_a_scene_for_each_element():

@@ -17,6 +17,7 @@ from symsets import RaggedSets, data, groups, models, ops, sets, testing, train
 from symsets import nn as snn
 from symsets.sets.folding import membership
 from symsets.sets.partition import Partition
+from symsets.tools.ranking import rank
 
 OURS = (ValueError, TypeError, IndexError, FileNotFoundError, AssertionError)
 DTYPES = (torch.float32, torch.float64)
@@ -312,7 +313,24 @@ def checked(draw):
     return partial(use, layer, draw.sets(3, 6), **options)
 
 
+def best(draw):
+    channels, num_blocks = draw.choice([((2,), (1,)), ([2, 4], [1, 2])])
+    net = models.BestNetwork(
+        draw.one("dss-mean", "siamese", "attention"),
+        channels=draw.maybe(channels),
+        num_blocks=draw.maybe(num_blocks),
+        hidden=draw.one((), (4,)),
+    )
+    if draw.random() < 0.5:
+        return partial(net, draw.sets(3, draw.randint(1, 9), draw.randint(1, 9)))
+    shots = [torch.rand(draw.choice([1, 3]), 16 + draw.randint(0, 4), 20) for _ in range(3)]
+    shots = draw.maybe([draw.maybe(shot) for shot in shots])
+    return partial(rank, shots, network=draw.unless_called(net), device=draw.one("cpu"))
+
+
 def network(draw):
+    if draw.random() < 0.3:
+        return best(draw)
     if draw.random() < 0.5:
         net = models.SelectionNetwork(
             draw.one("dss-sum", "aittala", "siamese-ds", "attention"),

@@ -5,7 +5,6 @@ import torch
 
 from symsets import RaggedSets, load, save
 from symsets.models import MergeNetwork, with_reference
-from symsets.models.merging import Hourglass
 
 SCHEMES = ("siamese", "dss-mean", "dss-max", "attention")
 
@@ -107,17 +106,6 @@ def test_a_reference_that_is_none_is_named(which):
 def test_references_that_are_no_numbers_are_named(which):
     with pytest.raises(TypeError, match="which must be a number, or one for each of 2 sets, got"):
         with_reference(torch.zeros(2, 3, 1, 2, 2), which)
-
-
-def test_an_hourglass_sees_far():
-    glass = Hourglass([4, 4, 4], [2, 2, 1]).double()
-    for parameter in glass.parameters():
-        torch.nn.init.normal_(parameter, std=0.2)
-    x = torch.randn(1, 4, 32, 32, dtype=torch.float64)
-    other = x.clone()
-    other[..., 0, 0] += 1
-    changed = (glass(other) - glass(x)).abs().amax((0, 1)) > 0
-    assert changed[8:, 8:].any()  # further than six 3×3 convolutions of the finest see
 
 
 @pytest.mark.parametrize(

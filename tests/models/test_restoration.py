@@ -2,7 +2,13 @@ import pytest
 import torch
 
 from symsets import RaggedSets
-from symsets.models.restoration import ChannelNorm, GatedBlock, WeightedMerge, restoration_trunk
+from symsets.models.restoration import (
+    ChannelNorm,
+    GatedBlock,
+    WeightedMerge,
+    in_cells,
+    restoration_trunk,
+)
 
 SCHEMES = ("siamese", "dss-mean", "dss-max", "dss-sum", "aittala", "attention", "sridhar")
 
@@ -112,3 +118,19 @@ def test_ragged_sets_skip_a_block_as_a_whole():
 def test_shares_that_are_none_are_named(drop, message):
     with pytest.raises(ValueError, match=f"drop must be {message}"):
         GatedBlock("siamese", 4, drop=drop)
+
+
+def test_pictures_are_filled_up_by_their_last_pixels_and_become_cells():
+    x = torch.rand(2, 3, 13, 18)
+    cells = in_cells(x, 2, 8)
+    assert cells.shape == (2, 12, 8, 12)
+    filled = torch.nn.functional.pixel_shuffle(cells, 2)
+    assert torch.equal(filled[..., :13, :18], x)
+    assert torch.equal(filled[..., :13, 18:], x[..., -1:].expand(2, 3, 13, 6))
+    assert torch.equal(filled[..., 13:, :18], x[..., -1:, :].expand(2, 3, 3, 18))
+    assert in_cells(x[:0], 2, 8).shape == (0, 12, 8, 12)
+
+
+def test_shapes_can_be_asked_for_without_numbers():
+    with torch.device("meta"):
+        assert restoration_trunk("dss-mean", 3, 8, num_blocks=1)(torch.zeros(1, 2, 3, 8, 8)).is_meta

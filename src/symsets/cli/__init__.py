@@ -14,6 +14,7 @@ from rich.text import Text
 from symsets._extras import check_experiments
 from symsets._version import __version__
 from symsets.cli import run
+from symsets.cli.best import best
 from symsets.cli.common import console, show_report, user_errors
 from symsets.cli.evaluate import evaluate
 from symsets.cli.merge import merge
@@ -128,6 +129,7 @@ def data(
 app.command()(train)
 app.command()(predict)
 app.command()(merge)
+app.command()(best)
 app.command()(evaluate)
 app.command()(pack)
 

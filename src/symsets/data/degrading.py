@@ -59,6 +59,8 @@ def shake_kernels(
     shake: float | Tensor,
     uniform: Callable[..., Tensor],
     normal: Callable[..., Tensor],
+    *,
+    centred: bool = False,
 ) -> Tensor:
     """Draw blur kernels ``(*shape, k, k)``: how long a shaking camera was where.
 
@@ -71,13 +73,16 @@ def shake_kernels(
         shake: Longest path, in pixels.
         uniform: Draws numbers in [0, 1) of a given shape.
         normal: Draws standard normal numbers of a given shape.
+        centred: Whether the middle of the path lies in the middle, not its start: then pictures are
+            blurred where they are.
     """
     drift = normal(*shape, 1, 2)
     pushes = normal(*shape, POINTS, 2).cumsum(-2) / math.sqrt(POINTS)
     velocity = drift + 1.5 * pushes
     length = velocity.norm(dim=-1, keepdim=True).sum(-2, keepdim=True)
     path = (velocity * (shake * uniform(*shape, 1, 1) / length.clamp(min=1e-6))).cumsum(-2)
-    place = (path - path[..., :1, :]).clamp(-RADIUS, RADIUS)
+    origin = path.mean(-2, keepdim=True) if centred else path[..., :1, :]
+    place = (path - origin).clamp(-RADIUS, RADIUS)
     grid = torch.arange(-RADIUS, RADIUS + 1, device=place.device, dtype=place.dtype)
     # Bilinear splats of all points of a path, added up as a product of two matrices.
     hats = (1 - (place[..., None] - grid).abs()).clamp(min=0)  # (*shape, POINTS, 2, k)
@@ -110,6 +115,38 @@ def gaussian_kernels(sigma: Tensor) -> Tensor:
     line = torch.exp(-place.square() / (2 * sigma[..., None].clamp(min=1e-2).square()))
     line = line / line.sum(-1, keepdim=True)
     return line[..., :, None] * line[..., None, :]
+
+
+def disc_kernels(radius: Tensor) -> Tensor:
+    """Return kernels ``(*radius.shape, 31, 31)`` of lenses out of focus: discs with soft rims.
+
+    Example:
+        >>> disc_kernels(torch.tensor(1.0))[14:17, 14:17]
+        tensor([[0.0257, 0.1496, 0.0257],
+                [0.1496, 0.2991, 0.1496],
+                [0.0257, 0.1496, 0.0257]])
+    """
+    place = torch.arange(-RADIUS, RADIUS + 1, device=radius.device, dtype=radius.dtype)
+    distance = torch.hypot(place[:, None], place)
+    discs = (radius[..., None, None] + 0.5 - distance).clamp(0, 1)
+    return discs / discs.sum((-2, -1), keepdim=True)
+
+
+def sensor_noise(
+    pictures: Tensor, strength: Tensor, poisson: Tensor, normal: Callable[..., Tensor]
+) -> Tensor:
+    r"""Add noise whose variance grows with brightness.
+
+    .. math:: x + s \sqrt{p \, x + 1 - p} \; n
+
+    Args:
+        pictures: :math:`x`, in [0, 1].
+        strength: :math:`s`, its standard deviation at full brightness.
+        poisson: :math:`p`, the share of its variance that grows with brightness.
+        normal: Draws standard normal numbers of a given shape.
+    """
+    spread = (poisson * pictures + 1 - poisson).sqrt()
+    return pictures + strength * spread * normal(*pictures.shape)
 
 
 def jpeg(pictures: Tensor, quality: Tensor) -> Tensor:

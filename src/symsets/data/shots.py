@@ -11,7 +11,14 @@ from torch import Tensor
 
 from symsets._checks import check_number, positive
 from symsets.data.augment import Augment
-from symsets.data.degrading import blur, gaussian_kernels, jpeg, move, shake_kernels
+from symsets.data.degrading import (
+    blur,
+    gaussian_kernels,
+    jpeg,
+    move,
+    sensor_noise,
+    shake_kernels,
+)
 from symsets.data.on_the_fly import OnTheFlySets
 from symsets.models import with_reference
 
@@ -148,7 +155,7 @@ class ShotSets(OnTheFlySets):
         low, high = camera.noise
         strength = low * (high / low) ** uniform(*each) / 255
         share = camera.poisson * uniform(*each)
-        x = x + strength * (share * x + 1 - share).sqrt() * normal(*x.shape)
+        x = sensor_noise(x, strength, share, normal)
         x = (255 * x).round().clamp(0, 255) / 255
         # Stored
         quality = (40 + 58 * uniform(len(scene), 1)).expand(shape)

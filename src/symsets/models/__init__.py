@@ -1,5 +1,6 @@
 """Networks for sets, assembled from the set layers; networks by name."""
 
+from symsets.models.best import BestNetwork
 from symsets.models.card import Card
 from symsets.models.merging import MergeNetwork, with_reference
 from symsets.models.network import SetNetwork, network_for
@@ -11,6 +12,7 @@ __all__ = [
     "network_for",
     "SetNetwork",
     "Card",
+    "BestNetwork",
     "MergeNetwork",
     "with_reference",
     "SelectionNetwork",

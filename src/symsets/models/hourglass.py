@@ -9,7 +9,7 @@ from typing import Any
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from symsets._checks import positive
+from symsets._checks import positive, shown
 from symsets.models._convolution import convolution
 from symsets.models.restoration import GatedBlock
 from symsets.nn import Sequential
@@ -86,9 +86,11 @@ def sum_of(x: Any, y: Any) -> Any:
     return x + y if isinstance(x, Tensor) else x.with_elements(x.elements + y.elements)
 
 
-def check_resolutions(channels: Sequence[int], num_blocks: Sequence[int]) -> None:
-    """Raise ValueError unless there are channels and blocks for each resolution."""
+def check_resolutions(channels: Any, num_blocks: Any) -> None:
+    """Raise ValueError or TypeError unless there are channels and blocks for each resolution."""
     for name, numbers in (("channels", channels), ("num_blocks", num_blocks)):
+        if not isinstance(numbers, Sequence) or isinstance(numbers, str):
+            raise TypeError(f"{name} must be a number for each resolution, got {shown(numbers)}")
         for number in numbers:
             positive(name, number)
     if len(channels) != len(num_blocks) or not channels:

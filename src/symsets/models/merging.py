@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import pairwise
 from typing import Any
 
 import torch
@@ -13,9 +12,9 @@ from torch import Tensor, nn
 from symsets._checks import positive, shown
 from symsets.models._blocks import image_size, in_full_precision
 from symsets.models._convolution import convolution
+from symsets.models.hourglass import Hourglass
 from symsets.models.registry import register_network
-from symsets.models.restoration import GatedBlock, WeightedMerge, restoration_trunk
-from symsets.nn import Sequential
+from symsets.models.restoration import WeightedMerge, in_cells, restoration_trunk
 from symsets.sets import RaggedSets, Sets, fold, map_elements, pool
 
 FINEST = 2  # pixels on each side of a cell that the first layer reads
@@ -81,7 +80,7 @@ class MergeNetwork(nn.Module):
         channels: Of the trunk.
         num_blocks: Of the trunk.
         merged_channels: Of the merged picture, at each resolution.
-        merged_blocks: At each resolution (see :class:`Hourglass`).
+        merged_blocks: At each resolution (see :class:`~.hourglass.Hourglass`).
 
     Shape:
         - x: ``(B, N, colors + 1, H, W)`` or ragged, of any height and width; the last channel is 1
@@ -128,7 +127,7 @@ class MergeNetwork(nn.Module):
         self.stride = FINEST * 2 ** (len(wide) - 1)  # of pixels: what height and width become
         self.trunk = restoration_trunk(scheme, FINEST**2 * (colors + 1), channels, num_blocks)
         self.merge = WeightedMerge(channels, wide[0])
-        self.hourglass = Hourglass(wide, deep)
+        self.hourglass = Hourglass("siamese", wide, deep)
         self.last = convolution(wide[0], FINEST**2 * colors, kernel_size=3, padding=1)
         nn.init.zeros_(self.last.weight)
         assert self.last.bias is not None
@@ -142,9 +141,9 @@ class MergeNetwork(nn.Module):
         """Return a picture for every set."""
         height, width = image_size(x, self.colors + 1)
         reference = pool(map_elements(x, self._only_reference), "sum")
-        down, right = (-side % self.stride for side in (height, width))
-        cells = map_elements(x, lambda rows: _unshuffled(rows, right, down))
-        merged = self.hourglass(self.merge(self.trunk(cells)))
+        cells = map_elements(x, lambda rows: in_cells(rows, FINEST, self.stride))
+        merged = self.merge(self.trunk(cells)).unsqueeze(1)  # sets of one
+        merged = self.hourglass(merged).squeeze(1)
         detail = in_full_precision(self.last, self.last, merged)
         return reference + F.pixel_shuffle(detail, FINEST)[..., :height, :width]
 
@@ -156,61 +155,3 @@ def _numbers(name: str, numbers: Any) -> list[int]:
     if not isinstance(numbers, Sequence) or isinstance(numbers, str):
         raise TypeError(f"{name} must be a number for each resolution, got {shown(numbers)}")
     return [positive(name, number) for number in numbers]
-
-
-def _unshuffled(rows: Tensor, right: int, down: int) -> Tensor:
-    """Fill up pictures by their last pixels, and make channels of 2×2 pixels."""
-    filled = F.pad(rows, [0, right, 0, down], mode="replicate") if right or down else rows
-    return F.pixel_unshuffle(filled, FINEST).contiguous(memory_format=torch.channels_last)
-
-
-class Hourglass(nn.Module):
-    """Gated blocks at several resolutions: down to the coarsest one, and up again.
-
-    Args:
-        channels: At each resolution, the finest first.
-        num_blocks: At each resolution; half of them before it becomes coarser, the others after
-            it has become finer again.
-
-    Shape:
-        - x: ``(B, C, H, W)`` with H and W multiples of 2 for each halving; the output as well.
-
-    Symmetry:
-        Equivariant to shifts by such multiples, but for the border.
-
-    Example:
-        >>> Hourglass([8, 16], [2, 1])(torch.randn(1, 8, 12, 20)).shape
-        torch.Size([1, 8, 12, 20])
-    """
-
-    def __init__(self, channels: Sequence[int], num_blocks: Sequence[int]) -> None:
-        super().__init__()
-        *finer, coarsest = zip(channels, num_blocks, strict=True)
-        self.down = nn.ModuleList(_blocks(c, n // 2) for c, n in finer)
-        self.up = nn.ModuleList(_blocks(c, n - n // 2) for c, n in finer)
-        self.middle = _blocks(*coarsest)
-        steps = list(pairwise(channels))
-        self.coarsen = nn.ModuleList(convolution(i, o, kernel_size=2, stride=2) for i, o in steps)
-        self.refine = nn.ModuleList(convolution(o, 4 * i, kernel_size=1) for i, o in steps)
-
-    def forward(self, x: Tensor) -> Tensor:
-        """Apply all blocks."""
-        kept = []
-        for blocks, coarsen in zip(self.down, self.coarsen, strict=True):
-            x = _each(blocks, x)
-            kept.append(x)
-            x = coarsen(x)
-        x = _each(self.middle, x)
-        for blocks, refine in zip(reversed(self.up), reversed(self.refine), strict=True):
-            x = _each(blocks, kept.pop() + F.pixel_shuffle(refine(x), 2))
-        return x
-
-
-def _blocks(channels: int, num: int) -> Sequential:
-    return Sequential(*(GatedBlock("siamese", channels) for _ in range(num)))
-
-
-def _each(blocks: nn.Module, x: Tensor) -> Tensor:
-    """Apply blocks to single pictures, as sets of one."""
-    pictures: Tensor = blocks(x.unsqueeze(1)).squeeze(1)
-    return pictures

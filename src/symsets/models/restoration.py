@@ -48,11 +48,15 @@ class ChannelNorm(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """Normalise."""
+        if x.device.type == "meta" or not torch.is_autocast_enabled(x.device.type):
+            return self._normalised(x)
         # Autocast would take it to float32; layer_norm sums in float32 by itself.
         with torch.autocast(x.device.type, enabled=False):
-            return F.layer_norm(x.permute(0, 2, 3, 1), x.shape[1:2], eps=self.eps).permute(
-                0, 3, 1, 2
-            )
+            return self._normalised(x)
+
+    def _normalised(self, x: Tensor) -> Tensor:
+        last = x.permute(0, 2, 3, 1)
+        return F.layer_norm(last, x.shape[1:2], eps=self.eps).permute(0, 3, 1, 2)
 
 
 class GatedBlock(SetModule):
@@ -133,6 +137,26 @@ def _dropped(change: Sets, share: float) -> Any:
 def _gated(rows: Tensor) -> Tensor:
     a, b = rows.chunk(2, dim=1)
     return a * b.sigmoid()
+
+
+def in_cells(rows: Tensor, cell: int, stride: int) -> Tensor:
+    """Make channels of cells of pixels, after pictures were filled up by their last pixels.
+
+    Args:
+        rows: ``(T, C, H, W)``.
+        cell: Pixels on each side of a cell.
+        stride: What height and width become multiples of.
+
+    Example:
+        >>> in_cells(torch.zeros(1, 3, 10, 12), 2, 8).shape
+        torch.Size([1, 12, 8, 8])
+    """
+    down, right = (-side % stride for side in rows.shape[-2:])
+    if not len(rows):  # torch would return them as they are
+        height, width = rows.shape[2] + down, rows.shape[3] + right
+        return rows.new_zeros(0, cell**2 * rows.shape[1], height // cell, width // cell)
+    filled = F.pad(rows, [0, right, 0, down], mode="replicate") if right or down else rows
+    return F.pixel_unshuffle(filled, cell).contiguous(memory_format=torch.channels_last)
 
 
 def restoration_trunk(

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Iterable
-from contextlib import AbstractContextManager
+from collections.abc import Iterable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from io import StringIO
 from pathlib import Path
@@ -57,7 +57,7 @@ class Picture:
     def save_png(self, folder: Path) -> Path:
         """Write the figure on white ground."""
         path = below(folder, f"{self.name}.png")
-        with style(), atomic_write(path) as part:
+        with style(), _any_letters(), atomic_write(path) as part:
             self.figure.savefig(part, format="png", dpi=DPI, facecolor="white")
         return path
 
@@ -65,12 +65,18 @@ class Picture:
         """Return the figure as SVG."""
         buffer = StringIO()
         nothing = dict.fromkeys(("Date", "Creator", "Format", "Type"))
-        with style(), warnings.catch_warnings():
-            # Text stays text, and browsers have the signs that our font lacks.
-            warnings.filterwarnings("ignore", message="Glyph .* missing from font")
+        with style(), _any_letters():
             self.figure.savefig(buffer, format="svg", dpi=DPI, facecolor="white", metadata=nothing)
         drawn = buffer.getvalue()
         return _own_ids(drawn[drawn.index("<svg") :], self.name)
+
+
+@contextmanager
+def _any_letters() -> Iterator[None]:
+    """Accept signs that our font lacks: browsers have them, and pictures show a box."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Glyph .* missing from font")
+        yield
 
 
 def _own_ids(drawn: str, name: str) -> str:

@@ -12,6 +12,7 @@ from symsets._checks import check_kind, positive, shown
 from symsets.models import with_reference
 from symsets.saving import load, pretrained
 from symsets.tools.aligning import ALIKE, align, sample
+from symsets.tools.sharpness import slopes
 from symsets.train.inputs import chosen_device
 
 TILE, OVERLAP = 384, 48  # px; two tiles share a strip that fades from one to the other
@@ -106,13 +107,7 @@ def _merged_tile(
 
 def sharpest(shots: Tensor) -> int:
     """Return the number of the shot with the steepest slopes, after noise was smoothed away."""
-    smooth = torch.nn.functional.avg_pool2d(shots.mean(1, keepdim=True), 3, 1)
-    # Brighter shots have steeper slopes, and are no sharper for it.
-    smooth = smooth / smooth.mean((1, 2, 3), keepdim=True).clamp(min=1e-6)
-    slopes = smooth.diff(dim=-1).square().mean((1, 2, 3)) + smooth.diff(dim=-2).square().mean(
-        (1, 2, 3)
-    )
-    return int(slopes.argmax())
+    return int(slopes(shots).argmax())
 
 
 def find_maps(pictures: Tensor, reference: int, *, aligned: bool = False) -> Tensor:

@@ -1,0 +1,59 @@
+"""``symsets best FOLDER``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from symsets._extras import check_experiments
+from symsets.cli.common import console, user_errors
+
+
+def best(
+    folder: Annotated[
+        Path,
+        typer.Argument(
+            metavar="FOLDER", help="Shots of a scene, or folders with shots of a scene each."
+        ),
+    ],
+    out: Annotated[
+        Path, typer.Option(help="The table to write: folder, rank, file, score.")
+    ] = Path("best.csv"),
+    sheet: Annotated[
+        Path, typer.Option(help="The contact sheet to write, a PNG, the best shots first.")
+    ] = Path("best.png"),
+    device: Annotated[str, typer.Option(help="auto, cpu, cuda, …")] = "auto",
+) -> None:
+    """Rank the shots of a scene, the best first.
+
+    The best one is the sharpest with the least noise, well exposed. Scores are in decibels: how
+    much smaller the error of a shot is than that of the average one.
+    """
+    with user_errors():
+        check_experiments()
+        from rich.progress import Progress
+
+        from symsets.tools.best_files import SHOWN, best_files
+
+        with Progress(console=console, transient=True) as bar:
+            task = bar.add_task("looking at shots", total=None)
+            found = best_files(
+                folder,
+                out,
+                sheet,
+                device=device,
+                watch=lambda done, of: bar.update(task, completed=done, total=of),
+            )
+        for ranked in found.sets[:SHOWN]:
+            best_one = folder / ranked.name / ranked.files[0]
+            console.print(f"{best_one} is the best of {len(ranked.files)}", soft_wrap=True)
+        if (more := len(found.sets) - SHOWN) > 0:
+            console.print(f"and those of {more} more folders, which the table has")
+        if num := len(found.left_out):
+            pictures = "picture was" if num == 1 else "pictures were"
+            line = f"{num} {pictures} left out: {found.left_out[0]}"
+            console.print(line + (", …" if num > 1 else ""), soft_wrap=True)
+        for path in (found.rows, found.sheet):
+            console.print(f"written to {path}", soft_wrap=True)

@@ -1,0 +1,214 @@
+"""What ``symsets best`` does: a folder of shots in, a table and a contact sheet out."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from symsets._checks import as_path
+from symsets._files import write_csv
+from symsets.data.folders import files_below
+from symsets.data.images import IMAGE_SUFFIXES
+from symsets.tools.places import check_place
+from symsets.tools.ranking import (
+    MOST,
+    SMALLEST,
+    SmallView,
+    pretrained_network,
+    rank_views,
+    resized,
+    small_view,
+)
+from symsets.tools.sheet import MOST_TILES, ShownSet
+from symsets.tools.sheet import sheet as draw_sheet
+from symsets.tools.shot_files import read_shot
+from symsets.train.inputs import chosen_device
+
+SHOWN = 24  # sets on the sheet
+SIDE = 220  # px of a picture on the sheet
+
+
+@dataclass(frozen=True)
+class Ranked:
+    """The shots of a folder, the best first.
+
+    Attributes:
+        name: Of the folder, below the one that was asked for.
+        files: Their names.
+        scores: In decibels, with a mean of zero.
+    """
+
+    name: str
+    files: tuple[str, ...]
+    scores: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class Best:
+    """What :func:`best_files` leaves.
+
+    Attributes:
+        sets: The shots of each folder.
+        rows: The CSV file.
+        sheet: The contact sheet.
+        left_out: Why pictures were left out, one line for each.
+    """
+
+    sets: tuple[Ranked, ...]
+    rows: Path
+    sheet: Path
+    left_out: tuple[str, ...]
+
+
+def best_files(
+    folder: str | os.PathLike[str],
+    out: str | os.PathLike[str] = "best.csv",
+    sheet: str | os.PathLike[str] = "best.png",
+    *,
+    network: nn.Module | None = None,
+    device: str = "auto",
+    watch: Callable[[int, int], None] | None = None,
+) -> Best:
+    """Rank the shots of a folder, and of every folder below it, each as a scene of its own.
+
+    Args:
+        folder: Holds pictures, or folders of pictures.
+        out: The CSV file to write: folder, rank, file and score.
+        sheet: The PNG file to write.
+        network: What scores shots; ``symsets.load("best")`` if left out.
+        device: ``"auto"``, ``"cpu"``, ``"cuda"``, …
+        watch: Called after each picture that was read with how many there were, and of how many.
+    """
+    root, rows, page = as_path("folder", folder), as_path("out", out), as_path("sheet", sheet)
+    for name, path, suffix in (("out", rows, ".csv"), ("sheet", page, ".png")):
+        if path.suffix.lower() != suffix:
+            raise ValueError(f"{name} must end in {suffix}, got {path}")
+        check_place(name, path.parent)
+    chosen_device(device)
+    scenes = _scenes(root, page)
+    network = pretrained_network() if network is None else network
+    read = _Reader(2 * sum(map(len, scenes.values())), watch)
+    found: list[Ranked] = []
+    shown: list[ShownSet] = []
+    left_out: list[str] = []
+    for name, files in scenes.items():
+        views, why = _readable(files, read)
+        left_out += why
+        if len(views) < 2:
+            continue
+        get = partial(_nth, list(views), read)
+        scores = rank_views(list(views.values()), get, network=network, device=device)
+        order: list[int] = scores.argsort(descending=True, stable=True).tolist()
+        names = tuple(list(views)[k].name for k in order)
+        found.append(Ranked(name, names, tuple(scores[order].tolist())))
+        if len(shown) < SHOWN:
+            shown.append(_shown(root, found[-1], [list(views.values())[k] for k in order]))
+    if not found:
+        raise ValueError(f"{root} must hold two or more pictures of a scene: {left_out[0]}")
+    _write(found, shown, rows, page)
+    return Best(tuple(found), rows, page, tuple(left_out))
+
+
+class _Reader:
+    """Read shots, and tell how many were read."""
+
+    def __init__(self, total: int, watch: Callable[[int, int], None] | None) -> None:
+        self.done, self.total, self.watch = 0, total, watch
+
+    def __call__(self, path: Path) -> Tensor:
+        """Return a picture ``(1 or 3, H, W)``."""
+        self.done += 1
+        if self.watch:
+            self.watch(self.done, self.total)
+        return read_shot(path).picture
+
+
+def _scenes(root: Path, page: Path) -> dict[str, list[Path]]:
+    """Return the pictures of each folder below ``root`` that holds some."""
+    scenes: dict[str, list[Path]] = {}
+    for name in files_below(root, IMAGE_SUFFIXES):
+        path = root / name
+        if path.resolve() == page.resolve():
+            raise ValueError(
+                f"sheet must be another file than the pictures, got {page}; remove it, or name "
+                "another one"
+            )
+        scenes.setdefault(Path(name).parent.as_posix(), []).append(path)
+    if not scenes:
+        kinds = " ".join(sorted(IMAGE_SUFFIXES))
+        raise ValueError(f"{root} must hold files that end in one of {kinds}, found none")
+    for name, files in scenes.items():
+        if len(files) > MOST:
+            raise ValueError(
+                f"{root / name} must hold {MOST} pictures of a scene or fewer, got {len(files)}; "
+                "put those of each scene into a folder of their own"
+            )
+    return scenes
+
+
+def _readable(
+    files: Sequence[Path], read: Callable[[Path], Tensor]
+) -> tuple[dict[Path, SmallView], list[str]]:
+    """Return small copies of the pictures that can be used, and why others cannot."""
+    views, why = {}, []
+    for path in files:
+        try:
+            picture = read(path)
+        except ValueError as error:
+            why.append(str(error))
+            continue
+        if min(picture.shape[1:]) < SMALLEST:
+            why.append(f"{path} must have {SMALLEST} pixels or more on each side")
+        else:
+            views[path] = small_view(picture)
+    if len(views) == 1:
+        why.append(f"{next(iter(views))} must have others beside it to be compared with")
+    return views, why
+
+
+def _nth(paths: Sequence[Path], read: Callable[[Path], Tensor], number: int) -> Tensor:
+    return read(paths[number])
+
+
+def _write(found: Sequence[Ranked], shown: Sequence[ShownSet], rows: Path, page: Path) -> None:
+    """Write the table and the sheet."""
+    for path in (rows, page):
+        path.parent.mkdir(parents=True, exist_ok=True)
+    write_csv(rows, [row for ranked in found for row in _rows(ranked)])
+    drawn = draw_sheet(shown, page.stem, "Shots of each folder, the best first.")
+    drawn.save_png(page.parent).replace(page)  # as it was spelt
+
+
+def _rows(ranked: Ranked) -> Iterator[dict[str, Any]]:
+    for place, (file, score) in enumerate(zip(ranked.files, ranked.scores, strict=True), start=1):
+        yield {"folder": ranked.name, "rank": place, "file": file, "score": round(score, 3)}
+
+
+def _shown(root: Path, ranked: Ranked, views: Sequence[SmallView]) -> ShownSet:
+    """Return a row of the sheet: pictures with the best one first, in a frame."""
+    pairs = list(zip(ranked.files, ranked.scores, strict=True))[:MOST_TILES]
+    return ShownSet(
+        root.resolve().name if ranked.name == "." else ranked.name,
+        torch.stack([_square(view) for view in views[:MOST_TILES]]),
+        (f"{len(views)} shots",),
+        below=[f"{score:+.1f} {file}" for file, score in pairs],
+        marked=(0,),
+    )
+
+
+def _square(view: SmallView) -> Tensor:
+    """Return a small picture ``(4, SIDE, SIDE)``; what is beside it is transparent."""
+    scale = SIDE / max(view.size)
+    small = resized(view.picture, [max(1, round(scale * side)) for side in view.size])
+    opaque = torch.cat([small, torch.ones_like(small[:1])])
+    height, width = small.shape[1:]
+    top, left = (SIDE - height) // 2, (SIDE - width) // 2
+    return F.pad(opaque, [left, SIDE - width - left, top, SIDE - height - top])

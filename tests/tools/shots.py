@@ -1,0 +1,31 @@
+"""Shots for tests, and a network that knows without training which one is sharp."""
+
+import torch
+from scipy.ndimage import gaussian_filter
+from torch import nn
+
+from symsets.tools.sharpness import slopes
+
+
+def scene(height, width, softness=3.0):
+    """Return a smooth picture ``(3, H, W)`` with values in [0, 1]."""
+    generator = torch.Generator().manual_seed(3)
+    noise = torch.rand(3, height, width, generator=generator).numpy()
+    soft = torch.as_tensor(gaussian_filter(noise, (0, softness, softness)))
+    return (0.5 + 0.15 * (soft - soft.mean()) / soft.std()).clamp(0, 1)
+
+
+def blurred(picture, width):
+    return torch.as_tensor(gaussian_filter(picture.numpy(), (0, width, width)))
+
+
+class Slopes(nn.Module):
+    """Scores sharp shots high, and keeps what it is shown."""
+
+    def __init__(self):
+        super().__init__()
+        self.seen = []
+
+    def forward(self, x):
+        self.seen.append(x)
+        return torch.stack([slopes(shots).clamp(min=1e-9).log10() for shots in x])

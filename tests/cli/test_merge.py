@@ -56,7 +56,7 @@ def test_shots_become_a_picture(work):
 def test_one_shot_is_enough_and_its_name_is_not_repeated(work):
     result = invoke("[1].png", "-o", "out.jpg")
     assert result.exit_code == 0, result.output
-    assert result.stdout.strip() == "written to out.jpg"
+    assert result.stdout == "written to out.jpg\n"
 
 
 def test_other_scenes_are_merged_if_they_are_not_to_be_aligned(work):

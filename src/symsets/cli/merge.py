@@ -42,7 +42,7 @@ def merge(
 
         from symsets.tools.merge_files import merge_files
 
-        with Progress(console=console, transient=True) as bar:
+        with Progress(console=console, transient=True, disable=not console.is_terminal) as bar:
             task = bar.add_task("merging", total=None)
             which = merge_files(
                 shots,

@@ -42,7 +42,7 @@ def train(
     ] = None,
     epochs: Annotated[
         int | None,
-        typer.Option(min=1, max=10**6, help="Passes over all sets; 30, or 20 of the example."),
+        typer.Option(min=1, max=10**6, help="Passes over all sets; 30, or 18 of the example."),
     ] = None,
     batch_size: Annotated[
         int | None, typer.Option(min=1, max=10**6, help="Sets in a step; 32 of many, 4 of few.")
@@ -86,7 +86,7 @@ def train(
             schemes=[name.strip() for name in scheme.split(",")],
             backbone=backbone,
             size=size,
-            epochs=epochs or (20 if example else 30),
+            epochs=epochs or (18 if example else 30),
             batch_size=batch_size,
             learning_rate=lr,
             precision=precision,

@@ -107,3 +107,23 @@ def test_an_interrupt_is_one_line_and_leaves_no_file(work, monkeypatch):
     result = invoke("[0].png", "[1].png", "-o", "out.png")
     assert (result.exit_code, result.stderr) == (130, "symsets: interrupted\n")
     assert sorted(work.iterdir()) == before
+
+
+def test_a_scene_becomes_a_finer_picture(work):
+    from symsets.experiments.satellite.network import SatelliteNetwork
+
+    torch.manual_seed(0)
+    scene = work / "imgset0000"
+    scene.mkdir()
+    for k in range(3):
+        write_picture(scene / f"LR{k:03d}.png", torch.rand(1, 16, 16), bits=16)
+        write_picture(scene / f"QM{k:03d}.png", torch.ones(1, 16, 16))
+    save(SatelliteNetwork("siamese", channels=4, num_blocks=1, merged_channels=4), work / "run")
+    result = invoke("--scale", 3, scene, "-o", "fine.png", "--network", "run", "--device", "cpu")
+    assert result.exit_code == 0, result.output
+    assert f"3 pictures of {scene}, three times as fine\nwritten to fine.png\n" in result.stdout
+    assert read_shot(work / "fine.png").picture.shape == (1, 48, 48)
+    assert "--scale must be 3" in refused("--scale", 2, scene, "-o", "fine.png")
+    assert "--network" in refused("--scale", 3, scene, "-o", "fine.png")
+    with_jpeg = refused("--scale", 3, scene, "-o", "fine.jpg", "--network", "run")
+    assert "out must end in .png" in with_jpeg

@@ -15,7 +15,11 @@ __all__ = ["merge"]
 
 def merge(
     shots: Annotated[
-        list[Path], typer.Argument(metavar="SHOTS...", help="Pictures of one scene and one size.")
+        list[Path],
+        typer.Argument(
+            metavar="SHOTS...",
+            help="Pictures of one scene and one size; with --scale 3, the folder of a scene.",
+        ),
     ],
     out: Annotated[
         Path, typer.Option("--out", "-o", help="The picture to write: PNG, JPEG, TIFF.")
@@ -29,6 +33,13 @@ def merge(
         Path | None,
         typer.Option(help="Also write a PNG with one shot, the aligned mean and the result."),
     ] = None,
+    scale: Annotated[
+        int,
+        typer.Option(help="3 makes a picture three times as fine of LR*.png and QM*.png."),
+    ] = 1,
+    network: Annotated[
+        Path | None, typer.Option(help="For --scale 3: the folder of a run of `run satellite`.")
+    ] = None,
     device: Annotated[str, typer.Option(help="auto, cpu, cuda, …")] = "auto",
 ) -> None:
     """Merge shots of one scene into one picture with less noise.
@@ -38,6 +49,9 @@ def merge(
     """
     with user_errors():
         check_experiments()
+        if scale != 1 or network is not None:
+            _enlarge(shots, out, scale, network, device)
+            return
         from rich.progress import Progress
 
         from symsets.tools.merge_files import merge_files
@@ -58,3 +72,19 @@ def merge(
             console.print(f"{len(shots)} shots, {where} {shots[which]}", soft_wrap=True)
         for path in (out, *([compare] if compare else [])):
             console.print(f"written to {path}", soft_wrap=True)
+
+
+def _enlarge(folders: list[Path], out: Path, scale: int, network: Path | None, device: str) -> None:
+    """Make a fine picture of the coarse ones in a folder."""
+    from symsets.experiments.satellite.enlarging import enlarge_scene
+    from symsets.tools.merge_files import check_out
+
+    if scale != 3 or network is None or len(folders) != 1:
+        raise ValueError(
+            "--scale must be 3, with one folder of a scene and --network, the folder of a trained "
+            "run of symsets run satellite (PROBA-V's terms do not let us hand one on)"
+        )
+    check_out("out", out, folders, (".png", ".tif", ".tiff"))
+    num = enlarge_scene(folders[0], out, network, device=device)
+    console.print(f"{num} pictures of {folders[0]}, three times as fine", soft_wrap=True)
+    console.print(f"written to {out}", soft_wrap=True)

@@ -42,9 +42,9 @@ def merge_files(
         compare: Where to write a sheet with the reference, the aligned mean and the result.
         watch: As in :func:`symsets.merge`.
     """
-    _check_out("out", out, shots, SUFFIXES)
+    check_out("out", out, shots, SUFFIXES)
     if compare:
-        _check_out("compare", compare, [*shots, out], (".png",))
+        check_out("compare", compare, [*shots, out], (".png",))
     number = _reference(reference, shots)
     network = own_network()
     read = [read_shot(path) for path in shots]
@@ -70,7 +70,8 @@ def merge_files(
     return which
 
 
-def _check_out(name: str, path: Path, shots: Sequence[Path], suffixes: Sequence[str]) -> None:
+def check_out(name: str, path: Path, shots: Sequence[Path], suffixes: Sequence[str]) -> None:
+    """Raise ValueError unless a file can be written there that is none of the shots."""
     if path.suffix.lower() not in suffixes:
         raise ValueError(f"{name} must end in {' or '.join(suffixes)}, got {path}")
     if path.is_dir() or not path.parent.is_dir():

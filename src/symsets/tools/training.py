@@ -124,6 +124,7 @@ def train_folder(
         learning_rate=rate,
         weight_decay=DECAY,
         precision=precision,
+        keep="loss",
         class_weights=class_weights,
         seed=seed,
         **where,

@@ -61,6 +61,7 @@ def fit(
     precision: str = "float32",
     loggers: Any = (),
     patience: int | None = None,
+    keep: str = "metric",
     class_weights: str | Sequence[float] | None = None,
     workers: int | None = None,
     progress: bool = True,
@@ -97,7 +98,7 @@ def fit(
         learning_rate: The largest one; it rises shortly, then follows a cosine down to zero.
         weight_decay: Of AdamW.
         plan: All settings at once, in place of ``epochs``, ``batch_size``, ``learning_rate``,
-            ``weight_decay``, ``precision`` and ``patience``.
+            ``weight_decay``, ``precision``, ``patience`` and ``keep``.
         out: A folder for checkpoints, ``history.csv`` and the network. The same call continues
             there after a kill, and ends with the same numbers.
         seeds: How many networks to train together: ``net``, and freshly initialised copies of it.
@@ -109,7 +110,9 @@ def fit(
         strategy: Of several processes, such as ``"ddp"``.
         precision: ``"float32"``, ``"tf32"``, ``"bfloat16"``, ``"float16"`` or ``"float64"``.
         loggers: Of Lightning: ``TensorBoardLogger``, ``CSVLogger``, ``WandbLogger``, …
-        patience: Stop after so many epochs without a better metric; never if left out.
+        patience: Stop after so many epochs without a better one; never if left out.
+        keep: What chooses the epoch to keep: ``"metric"``, the first one, or the validation
+            ``"loss"``, which tells more where there are few validation sets.
         class_weights: ``"balanced"`` weighs rare classes up; or one number per class.
         workers: Processes that read a dataset. As many as there are cores, up to 4, if left out;
             none where processes cannot be forked, or where a ``SetFolder`` has a cache.
@@ -142,6 +145,7 @@ def fit(
         "learning_rate": learning_rate,
         "weight_decay": weight_decay,
         "precision": precision,
+        "keep": keep,
     }
     plan = _plan(plan, given, patience, train_sets.num_sets)
     if devices != 1 or num_nodes != 1 or not is_alone():
@@ -179,7 +183,7 @@ def fit(
             **options,
         )
     for k, (own, fitted) in enumerate(zip(copies, found, strict=not dry_run)):
-        _finish(own.to(dtype) if dtype else own, fitted, card, learnt.metric.name)
+        _finish(own.to(dtype) if dtype else own, fitted, card)
         if folder and is_first():
             save_network(own, folder / f"seed-{seed + k}" if seeds > 1 else folder)
     return copies if seeds > 1 else net
@@ -230,7 +234,7 @@ def _copies(net: nn.Module, seeds: int, seed: int) -> list[nn.Module]:
     return copies
 
 
-def _finish(net: nn.Module, fitted: Fitted, card: Card | None, metric: str) -> None:
+def _finish(net: nn.Module, fitted: Fitted, card: Card | None) -> None:
     """Give a network its best weights, its history and its card."""
     if not fitted.best:
         raise RuntimeError(
@@ -247,14 +251,14 @@ def _finish(net: nn.Module, fitted: Fitted, card: Card | None, metric: str) -> N
     net.eval()
     history: Any = fitted.curves
     net.history = history
-    made: Any = card and replace(card, metrics=_best_metrics(fitted, metric))
+    made: Any = card and replace(card, metrics=_best_metrics(fitted))
     net.card = made
 
 
-def _best_metrics(fitted: Fitted, metric: str) -> dict[str, float]:
+def _best_metrics(fitted: Fitted) -> dict[str, float]:
     """Return what validation found in the epoch that was kept."""
     first = "val_"
-    rows = [row for row in fitted.curves if row.get(f"{first}{metric}") == fitted.best_metric]
+    rows = [row for row in fitted.curves if row["epoch"] == fitted.epochs - fitted.waited]
     kept = rows[0] if rows and fitted.best_metric is not None else {}
     found = {name[len(first) :]: v for name, v in kept.items() if name.startswith(first)}
     return {name: value for name, value in found.items() if math.isfinite(value)}

@@ -61,8 +61,15 @@ class Fitted:
         value = row.get(f"val_{metric.name}")
         if not math.isfinite(row["train_loss"]):
             self.failed = self.stopped = True
-        elif value is None or metric.is_better(value, self.best_metric):
+        elif value is None or self._is_better(value, plan, metric):
             self.best_metric, self.waited = value, 0
             self.best = state()
         elif self.waited >= plan.patience:
             self.stopped = True
+
+    def _is_better(self, value: float, plan: Plan, metric: Metric) -> bool:
+        """Whether the last row is the best of all, by what the plan goes by."""
+        if plan.keep == "metric":
+            return metric.is_better(value, self.best_metric)
+        *before, loss = (row["val_loss"] for row in self.curves)
+        return loss == loss and not any(loss >= other for other in before)

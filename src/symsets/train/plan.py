@@ -9,6 +9,7 @@ from torch import Tensor
 from symsets._checks import check_choice, check_number, positive
 from symsets.train.step import PRECISIONS
 
+KEEP = ("metric", "loss")
 SCHEDULES = ("constant", "cosine", "staircase")
 WARM_UP = 0.1  # of all steps, for the cosine schedule
 
@@ -23,7 +24,9 @@ class Plan:
         learning_rate: The largest one of the schedule.
         schedule: ``"constant"``; ``"cosine"``: a short rise, then a cosine down to zero; or
             ``"staircase"``: a factor ``decay`` after every ``decay_every`` epochs.
-        patience: Stop after so many epochs without a better validation metric.
+        keep: Which number of the validation chooses the epoch to keep: ``"metric"``, the first one
+            of the task, or ``"loss"``, which tells more where there are few validation sets.
+        patience: Stop after so many epochs without a better one.
         weight_decay: Decoupled from the gradient.
         average: Validate and keep a running average of the weights, of which each step keeps this
             share; 0 keeps the weights themselves.
@@ -42,6 +45,7 @@ class Plan:
     learning_rate: float = 1e-3
     schedule: str = "cosine"
     patience: int = 1000
+    keep: str = "metric"
     weight_decay: float = 0.0
     average: float = 0.0
     precision: str = "float32"
@@ -54,6 +58,7 @@ class Plan:
     def __post_init__(self) -> None:
         check_choice("schedule", self.schedule, SCHEDULES)
         check_choice("precision", self.precision, PRECISIONS)
+        check_choice("keep", self.keep, KEEP)
         for name in (
             "epochs",
             "batch_size",

@@ -15,6 +15,7 @@ from symsets._extras import check_experiments
 from symsets._version import __version__
 from symsets.cli import run
 from symsets.cli.best import best
+from symsets.cli.check import check
 from symsets.cli.common import console, show_report, user_errors
 from symsets.cli.evaluate import evaluate
 from symsets.cli.merge import merge
@@ -132,6 +133,7 @@ app.command()(merge)
 app.command()(best)
 app.command()(evaluate)
 app.command()(pack)
+app.command()(check)
 
 
 def main() -> None:

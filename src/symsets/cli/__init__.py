@@ -27,10 +27,9 @@ __all__ = ["app", "main"]
 app = typer.Typer(
     help="Deep learning on sets whose elements have symmetries of their own.",
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
 )
-app.add_typer(run.app, name="run")
+YOURS, PAPER, THEORY = "Your own sets", "The paper's experiments", "Theory"
 
 USES = {  # kind of data: the experiments on it, and what else --data takes
     "images": ("colors, bursts or quality", "a folder of pictures, or a packed .npz"),
@@ -57,7 +56,6 @@ def _root(
         sys.stdout.reconfigure(errors="replace")  # a sign that cannot be shown stops nothing
 
 
-@app.command()
 def group(
     text: Annotated[str, typer.Argument(help='A group, such as "S5 x C4" or "C4 wr S5".')],
     figure: Annotated[
@@ -75,7 +73,6 @@ def group(
             console.print(f"\nfigure written to {figure}", soft_wrap=True)
 
 
-@app.command()
 def report(
     directories: Annotated[
         list[Path], typer.Argument(metavar="DIR...", help="Folders with a results.json each.")
@@ -98,7 +95,6 @@ def report(
         show_report(reports.write(directories, out, examples=examples))
 
 
-@app.command()
 def data(
     directories: Annotated[
         list[Path] | None,
@@ -126,12 +122,12 @@ def data(
                     console.print(Padding(Text(entry.note), (0, 0, 1, 11)))
 
 
-app.command()(train)
-app.command()(predict)
-app.command()(merge)
-app.command()(best)
-app.command()(evaluate)
-app.command()(pack)
+for _command in (train, predict, merge, best):
+    app.command(rich_help_panel=YOURS)(_command)
+app.add_typer(run.app, name="run", rich_help_panel=PAPER)
+for _command in (report, evaluate, data, pack):
+    app.command(rich_help_panel=PAPER)(_command)
+app.command(rich_help_panel=THEORY)(group)
 
 
 def main() -> None:

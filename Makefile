@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: help setup demo test fuzz lint types check coverage format bench clean
+.PHONY: help setup demo test fuzz lint types check coverage format bench docs clean
 
 help:  ## Show this list
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 10
@@ -53,5 +53,12 @@ format: $(READY)  ## Format the code and sort the imports
 bench: $(READY)  ## Measure what the layers cost
 	$(BIN)/python benchmarks/layer_cost.py
 
+# Other examples of the pages are doctests, so every line of code on the site has run.
+docs: $(READY)  ## Build the documentation in site/ (about three minutes)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[docs]"
+	$(BIN)/python -m pytest -q docs
+	$(BIN)/python -m sphinx -W --keep-going -j 2 -q -d docs/generated/doctrees docs site
+	@echo "open site/index.html"
+
 clean:  ## Remove the virtual environment and caches
-	rm -rf $(VENV) .mypy_cache .ruff_cache .coverage build dist
+	rm -rf $(VENV) .mypy_cache .ruff_cache .coverage build dist site docs/generated jupyter_execute

@@ -53,7 +53,7 @@ format: $(READY)  ## Format the code and sort the imports
 bench: $(READY)  ## Measure what the layers cost
 	$(BIN)/python benchmarks/layer_cost.py
 
-# Other examples of the pages are doctests, so every line of code on the site has run.
+# Notebooks run in the build, examples with >>> as doctests before it.
 docs: $(READY)  ## Build the documentation in site/ (about three minutes)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[docs]"
 	$(BIN)/python -m pytest -q docs

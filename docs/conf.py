@@ -12,6 +12,7 @@ sys.path[:0] = [str(HERE), str(HERE / "_ext")]
 
 import reference  # noqa: E402
 from figures import concepts  # noqa: E402
+from sphinx.application import Sphinx  # noqa: E402
 
 from symsets import __version__  # noqa: E402
 
@@ -19,7 +20,7 @@ logging.getLogger("traitlets").setLevel(logging.ERROR)  # a line for each notebo
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # of the notebooks: there is one for each core
 
 project, author, release = "symsets", "The symsets developers", __version__
-copyright = author  # noqa: A001  the name that Sphinx reads
+copyright = author
 extensions = [
     "myst_nb",
     "sphinx.ext.autodoc",
@@ -68,3 +69,12 @@ html_theme_options = {
 
 reference.write(HERE / "generated" / "reference")
 concepts.draw(HERE / "generated" / "figures")
+
+
+def setup(app: Sphinx) -> None:
+    """Leave out the empty line with which doctests end."""
+
+    def shorten(app: Sphinx, name: str, source: list[str]) -> None:
+        source[0] = source[0].replace("\n\n```\n", "\n```\n")
+
+    app.connect("source-read", shorten)

@@ -20,6 +20,33 @@ def test_the_first_page_says_how_many_claims_hold(monkeypatch):
     assert import_module("claims").summary() in (ROOT / "README.md").read_text("utf-8")
 
 
+@pytest.fixture
+def measurements(monkeypatch):
+    monkeypatch.syspath_prepend(str(DOCS))
+    return import_module("measurements")
+
+
+def test_every_number_and_table_that_pages_ask_for_is_there(measurements):
+    text = "\n".join(page.read_text("utf-8") for page in DOCS.rglob("*.md"))
+    numbers = re.findall(r"{measured}`([^`]+)`", text)
+    assert numbers
+    for wanted in numbers:
+        assert re.fullmatch(r"[\d.,]+( %)?", measurements.number(wanted)), wanted
+    for name, keys, columns in re.findall(r"^```{rows} (\S+) (\S+)\n(.*?)```", text, re.M | re.S):
+        assert measurements.rows(name, keys, columns.splitlines()).count("\n") > 2
+    for name in re.findall(r"^```{study} (\S+)$", text, re.M):
+        assert all("| " in table for table in measurements.study(name))
+
+
+def test_tables_show_entries_of_entries_and_ratios(measurements, monkeypatch):
+    content = {"ours": {"a": {"mean": 0.5, "std": 0.125}, "b": 2, "c": None}}
+    monkeypatch.setattr(measurements, "read", lambda name: {"models": content})
+    table = measurements.rows(
+        "x.json", "models", ["model: @", "a: a.mean ± a.std .1%", "r: b/a.mean .0f", "c: c d"]
+    )
+    assert table.splitlines()[2] == "| ours | 50.0 % ± 12.5 % | 4 |  |"
+
+
 def anchor(heading):
     """Return the anchor that a heading gets where Markdown is shown."""
     return re.sub(r"[^\w\- ]", "", heading.strip().lower()).replace(" ", "-")

@@ -56,7 +56,7 @@ def burst() -> Figure:
     shots = [page[22:138, x : x + 117] for x in (45, 169, 293, 418, 542)]
     merged = page[158:275, 169:286]
     figure, axes = plt.subplots(
-        1, 7, figsize=(9, 1.75), width_ratios=[1] * 5 + [0.35, 1.25], layout="constrained"
+        1, 7, figsize=(9, 1.75), width_ratios=[1, 1, 1, 1, 1, 0.35, 1.25], layout="constrained"
     )
     for k, (axis, shot) in enumerate(zip(axes, shots, strict=False), 1):
         axis.imshow(shot)
@@ -74,7 +74,8 @@ def burst() -> Figure:
 def early() -> Figure:
     """Late and early aggregation side by side: where the elements of a set meet."""
     figure, axis = _canvas(25, 7.6, (10, 3.3))
-    for left, title, is_early in ((0.2, "late: elements meet once", False), (13, "early: they meet in every layer", True)):
+    for left, is_early in ((0.2, False), (13, True)):
+        title = "early: they meet in every layer" if is_early else "late: elements meet once"
         axis.text(left + 5.6, 7.1, title, ha="center", fontsize=13, color="black")
         for y in (5, 3.2, 1.4):
             axis.add_patch(plt.Rectangle((left, y), 0.9, 0.9, fc=LIGHT, ec=GREY, lw=0.8))
@@ -83,8 +84,9 @@ def early() -> Figure:
                 box(axis, x, y + 0.05, f"$L_{k + 1}$", BLUE)
                 arrow(axis, (x - 1.1 + 0.1 * (k == 0), y + 0.45), (x - 0.1, y + 0.45), BLUE)
                 if is_early:
+                    start = x - 1.2 if k else x - 1
                     for other in {5, 3.2, 1.4} - {y}:
-                        arrow(axis, (x - 1.2 if k else x - 1, other + 0.45), (x - 0.12, y + 0.45), ORANGE)
+                        arrow(axis, (start, other + 0.45), (x - 0.12, y + 0.45), ORANGE)
             arrow(axis, (left + 7.95, y + 0.45), (left + 9.3, 3.65), GREY)
         axis.add_patch(plt.Circle((left + 9.75, 3.65), 0.45, fc=ORANGE, ec="none"))
         axis.text(left + 9.75, 3.63, "Σ", color="white", ha="center", va="center", fontsize=13)
@@ -111,17 +113,17 @@ def schemes() -> Figure:
     for axis, (name, formula, middle) in zip(axes.flat, SCHEMES, strict=True):
         axis.set(xlim=(-0.4, 6.6), ylim=(-1.9, 4.3), aspect="equal")
         axis.axis("off")
-        axis.set_title(name, fontsize=12, fontweight="bold", color=BLUE if not middle else "black")
+        axis.set_title(name, fontsize=12, fontweight="bold")
         for y in (3, 1.5, 0):
             for x in (0, 5.4):
                 axis.add_patch(plt.Circle((x + 0.3, y + 0.3), 0.36, fc=LIGHT, ec=GREY, lw=0.9))
             arrow(axis, (0.75, y + 0.3), (5.25, y + 0.3), BLUE)
             if middle:
-                arrow(axis, (0.62, y + 0.1), (2.15, 1.75), ORANGE)
-                arrow(axis, (4.05, 1.75), (5.3, y + 0.1), ORANGE)
+                arrow(axis, (0.62, y + 0.1), (2, 1.75), ORANGE)
+                arrow(axis, (4.2, 1.75), (5.3, y + 0.1), ORANGE)
         if middle:
             text = " → ".join(middle).replace("L2", "$L_2$")
-            axis.add_patch(plt.Rectangle((2.1, 1.4), 2, 0.8, fc=ORANGE, ec="none", zorder=3))
+            axis.add_patch(plt.Rectangle((1.95, 1.4), 2.3, 0.8, fc=ORANGE, ec="none", zorder=3))
             axis.text(3.1, 1.77, text, ha="center", va="center", color="white", zorder=4)
         axis.text(3, -1.3, formula, ha="center", fontsize=13)
     return figure
@@ -136,7 +138,10 @@ def symmetry() -> Figure:
         ("another order", [shots[k] for k in (2, 0, 1)]),
         ("all shifted alike", [np.roll(shot, (30, 40), (0, 1)) for shot in shots]),
     )
-    figure, axes = plt.subplots(1, 11, figsize=(10, 1.35), width_ratios=[1, 1, 1, 0.3] * 2 + [1, 1, 1], layout="constrained")
+    widths = [1, 1, 1, 0.3, 1, 1, 1, 0.3, 1, 1, 1]
+    figure, axes = plt.subplots(
+        1, 11, figsize=(10, 1.35), width_ratios=widths, layout="constrained"
+    )
     for k, (title, pictures) in enumerate(rows):
         for j, picture in enumerate(pictures):
             axes[4 * k + j].imshow(picture)

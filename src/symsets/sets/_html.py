@@ -17,9 +17,10 @@ def sets_html(title: str, counts: Sequence[int]) -> str:
     """
     first = counts[:SHOWN]
     most = max(first, default=0) or 1
+    bar = "display:inline-block;height:.7em;background:#2a6f97;width"
     rows = "".join(
-        f"<tr><td>{i}</td><td style='text-align:left'><span style='display:inline-block;height:.7em;"
-        f"width:{8 * n / most:.1f}em;background:#2a6f97'></span> {n}</td></tr>"
+        f"<tr><td>{i}</td><td style='text-align:left'><span style='{bar}:{8 * n / most:.1f}em'>"
+        f"</span> {n}</td></tr>"
         for i, n in enumerate(first)
     )
     more = f"<small>and {len(counts) - SHOWN} more sets</small>" if len(counts) > SHOWN else ""

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from symsets.experiments.report.load_records import load_records
-from symsets.experiments.report.tables import results_table
+from symsets.experiments.report.tables import parts_table, results_table
 from symsets.pages import to_markdown
 
 RESULTS = Path(__file__).parents[1] / "results"
@@ -22,20 +22,25 @@ def read(name: str) -> Any:
 
 
 def entry(content: Any, keys: str) -> Any:
-    """Return an entry of an entry: ``"rows.0.ratio"``."""
+    """Return an entry of an entry: ``"speeds.memory"``, or ``"rows.style=ours&seeds=1.ratio"``."""
     for key in keys.split("."):
-        content = content[int(key)] if isinstance(content, list) else content[key]
+        if isinstance(content, list):
+            wanted = dict(part.split("=") for part in key.split("&"))
+            (content,) = (x for x in content if all(str(x[k]) == v for k, v in wanted.items()))
+        else:
+            content = content[key]
     return content
 
 
 def shown(content: Any, keys: str, form: str) -> str:
-    """Return an entry, or the ratio ``a/b`` of two, in a format of Python; nothing for null."""
+    """Return an entry, or the ratio ``a/b`` of two, in a format of Python; all of a list."""
     first, _, second = keys.partition("/")
     value = entry(content, first)
     if value is None:
         return ""
-    number = format(value / entry(content, second) if second else value, form)
-    return number.replace("%", " %")
+    values = value if isinstance(value, list) else [value]
+    divisor = entry(content, second) if second else None
+    return ", ".join(format(v / divisor if divisor else v, form) for v in values).replace("%", " %")
 
 
 def number(text: str) -> str:
@@ -50,7 +55,8 @@ def cell(name: str, content: Any, column: str) -> str:
     if column == "@":
         return name
     keys, _, form = column.rpartition(" ")
-    return " ± ".join(filter(None, (shown(content, k.strip(), form) for k in keys.split("±"))))
+    parts = (shown(content, key.strip(), form).removesuffix(" %") for key in keys.split("±"))
+    return " ± ".join(part for part in parts if part)
 
 
 def rows(name: str, keys: str, columns: Sequence[str]) -> str:
@@ -66,6 +72,6 @@ def rows(name: str, keys: str, columns: Sequence[str]) -> str:
 def study(name: str) -> Iterator[str]:
     """Give the tables of a study, as ``symsets report`` makes them, each with its caption."""
     for comparison in load_records([RESULTS / name]).comparisons:
-        _, caption, table = to_markdown(results_table(comparison)).split("\n\n", 2)
-        lead = f"**{comparison.name}.** " if comparison.setting else ""
-        yield f"{lead}{caption} From `results/{name}/results.json`.\n\n{table}"
+        for table in filter(None, (results_table(comparison), parts_table(comparison))):
+            _, caption, lines = to_markdown(table).split("\n\n", 2)
+            yield f"**{table.title}.** {caption} From `results/{name}/results.json`.\n\n{lines}"

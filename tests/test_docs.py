@@ -39,12 +39,21 @@ def test_every_number_and_table_that_pages_ask_for_is_there(measurements):
 
 
 def test_tables_show_entries_of_entries_and_ratios(measurements, monkeypatch):
-    content = {"ours": {"a": {"mean": 0.5, "std": 0.125}, "b": 2, "c": None}}
+    content = {"ours": {"a": {"mean": 0.5, "std": 0.125}, "b": 2, "c": None, "d": [1, 2]}}
     monkeypatch.setattr(measurements, "read", lambda name: {"models": content})
     table = measurements.rows(
-        "x.json", "models", ["model: @", "a: a.mean ± a.std .1%", "r: b/a.mean .0f", "c: c d"]
+        "x.json",
+        "models",
+        ["model: @", "a: a.mean ± a.std .1%", "r: b/a.mean .0f", "c: c d", "d: d .1f"],
     )
-    assert table.splitlines()[2] == "| ours | 50.0 % ± 12.5 % | 4 |  |"
+    assert table.splitlines()[2] == "| ours | 50.0 ± 12.5 | 4 |  | 1.0, 2.0 |"
+
+
+def test_a_row_is_found_by_its_fields_and_must_be_the_only_one(measurements):
+    content = {"rows": [{"k": 1, "x": 3}, {"k": 2, "x": 4}, {"k": 2, "x": 5}]}
+    assert measurements.entry(content, "rows.k=2&x=4.x") == 4
+    with pytest.raises(ValueError, match="too many values"):
+        measurements.entry(content, "rows.k=2.x")
 
 
 def anchor(heading):

@@ -28,6 +28,7 @@ extensions = [
     "sphinx.ext.napoleon",
     "sphinx.ext.viewcode",
     "sphinx_copybutton",
+    "mathml",
     "measured",
     "names",
 ]
@@ -49,13 +50,14 @@ autodoc_preserve_defaults = True
 autodoc_inherit_docstrings = False
 napoleon_numpy_docstring = False
 napoleon_use_ivar = True
-napoleon_custom_sections = [("Shape", "params_style"), "Symmetry", "Reference"]
+napoleon_custom_sections = ["Shape", "Symmetry", "Reference"]
 python_maximum_signature_line_length = 80
 add_module_names = False
 
 copybutton_prompt_text = r">>> |\.\.\. |\$ "
 copybutton_prompt_is_regexp = True
 
+html_math_renderer = "mathml"
 html_theme = "furo"
 html_title = "symsets"
 html_static_path = ["_static"]

@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: help setup demo test fuzz lint types check coverage format bench docs clean
+.PHONY: help setup demo test fuzz lint types check coverage format bench docs release clean
 
 help:  ## Show this list
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 10
@@ -59,6 +59,17 @@ docs: $(READY)  ## Build the documentation in site/ (about three minutes)
 	$(BIN)/python -m pytest -q docs
 	$(BIN)/python -m sphinx -W --keep-going -j 2 -q -d docs/generated/doctrees docs site
 	@echo "open site/index.html"
+
+# The wheel is built from this folder and not from the source distribution, which has no weights.
+release: $(READY)  ## Build the package, check it, and try it in an environment of its own
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check build twine
+	rm -rf dist build/bare
+	$(BIN)/python -m build --sdist --wheel
+	$(BIN)/python -m twine check --strict dist/*
+	$(BIN)/python tests/package_sizes.py dist
+	$(PYTHON) -m venv build/bare
+	build/bare/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt "$$(ls dist/*.whl)[all]"
+	tests/installed.sh build/bare/bin/symsets
 
 clean:  ## Remove the virtual environment and caches
 	rm -rf $(VENV) .mypy_cache .ruff_cache .coverage build dist site docs/generated jupyter_execute

@@ -122,12 +122,13 @@ def data(
                     console.print(Padding(Text(entry.note), (0, 0, 1, 11)))
 
 
-for _command in (train, predict, merge, best):
-    app.command(rich_help_panel=YOURS)(_command)
+for _function, _panel in (
+    *((command, YOURS) for command in (train, predict, merge, best)),
+    *((command, PAPER) for command in (report, evaluate, data, pack)),
+    (group, THEORY),
+):
+    app.command(rich_help_panel=_panel)(_function)
 app.add_typer(run.app, name="run", rich_help_panel=PAPER)
-for _command in (report, evaluate, data, pack):
-    app.command(rich_help_panel=PAPER)(_command)
-app.command(rich_help_panel=THEORY)(group)
 
 
 def main() -> None:

@@ -53,11 +53,12 @@ format: $(READY)  ## Format the code and sort the imports
 bench: $(READY)  ## Measure what the layers cost
 	$(BIN)/python benchmarks/layer_cost.py
 
-# Notebooks run in the build, examples with >>> as doctests before it.
+# Notebooks run in the build, examples with >>> as doctests before it. -a and -E build all anew: Sphinx would lose entries of
+# the index, and so search words, of pages that have not changed.
 docs: $(READY)  ## Build the documentation in site/ (about three minutes)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[docs]"
 	$(BIN)/python -m pytest -q docs
-	$(BIN)/python -m sphinx -W --keep-going -j 2 -q -d docs/generated/doctrees docs site
+	$(BIN)/python -m sphinx -a -E -W --keep-going -j 2 -q -d docs/generated/doctrees docs site
 	@echo "open site/index.html"
 
 # The wheel is built from this folder and not from the source distribution, which has no weights.

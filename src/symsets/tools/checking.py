@@ -70,9 +70,8 @@ def check(target: Target, symmetry: str, *, trials: int = TRIALS) -> Checked:
         for k, ((_, before), (_, after)) in enumerate(zip(plain, moved, strict=True)):
             still[k].append(relative_error(after, before, rounding))
             along[k] += _moved_errors(drawn, before, after, rounding)
-    invariant, equivariant = (
-        [max(errors, default=None) for errors in kind] for kind in (still, along)
-    )
+    invariant = [max(errors) for errors in still]
+    equivariant = [max(errors, default=None) for errors in along]
     outputs = [k for k, (name, _) in enumerate(plain) if not name]
     layers = []
     for k, (name, _) in enumerate(plain):

@@ -51,12 +51,11 @@ PRESETS = {
     ),
     "quick": replace(
         QUICK,
-        models=("dss-mean", "siamese"),
-        train_sizes=(64,),
+        models=("dss-mean", "siamese", LATE),
+        train_sizes=(32,),
         epochs=(40,),
-        test_size=16,
         settings=("RED",),
-        duration="about five minutes on two cores",
+        duration="about three minutes on two cores",
     ),
     "paper": Preset(
         models=("dss-mean", "siamese"),

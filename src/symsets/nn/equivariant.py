@@ -25,9 +25,10 @@ class EquivariantLinear(ElementMap):
 
     where :math:`\ell(t, s)` is the orbit of a pair of points (:func:`symsets.groups.basis`) and
     :math:`\omega(t)` the orbit of a point of the output. Every linear map with this symmetry has
-    this form. For a product of groups the basis maps are Kronecker products,
-    :math:`X \mapsto L^1_{i} X (L^2_{j})^\top`, and are applied factor by factor; the large matrix
-    is never built.
+    this form. The large matrix is never built: for symmetric groups the layer sums over axes and
+    diagonals, mixes channels and broadcasts; maps of other factors are applied factor by factor.
+
+    The parts of a :class:`symsets.groups.DirectSum` lie one after the other on a single axis.
 
     At the start every output has about the variance of the inputs: an output sees, of each of its
     orbits, as many inputs as one row of the scheme has entries with that label, and all orbits
@@ -60,6 +61,9 @@ class EquivariantLinear(ElementMap):
         >>> x, g = torch.randn(2, 3, 5, 4), G.random_element()
         >>> torch.allclose(layer(G.act(x, g)), G.act(layer(x), g), atol=1e-5)
         True
+        >>> a, b = groups.Symmetric(4).named("a"), groups.Symmetric(4).named("b")
+        >>> EquivariantLinear(a * b + b, 1, 8)  # weights and biases of a layer of a network
+        EquivariantLinear(S4[a] + S4[b]: 1 × (20) → 8 × (20), 10 basis maps, bias=True)
 
     Reference:
         Maron et al., On Learning Sets of Symmetric Elements, ICML 2020, theorem 6.

@@ -105,8 +105,7 @@ class PermutationGroup:
             raise ValueError(f"name must be a word such as 'a', got {shown(name)}")
         if len(self.factors) > 1 or self.group is not self:
             raise ValueError(f"group must be a single factor to have a name, got {self!r}")
-        copied = copy.copy(self)
-        copied.name = name
+        (copied := copy.copy(self)).name = name
         return copied
 
     @cached_property

@@ -15,11 +15,9 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
-from symsets._checks import checked_device
 from symsets._extras import check_experiments
 from symsets.cli.common import console, show_left_out, show_report, user_errors
 from symsets.cli.options import Device, Out, RunOptions, add_command
-from symsets.train.processes import is_first
 
 if TYPE_CHECKING:
     from symsets.experiments.study.imported import Imported
@@ -56,9 +54,10 @@ def orbits(
     """Show what early aggregation sees and late aggregation cannot (under a minute)."""
     with user_errors():
         check_experiments()
-        checked_device(device)
+        from symsets._checks import checked_device
         from symsets.experiments.orbits import experiment, report
 
+        checked_device(device)
         out = out or Path("runs/orbits")
         runs = len(experiment.MODELS) * len(experiment.HEIGHTS) * seeds
         seconds = max(1, runs * steps // 100)
@@ -81,10 +80,12 @@ def orbits(
 def _run(name: str, options: RunOptions) -> None:
     with user_errors(interrupted="interrupted; the same command continues where it was"):
         check_experiments()
+        from symsets._checks import checked_device
         from symsets.experiments import report
         from symsets.experiments.study.describe import announcement, make_study
         from symsets.experiments.study.experiment import find_experiment
         from symsets.experiments.study.imported import Imported, import_file
+        from symsets.train.processes import is_first
 
         checked_device(options.device)
         experiment = find_experiment(name)

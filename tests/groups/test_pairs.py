@@ -123,4 +123,16 @@ def test_what_is_too_large_is_refused_before_it_is_made():
     with pytest.raises(ValueError, match="at most 50000000 pairs of points, got 100000000"):
         basis(Symmetric(100) * Cyclic(100))
     with pytest.raises(ValueError, match="at most 20000000 pairs of points to search for orbits"):
-        dimension(Symmetric(100).on_tuples(2))
+        dimension(Cyclic(70).on_tuples(2))
+
+
+def test_tuples_of_indices_of_a_symmetric_group_are_counted_without_a_search():
+    graphs = Symmetric(1000).on_tuples(2)
+    assert [dimension(graphs, target) for target in (graphs, graphs.on(0), graphs.on())] == [
+        15,
+        5,
+        2,
+    ]
+    assert (
+        dimension(Symmetric(3).on_tuples(8)) == 7_174_454
+    )  # patterns of 16 with at most 3 numbers

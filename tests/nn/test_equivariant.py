@@ -3,9 +3,11 @@ import copy
 import numpy as np
 import pytest
 import torch
+from random_sums import random_sum
 
-from symsets import groups
+from symsets import DSS, Sequential, groups
 from symsets.nn.equivariant import EquivariantLinear
+from symsets.testing import assert_equivariant
 
 SWAP = groups.PermutationGroup([[1, 0, 2]])
 GROUPS = [
@@ -19,6 +21,10 @@ GROUPS = [
     groups.parse("S4^2"),
     groups.parse("S2 x S3^2"),
     SWAP * groups.Symmetric(2) * SWAP,
+    groups.parse("S3[a] x S3[b] + S3[b]"),
+    groups.parse("S4^2 + S4"),
+    groups.parse("I2 x S3 + S3 x C4 + C4 x I2 + I3"),
+    SWAP.on_tuples(2) + groups.Symmetric(2) * SWAP,
 ]
 
 
@@ -90,7 +96,36 @@ def test_every_output_starts_at_unit_variance_with_equal_shares_of_its_orbits(so
         torch.testing.assert_close(shares, torch.full_like(shares, 1 / len(present)))
 
 
-@pytest.mark.parametrize("text", ["S5 x C4", "S20 x C30", "S6^2", "C4 wr S3"])
+@pytest.mark.parametrize("start", range(0, 200, 20))
+def test_layers_of_200_random_direct_sums_are_equivariant(start):
+    for seed in range(start, start + 20):
+        space = random_sum(seed, largest=60)
+        layer, x = make(space, None)
+        g = space.group.random_element(np.random.default_rng(seed))
+        moved = space.act(layer(x), g)
+        torch.testing.assert_close(layer(space.act(x, g)), moved, atol=1e-9, rtol=1e-9)
+
+
+def test_sets_of_elements_made_of_parts_are_mapped():
+    space = groups.parse("I2 x S3[a] + S3[a] x S3[b] + S3[b]")
+    layer = DSS(EquivariantLinear(space, 2, 3)).double()
+    x = torch.randn(2, 4, 2, space.degree, dtype=torch.float64)
+    assert_equivariant(layer, x, symmetry=space)
+    chain = Sequential(layer, torch.nn.BatchNorm1d(3), torch.nn.ReLU()).double()
+    assert_equivariant(chain, x, symmetry=space)
+
+
+def test_a_symmetric_group_of_many_points_needs_no_matrix():
+    G = groups.Symmetric(100_000)
+    layer, x = make(G, None, bias=False)
+    assert sum(b.numel() for b in layer.buffers()) < 200_000
+    rest = x.sum(-1, keepdim=True) - x
+    expected = torch.einsum("oc,bcs->bos", layer.weight[0], x)
+    expected += torch.einsum("oc,bcs->bos", layer.weight[1], rest)
+    torch.testing.assert_close(layer(x), expected, atol=1e-9, rtol=1e-9)
+
+
+@pytest.mark.parametrize("text", ["S5 x C4", "S20 x C30", "S6^2", "C4 wr S3", "S6^2 + S6"])
 def test_starts_at_unit_scale(text):
     torch.manual_seed(0)
     G = groups.parse(text)
@@ -191,4 +226,4 @@ def test_printing_shows_the_signature():
 
 def test_schemes_too_large_to_write_are_refused():
     with pytest.raises(ValueError, match="at most 50000000 pairs of points, got 10000000000"):
-        EquivariantLinear(groups.Symmetric(100_000), 1, 1)
+        EquivariantLinear(groups.Cyclic(100_000), 1, 1)

@@ -11,6 +11,7 @@ S5 × C4 acting on 5×4
 """
 
 from symsets.groups.composite import wreath
+from symsets.groups.direct_sum import DirectSum
 from symsets.groups.named import Cyclic, Dihedral, Symmetric, Translations, Trivial
 from symsets.groups.notation import parse
 from symsets.groups.pairs import basis, dimension
@@ -25,6 +26,7 @@ __all__ = [
     "Dihedral",
     "Translations",
     "wreath",
+    "DirectSum",
     "parse",
     "dimension",
     "basis",

@@ -7,9 +7,10 @@ import numpy as np
 
 from symsets._checks import positive
 from symsets.groups._arrays import IntArray, by_first_appearance, cycles, kronecker, quotient
+from symsets.groups._checks import checked_group
 from symsets.groups.named import Symmetric
 from symsets.groups.pairs import basis, dimension
-from symsets.groups.permutation import PermutationGroup, checked_group
+from symsets.groups.permutation import PermutationGroup
 
 
 class Product(PermutationGroup):
@@ -30,6 +31,12 @@ class Product(PermutationGroup):
     def __init__(self, *parts: PermutationGroup) -> None:
         self._factors = tuple(factor for part in parts for factor in part.factors)
         self.shape = tuple(size for factor in self._factors for size in factor.shape)
+        named = [factor.group for factor in self._factors if factor.group.name is not None]
+        if double := next((group for group in named if named.count(group) > 1), None):
+            raise ValueError(
+                f"factors of a product must have different names, got {double} twice: "
+                f"{double}^2 acts on both axes alike"
+            )
         if any(factor.group is not factor for factor in self._factors):
             self._acting_group = Product(*(factor.group for factor in self._factors))
 
@@ -77,8 +84,8 @@ class Product(PermutationGroup):
     def _key(self) -> Hashable:
         return self._factors
 
-    def __str__(self) -> str:
-        return " × ".join(map(str, self._factors))
+    def _text(self) -> str:
+        return " × ".join(f"({f})" if len(f.parts) > 1 else str(f) for f in self._factors)
 
 
 def wreath(group: PermutationGroup, copies: int) -> PermutationGroup:
@@ -141,7 +148,7 @@ class _Wreath(PermutationGroup):
     def _key(self) -> Hashable:
         return (self.base, self.copies)
 
-    def __str__(self) -> str:
+    def _text(self) -> str:
         return f"{_bracketed(self.base)} wr S{self.copies}"
 
 
@@ -168,7 +175,7 @@ class OnAxes(PermutationGroup):
     def _key(self) -> Hashable:
         return (self.parent, self.axes)
 
-    def __str__(self) -> str:
+    def _text(self) -> str:
         return str(self.group)
 
 
@@ -200,10 +207,11 @@ class OnTuples(PermutationGroup):
     def _key(self) -> Hashable:
         return (self.base, self.length)
 
-    def __str__(self) -> str:
+    def _text(self) -> str:
         return f"{_bracketed(self.base)}^{self.length}"
 
 
 def _bracketed(group: PermutationGroup) -> str:
     """Write a group, in brackets if it would be misread as part of something larger."""
-    return f"({group})" if len(group.factors) > 1 or isinstance(group, _Wreath) else str(group)
+    several = max(len(group.factors), len(group.parts)) > 1
+    return f"({group})" if several or isinstance(group, _Wreath) else str(group)

@@ -37,7 +37,7 @@ class _Named(PermutationGroup):
     def _key(self) -> Hashable:
         return self.shape
 
-    def __str__(self) -> str:
+    def _text(self) -> str:
         return f"{self.letter}{self.degree}"
 
 

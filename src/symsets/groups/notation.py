@@ -1,4 +1,4 @@
-"""Groups as people write them: ``S5 x C4``, ``C4 wr S5``, ``S4^2``."""
+"""Groups as people write them: ``S5 x C4``, ``C4 wr S5``, ``S4^2``, ``S3[a] x S4[b] + S4[b]``."""
 
 import re
 from collections.abc import Callable
@@ -6,6 +6,7 @@ from typing import NoReturn
 
 from symsets._checks import shown
 from symsets.groups.composite import wreath
+from symsets.groups.direct_sum import DirectSum
 from symsets.groups.named import Cyclic, Dihedral, Symmetric, Trivial
 from symsets.groups.permutation import PermutationGroup
 
@@ -20,7 +21,8 @@ _NAMED: dict[str, Callable[[int], PermutationGroup]] = {
     "I": Trivial,
 }
 _TOKEN = re.compile(
-    r"\s*(?:(?P<named>[SCDI])(?P<size>[0-9]+)|(?P<number>[0-9]+)|(?P<sign>wr|[x×*^()]))"
+    r"\s*(?:(?P<named>[SCDI])(?P<size>[0-9]+)|(?P<number>[0-9]+)|(?P<sign>wr|[x×*^()+])"
+    r"|\[(?P<name>[A-Za-z_][A-Za-z0-9_]*)\])"
 )
 
 
@@ -32,7 +34,9 @@ def parse(text: str) -> PermutationGroup:
     ``S5 x C4``             direct product; also ``×`` or ``*``
     ``C4 wr S5``            wreath product: five elements, C4 acts on each separately
     ``S4^2``                S4 acting on pairs of indices (not a product)
-    ``(C8 x C8) wr S5``     brackets; ``^`` binds tightest, then ``wr``, then the product
+    ``(C8 x C8) wr S5``     brackets; ``^`` binds tightest, then ``wr``, the product, the sum
+    ``S4^2 + S4``           direct sum: one S4 acts on pairs and on points
+    ``S3[a] x S3[b] + S3[b]``  names tell apart factors that would be equal
     ======================  ==================================================================
 
     Args:
@@ -45,9 +49,9 @@ def parse(text: str) -> PermutationGroup:
     if not isinstance(text, str):
         raise TypeError(f"text must be a string such as 'S5 x C4', got {shown(text)}")
     reader = _Reader(text)
-    group = reader.product()
+    group = reader.sum()
     if text[reader.place :].strip():
-        reader.fail("a product sign, 'wr', '^' or the end")
+        reader.fail("'+', a product sign, 'wr', '^' or the end")
     return group
 
 
@@ -56,6 +60,12 @@ class _Reader:
 
     def __init__(self, text: str) -> None:
         self.text, self.place, self.depth = text, 0, 0
+
+    def sum(self) -> PermutationGroup:
+        parts = [self.product()]
+        while self.sign("+"):
+            parts.append(self.product())
+        return parts[0] if len(parts) == 1 else DirectSum(*parts)
 
     def product(self) -> PermutationGroup:
         group = self.wreath()
@@ -75,6 +85,9 @@ class _Reader:
 
     def power(self) -> PermutationGroup:
         group = self.atom()
+        if (token := self.peek()) and token["name"]:
+            self.place = token.end()
+            group = group.named(token["name"])
         while self.sign("^"):
             group = group.on_tuples(self.number("number", "a power", MAX_POWER))
         return group
@@ -88,7 +101,7 @@ class _Reader:
         self.depth += 1
         if self.depth > MAX_DEPTH:
             self.fail(f"at most {MAX_DEPTH} brackets inside each other")
-        group = self.product()
+        group = self.sum()
         if not self.sign(")"):
             self.fail("')'")
         self.depth -= 1

@@ -1,12 +1,19 @@
 """Orbits of pairs of points: the parameter-sharing schemes of equivariant linear maps."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from symsets.groups._arrays import IntArray, components
-from symsets.groups.permutation import PermutationGroup, checked_group
+from symsets.groups._checks import checked_group
+from symsets.groups.named import Symmetric
+from symsets.groups.patterns import Pattern, num_patterns, patterns
+from symsets.groups.permutation import PermutationGroup
 
 MAX_SEARCHED = 20_000_000  # pairs of points up to which orbits are searched for
 MAX_WRITTEN = 50_000_000  # pairs of points up to which labels are written out
@@ -31,11 +38,8 @@ def dimension(source: PermutationGroup, target: PermutationGroup | None = None) 
     Reference:
         Maron et al., On Learning Sets of Symmetric Elements, ICML 2020, theorems 1 and 6.
     """
-    count = 1
-    for s, t in factor_pairs(source, target):
-        closed = s._num_pair_labels() if s == t else None
-        count *= int(leaf_labels(s, t).max()) + 1 if closed is None else closed
-    return count
+    rows = blocks(source, target)
+    return sum(math.prod(pair.count for pair in block.pairs) for row in rows for block in row)
 
 
 def basis(source: PermutationGroup, target: PermutationGroup | None = None) -> IntArray:
@@ -62,20 +66,126 @@ def basis(source: PermutationGroup, target: PermutationGroup | None = None) -> I
         array([[0, 0, 1, 1],
                [1, 1, 0, 0]])
     """
-    pairs = factor_pairs(source, target)
-    check_written(math.prod(s.degree * t.degree for s, t in pairs))
-    schemes = [leaf_labels(*pair) for pair in pairs]
-    labels = np.zeros((1, 1), dtype=np.int64)
-    for scheme in schemes:
-        outer = labels[:, None, :, None] * (scheme.max() + 1)
-        labels = (outer + scheme[:, None, :]).reshape(len(labels) * len(scheme), -1)
-    return label_numbers(schemes)[labels]
+    rows = blocks(source, target)
+    check_written(source.degree * (target or source).degree)
+    numbers = iter(label_numbers([block for row in rows for block in row]))
+    return np.block([[block.written_out(next(numbers)) for block in row] for row in rows])
 
 
-def factor_pairs(
-    source: PermutationGroup, target: PermutationGroup | None = None
-) -> list[tuple[PermutationGroup, PermutationGroup]]:
-    """Split two actions of one product into the actions of its factors, where they correspond."""
+class Pair:
+    """The maps from one action of a group to another: its labels, counted and found when needed.
+
+    Tuples of indices of a symmetric group have as many labels as there are ways in which the
+    indices of the output and of the input can be equal (``lengths`` counts both).
+    """
+
+    def __init__(self, source: PermutationGroup, target: PermutationGroup) -> None:
+        self.source, self.target = source, target
+        self.lengths: tuple[int, int] | None = None
+        if isinstance(source.group, Symmetric):
+            self.lengths = (len(target.shape), len(source.shape))
+
+    @cached_property
+    def count(self) -> int:
+        """Number of labels."""
+        if self.lengths:
+            return num_patterns(sum(self.lengths), self.source.group.degree)
+        closed = self.source._num_pair_labels() if self.source == self.target else None
+        return int(self.labels.max()) + 1 if closed is None else closed
+
+    @cached_property
+    def labels(self) -> IntArray:
+        """Labels of all pairs of points, ``(target.degree, source.degree)``."""
+        check_written(self.target.degree * self.source.degree)
+        closed = self.source._pair_labels() if self.source == self.target else None
+        return pair_components(self.source, self.target) if closed is None else closed
+
+    @cached_property
+    def patterns(self) -> list[Pattern]:
+        """Which indices of the output, then of the input, are equal; in the order of the labels."""
+        check_written(self.count)
+        return patterns(sum(self.lengths or ()), self.source.group.degree)
+
+    @cached_property
+    def first(self) -> tuple[IntArray, IntArray]:
+        """Row and column in which each label first appears."""
+        if not self.lengths:
+            places = np.unique(self.labels, return_index=True)[1]
+            return places // self.source.degree, places % self.source.degree
+        table = np.array(self.patterns, dtype=np.int64)  # (E, indices)
+        weights = self.source.group.degree ** np.arange(sum(self.lengths))[::-1]
+        rows, columns = np.split(table, [self.lengths[0]], axis=1)
+        return rows @ weights[self.lengths[1] :], columns @ weights[self.lengths[0] :]
+
+    @cached_property
+    def entries(self) -> npt.NDArray[np.float64]:
+        """How often each label appears in a row that has it."""
+        if not self.lengths:
+            rows = np.bincount(self.target.orbits)[self.target.orbits[self.first[0]]]
+            return np.bincount(self.labels.ravel()) / rows
+        degree, split = self.source.group.degree, self.lengths[0]
+        sizes = [(len(set(p[:split])), len(set(p))) for p in self.patterns]
+        return np.array([float(math.perm(degree - m, n - m)) for m, n in sizes])
+
+
+@dataclass(frozen=True)
+class Block:
+    """The maps from one part of the input to one part of the output, factor by factor.
+
+    Args:
+        pairs: What each factor of the group does to both parts.
+        rows: The pairs in the order of the axes of the output.
+        columns: The pairs in the order of the axes of the input.
+        corner: Row and column at which the block starts.
+        keys: Which factor each pair belongs to, the same in all blocks.
+    """
+
+    pairs: tuple[Pair, ...]
+    rows: tuple[int, ...]
+    columns: tuple[int, ...]
+    corner: tuple[int, int]
+    keys: tuple[Hashable, ...]
+
+    def first(self) -> tuple[IntArray, IntArray]:
+        """Row and column in which each label ``(E1, E2, …)`` first appears.
+
+        A label of the product appears first where those of all factors do.
+        """
+        row, column = (np.full((1,) * len(self.pairs), start) for start in self.corner)
+        row_step = column_step = 1
+        for i in reversed(self.rows):
+            row = row + row_step * self._along(i, self.pairs[i].first[0])
+            row_step *= self.pairs[i].target.degree
+        for i in reversed(self.columns):
+            column = column + column_step * self._along(i, self.pairs[i].first[1])
+            column_step *= self.pairs[i].source.degree
+        return row, column
+
+    def entries(self) -> npt.NDArray[np.float64]:
+        """How often each label ``(E1, E2, …)`` appears in a row that has it."""
+        product = np.ones((1,) * len(self.pairs))
+        for i, pair in enumerate(self.pairs):
+            product = product * self._along(i, pair.entries)
+        return product
+
+    def written_out(self, numbers: IntArray) -> IntArray:
+        """Return the number of the label of every pair of points."""
+        axes = len(self.pairs)
+        index = []
+        for i, pair in enumerate(self.pairs):
+            shape = [1] * (2 * axes)
+            shape[self.rows.index(i)] = pair.target.degree
+            shape[axes + self.columns.index(i)] = pair.source.degree
+            index.append(pair.labels.reshape(shape))  # the axis of the output comes first
+        num_rows = math.prod(pair.target.degree for pair in self.pairs)
+        return numbers[tuple(index)].reshape(num_rows, -1)
+
+    def _along(self, axis: int, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        return values.reshape([-1 if i == axis else 1 for i in range(len(self.pairs))])
+
+
+def blocks(source: PermutationGroup, target: PermutationGroup | None = None) -> list[list[Block]]:
+    """Split the maps into blocks, a row of them for every part of the output."""
     checked_group("source", source)
     target = source if target is None else checked_group("target", target)
     if source.group != target.group:
@@ -83,15 +193,38 @@ def factor_pairs(
             f"target must be an action of the same group as source, {source.group}, "
             f"got {target.group}; see PermutationGroup.on"
         )
+    from symsets.groups.direct_sum import DirectSum
+
+    if not (isinstance(source, DirectSum) and isinstance(target, DirectSum)):
+        return [[_only_block(source, target)]]
+    starts = [np.cumsum([0, *(part.degree for part in a.parts)]) for a in (target, source)]
+    return [
+        [_block(s, t, (int(r), int(c))) for s, c in zip(source.parts, starts[1], strict=False)]
+        for t, r in zip(target.parts, starts[0], strict=False)
+    ]
+
+
+def _only_block(source: PermutationGroup, target: PermutationGroup) -> Block:
+    """Split two actions of one product into the actions of its factors, where they correspond."""
     pairs = list(zip(source.factors, target.factors, strict=False))
-    aligned = len(source.factors) == len(target.factors)
-    return pairs if aligned and all(s.group == t.group for s, t in pairs) else [(source, target)]
+    if len(source.factors) != len(target.factors) or any(s.group != t.group for s, t in pairs):
+        pairs = [(source, target)]
+    order = tuple(range(len(pairs)))
+    return Block(tuple(Pair(*pair) for pair in pairs), order, order, (0, 0), order)
 
 
-def leaf_labels(source: PermutationGroup, target: PermutationGroup) -> IntArray:
-    """Label pairs without splitting them: ``(target.degree, source.degree)``."""
-    closed = source._pair_labels() if source == target else None
-    return pair_components(source, target) if closed is None else closed
+def _block(source: PermutationGroup, target: PermutationGroup, corner: tuple[int, int]) -> Block:
+    """Pair the factors of two parts of direct sums; where one is missing, it acts on a point."""
+    own, goal = ({f.group: f for f in part.factors} for part in (source, target))
+    keys = tuple(dict.fromkeys([*goal, *own]))
+    columns = [keys.index(group) for group in own]
+    return Block(
+        tuple(Pair(own.get(key) or key.on(), goal.get(key) or key.on()) for key in keys),
+        tuple(range(len(keys))),
+        tuple(columns + [i for i in range(len(keys)) if i not in columns]),
+        corner,
+        keys,
+    )
 
 
 def pair_components(source: PermutationGroup, target: PermutationGroup) -> IntArray:
@@ -109,19 +242,15 @@ def pair_components(source: PermutationGroup, target: PermutationGroup) -> IntAr
     return components(math.prod(shape), maps).reshape(shape)
 
 
-def label_numbers(schemes: Sequence[IntArray]) -> IntArray:
-    """Number the labels of a product by first appearance, without writing the product out.
-
-    The product label ``(e1, e2, …)`` first appears where each factor's own label does: at the
-    rows ``t1, t2, …`` and columns ``s1, s2, …`` of the factors' first appearances.
-    """
-    first = [np.divmod(np.unique(s, return_index=True)[1], s.shape[1]) for s in schemes]
-    rows = np.meshgrid(*(t for t, _ in first), indexing="ij")
-    columns = np.meshgrid(*(s for _, s in first), indexing="ij")
-    order = np.lexsort([key.ravel() for key in reversed([*rows, *columns])])
-    numbers = np.empty(len(order), dtype=np.int64)
-    numbers[order] = np.arange(len(order))
-    return numbers
+def label_numbers(blocks: Sequence[Block]) -> list[IntArray]:
+    """Number the labels of all blocks, ``(E1, E2, …)`` each, in the order of first appearance."""
+    first = [block.first() for block in blocks]
+    rows, columns = (np.concatenate([place[i].ravel() for place in first]) for i in (0, 1))
+    numbers = np.empty(len(rows), dtype=np.int64)
+    numbers[np.lexsort([columns, rows])] = np.arange(len(rows))
+    cuts = np.cumsum([row.size for row, _ in first])[:-1]
+    pieces = np.split(numbers, cuts)
+    return [piece.reshape(row.shape) for piece, (row, _) in zip(pieces, first, strict=True)]
 
 
 def check_written(count: int) -> None:

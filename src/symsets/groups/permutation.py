@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import math
 from collections.abc import Hashable, Sequence
 from functools import cached_property
@@ -55,6 +56,9 @@ class PermutationGroup:
     shape: tuple[int, ...]
     """Axes of the index set."""
 
+    name: str | None = None
+    """Tells factors of a :class:`DirectSum` apart that would be equal without it."""
+
     _factors: tuple[PermutationGroup, ...] = ()
     _acting_group: PermutationGroup | None = None
 
@@ -85,6 +89,24 @@ class PermutationGroup:
     def factors(self) -> tuple[PermutationGroup, ...]:
         """The factors of a direct product, outermost first; the group itself if it is none."""
         return self._factors or (self,)
+
+    @property
+    def parts(self) -> tuple[PermutationGroup, ...]:
+        """The parts of a direct sum; the group itself if it is none."""
+        return (self,)
+
+    def named(self, name: str) -> PermutationGroup:
+        """Return the same group with a name, as in ``S32[a]``; see :class:`DirectSum`.
+
+        Args:
+            name: Letters, digits and underscores, of which the first is no digit.
+        """
+        if not (isinstance(name, str) and name.isascii() and name.isidentifier()):
+            raise ValueError(f"name must be a word such as 'a', got {shown(name)}")
+        if len(self.factors) > 1 or self.group is not self:
+            raise ValueError(f"group must be a single factor to have a name, got {self!r}")
+        (copied := copy.copy(self)).name = name
+        return copied
 
     @cached_property
     def generators(self) -> tuple[IntArray, ...]:
@@ -253,26 +275,26 @@ class PermutationGroup:
 
         return Product(self, other) if isinstance(other, PermutationGroup) else NotImplemented
 
+    def __add__(self, other: PermutationGroup) -> PermutationGroup:
+        from symsets.groups.direct_sum import DirectSum
+
+        return DirectSum(self, other) if isinstance(other, PermutationGroup) else NotImplemented
+
     def __eq__(self, other: object) -> bool:
-        return type(self) is type(other) and self._key() == other._key()
+        mine = (self.name, self._key())
+        return type(self) is type(other) and mine == (other.name, other._key())
 
     def __hash__(self) -> int:
-        return hash((type(self), self._key()))
+        return hash((type(self), self.name, self._key()))
 
     def __str__(self) -> str:
+        text, name = self._text(), "" if self.name is None else f"[{self.name}]"
+        return f"({text}){name}" if name and not text.isalnum() else text + name
+
+    def _text(self) -> str:
         if self.degree > 20 or len(self.generators) > 4:
             return f"⟨{len(self.generators)} permutations of {self.degree} points⟩"
         return f"⟨{', '.join(cycles(g) for g in self.generators)}⟩"
 
     def __repr__(self) -> str:
         return f"{self} acting on {'×'.join(map(str, self.shape)) or 'a point'}"
-
-
-def checked_group(name: str, value: object) -> PermutationGroup:
-    """Return ``value``, or raise TypeError naming the argument if it is not a group."""
-    if not isinstance(value, PermutationGroup):
-        raise TypeError(
-            f"{name} must be a permutation group, got {shown(value)}; "
-            "symsets.groups.parse reads names"
-        )
-    return value

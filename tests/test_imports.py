@@ -9,7 +9,7 @@ import symsets
 
 ROOT = Path(symsets.__file__).parent
 ORDER = (  # what may be imported by all that come later
-    ("_checks", "_files", "_interrupt", "_modes", "_version", "_extras"),
+    ("_checks", "_files", "_importing", "_interrupt", "_modes", "_version", "_extras"),
     ("ops",),
     ("sets", "groups"),
     ("nn",),

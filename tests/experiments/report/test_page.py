@@ -274,6 +274,14 @@ def test_a_search_is_shown_in_the_metric_of_its_own_experiment(signals, colors):
     assert "190" not in shown
 
 
+def test_a_search_by_the_loss_says_so_and_the_smallest_wins(signals):
+    (signals / "study.json").write_text(json.dumps({"keep": "loss"}))
+    table = report.write([signals]).tables[-1]
+    assert "loss ↓" in table.caption
+    bold = [cell.text for row in table.rows for cell in row if cell.best]
+    assert bold == ["0.9", "0.6"]
+
+
 def test_tables_by_source_are_told_apart(tmp_path):
     records = [
         Record(experiment="frames", model="dss-sum", metric=metric, value=0.5, recipe=recipe)

@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from symsets._files import below
+from symsets._files import below, reading
+from symsets.data.folders import STUDY
 from symsets.experiments.report.examples import examples as draw_examples
 from symsets.experiments.report.figures import pictures
 from symsets.experiments.report.headline import headline
@@ -127,6 +128,9 @@ def _about(path: Path) -> str:
 
 def _search(path: Path, rows: dict[str, dict[str, float]], results: Results) -> Table:
     metric = published(results.experiments.get(path.parent, "")).metric
+    if (told := path.parent / STUDY).exists():
+        with reading(told, "the description of a study") as config:
+            metric = "loss" if config.get("keep") == "loss" else metric
     name = "-".join(filter(None, [path.parent.name, _about(path)]))
     return search_table(name, rows, metric or "accuracy")
 

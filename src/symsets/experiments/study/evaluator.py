@@ -131,6 +131,7 @@ class Evaluator:
                     continue
                 test = self.sets(setting, "test")
                 found = evaluate(baseline, test, self.experiment.task, batch_size=64)[0]
+                found.values.update(self._by_part(found, test))
                 self._keep_outputs(run, setting, baseline)
                 record = self.record(setting, name)
                 records += self.write(run, record, run_config(record), [], found)
@@ -153,10 +154,9 @@ class Evaluator:
             path = self.path("examples", f"{self._slug(setting)}.npz")
             if not path.exists() and is_first():
                 x, y = self.sets(setting, "test").part(0, NUM_EXAMPLES)
-                targets = y._asdict() if hasattr(y, "_asdict") else {"target": y}
                 x = self.experiment.example_inputs(x)
                 more = self.experiment.example_arrays(self.source)
-                arrays: dict[str, Any] = {"x": x, **targets, **more}
+                arrays: dict[str, Any] = {"x": x, **self.experiment.targets_by_name(y), **more}
                 write_arrays(path, arrays, half=True)
 
     @torch.no_grad()
@@ -201,7 +201,8 @@ class Evaluator:
                 for name, values in found.values.items()
             ]
             if isinstance(found.outputs, Tensor) and isinstance(found.targets, Tensor):
-                arrays |= {"output": found.outputs, "target": found.targets}
+                targets = self.experiment.targets_by_name(found.targets)
+                arrays |= {"output": found.outputs, **targets}
         run.write(config, curves, arrays, records)
         return records
 

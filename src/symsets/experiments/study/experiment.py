@@ -262,6 +262,10 @@ class Experiment(Generic[SourceT]):
         """Measure the data themselves: rows of numbers, each by a name."""
         return {}
 
+    def targets_by_name(self, targets: Any) -> dict[str, Tensor]:
+        """Return the targets of sets as they are kept: tensors by name."""
+        return targets._asdict() if hasattr(targets, "_asdict") else {"target": targets}
+
     def example_inputs(self, x: Any) -> Tensor:
         """Return what is kept of example sets, as one tensor; the sets themselves if left out."""
         return x

@@ -96,7 +96,7 @@ def test_the_page_says_what_was_found(written):
     assert "<strong>97.00 ± 1.00</strong>" in text
     assert "32.00 points better than the best Siamese variant" in text
     assert "1 failed" in text
-    assert "<b>holds</b>: DSS(Sridhar) reaches 35.00 ± 1.41 %" in text
+    assert "<b>holds</b>: DSS(Sridhar) reaches 35.00 ± 0.71 %" in text
     assert "<b>cannot be judged yet</b>" in text
     assert "symsets run signals --seeds 3" in text
     assert "abc123" in text

@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: help setup demo test fuzz lint types check coverage format bench clean
+.PHONY: help setup demo test fuzz lint types check coverage format bench release clean
 
 help:  ## Show this list
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 10
@@ -52,6 +52,17 @@ format: $(READY)  ## Format the code and sort the imports
 
 bench: $(READY)  ## Measure what the layers cost
 	$(BIN)/python benchmarks/layer_cost.py
+
+# The wheel is built from this folder and not from the source distribution, which has no weights.
+release: $(READY)  ## Build the package, check it, and try it in an environment of its own
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check build twine
+	rm -rf dist build/bare
+	$(BIN)/python -m build --sdist --wheel
+	$(BIN)/python -m twine check --strict dist/*
+	$(BIN)/python tests/package_sizes.py dist
+	$(PYTHON) -m venv build/bare
+	build/bare/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt "$$(ls dist/*.whl)[all]"
+	tests/installed.sh build/bare/bin/symsets
 
 clean:  ## Remove the virtual environment and caches
 	rm -rf $(VENV) .mypy_cache .ruff_cache .coverage build dist

@@ -40,7 +40,10 @@ def test_pictures_that_cannot_be_read_are_counted(folder):
     (folder / "three.jpg").write_bytes(b"")
     (folder / "four.jpg").write_bytes(b"")
     found = run("shots", "--out", "a/t.csv", "--sheet", "b/s.png", "--device", "cpu")
-    assert "2 pictures were left out: shots/four.jpg must be a picture" in found.output
+    assert (
+        "2 pictures were left out: shots must be pictures, but shots/four.jpg is not readable"
+        in found.output
+    )
     assert (folder.parent / "a" / "t.csv").is_file()
     assert (folder.parent / "b" / "s.png").is_file()
 

@@ -71,7 +71,7 @@ def test_what_cannot_be_read_is_left_out_and_said(tmp_path):
     best = ranked(tmp_path, folder)
     assert best.sets[0].files == ORDER
     assert len(best.left_out) == 3
-    assert sum("must be a picture that can be read" in line for line in best.left_out) == 2
+    assert sum("is not readable" in line for line in best.left_out) == 2
     assert sum("tiny.png must have 16 pixels or more" in line for line in best.left_out) == 1
 
 
@@ -148,7 +148,7 @@ def make_many(folder):
         (lambda folder: folder.write_text(""), "must be a folder, but it is a file"),
         (make_nothing, r"must hold files that end in one of .*\.png.*, found none"),
         (make_one, "must hold two or more pictures of a scene: .*a.png must have others"),
-        (make_broken, "must hold two or more pictures of a scene: .*a.jpg must be a picture that"),
+        (make_broken, "must hold two or more pictures of a scene: .*a.jpg is not readable"),
         (make_many, "must hold 200 pictures of a scene or fewer, got 201; put those of each"),
     ],
 )

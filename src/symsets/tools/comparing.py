@@ -22,6 +22,7 @@ class Outcome:
     Attributes:
         name: The scheme, or what the trivial answer is.
         val: On validation sets.
+        loss: On validation sets.
         test: On test sets.
         found: What it says about the test sets.
         network: None for the trivial answer.
@@ -30,6 +31,7 @@ class Outcome:
 
     name: str
     val: Score
+    loss: float
     test: Score
     found: Evaluation
     network: Any = None
@@ -53,6 +55,7 @@ def outcome(name: str, network: Any, card: Card, val: Any, test: Any, **options:
     return Outcome(
         name,
         Score.of(on_val, metric),
+        on_val.loss,
         Score.of(on_test, metric),
         on_test,
         None if history is None else network,
@@ -61,10 +64,12 @@ def outcome(name: str, network: Any, card: Card, val: Any, test: Any, **options:
 
 
 def best_of(outcomes: Sequence[Outcome], card: Card) -> int:
-    """Return which network validation likes best."""
+    """Return which network validation likes best; of equal ones, that of the smallest loss."""
     metric, best = task_of(card).metric, 0
     for k, one in enumerate(outcomes):
-        if metric.is_better(one.val.mean, outcomes[best].val.mean):
+        other = outcomes[best]
+        equal = one.val.mean == other.val.mean
+        if metric.is_better(one.val.mean, other.val.mean) or (equal and one.loss < other.loss):
             best = k
     return best
 

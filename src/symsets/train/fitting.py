@@ -22,7 +22,7 @@ from symsets.train.evaluation import check_supply
 from symsets.train.fitted import Fitted
 from symsets.train.metrics import Task
 from symsets.train.plan import Plan
-from symsets.train.processes import distributed_options
+from symsets.train.processes import distributed_options, leave_at_exit
 from symsets.train.step import matmul_precision
 from symsets.train.training import Setup, Training, Watch
 
@@ -120,6 +120,7 @@ def train_networks(
         # Where processes have GPUs of their own, only the numbers of the CPU are restored.
         with torch.random.fork_rng(devices if on_gpu and fabric.world_size == 1 else []):
             fabric.launch()
+            leave_at_exit()
             training = Training(fabric, ensemble, setup, on_step)
             if checkpoint:
                 checkpoint.load(fabric.device, training.load_state_dict)

@@ -1,5 +1,6 @@
 """Which process this is, when several work on one run (``torchrun``, SLURM)."""
 
+import atexit
 import os
 import re
 from typing import Any
@@ -60,3 +61,18 @@ def distributed_options() -> dict[str, Any]:
         return {}
     local = _number("LOCAL_WORLD_SIZE", "SLURM_NTASKS_PER_NODE") or world
     return {"strategy": "ddp", "devices": local, "num_nodes": world // local}
+
+
+def leave_at_exit() -> None:
+    """Leave the group of processes when Python ends.
+
+    Lightning does so for NCCL alone; with gloo, a process that ends before the threads of its group
+    may be aborted.
+    """
+    atexit.unregister(_leave)  # once is enough
+    atexit.register(_leave)
+
+
+def _leave() -> None:
+    if torch.distributed.is_available() and torch.distributed.is_initialized():
+        torch.distributed.destroy_process_group()

@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: help setup demo test fuzz lint types check coverage format bench release clean
+.PHONY: help setup demo test fuzz lint types check coverage format bench docs release clean
 
 help:  ## Show this list
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 10
@@ -53,6 +53,14 @@ format: $(READY)  ## Format the code and sort the imports
 bench: $(READY)  ## Measure what the layers cost
 	$(BIN)/python benchmarks/layer_cost.py
 
+# Notebooks run in the build, examples with >>> as doctests before it. -a and -E build all anew: Sphinx would lose entries of
+# the index, and so search words, of pages that have not changed.
+docs: $(READY)  ## Build the documentation in site/ (about three minutes)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[docs]"
+	$(BIN)/python -m pytest -q docs
+	$(BIN)/python -m sphinx -a -E -W --keep-going -j 2 -q -d docs/generated/doctrees docs site
+	@echo "open site/index.html"
+
 # The wheel is built from this folder and not from the source distribution, which has no weights.
 release: $(READY)  ## Build the package, check it, and try it in an environment of its own
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check build twine
@@ -65,4 +73,4 @@ release: $(READY)  ## Build the package, check it, and try it in an environment 
 	tests/installed.sh build/bare/bin/symsets
 
 clean:  ## Remove the virtual environment and caches
-	rm -rf $(VENV) .mypy_cache .ruff_cache .coverage build dist
+	rm -rf $(VENV) .mypy_cache .ruff_cache .coverage build dist site docs/generated jupyter_execute

@@ -1,4 +1,4 @@
-"""Judge the paper's claims: ``python docs/claims.py`` writes the table of ``claims.md``."""
+"""Judge the paper's claims: ``python docs/claims.py`` prints the table that the site shows."""
 
 from __future__ import annotations
 
@@ -27,9 +27,7 @@ WORDS = {
     "does not hold": "**does not hold**",
     "cannot be judged yet": "cannot be judged",
 }
-BEGIN, END = "<!-- written by docs/claims.py -->", "<!-- until here -->"
 HEAD = "| | the paper says | here | because | trained |\n|---|---|---|---|---|"
-PAGE = ROOT / "docs" / "claims.md"
 
 
 def every() -> Iterator[tuple[str, str, Verdict]]:
@@ -79,12 +77,10 @@ def trained(comparison: Comparison) -> str:
 
 
 def text() -> str:
-    """The page as it is, with a new table."""
-    before, _, rest = PAGE.read_text(encoding="utf-8").partition(BEGIN)
-    _, _, after = rest.partition(END)
+    """Return the rule, a summary and the table, as Markdown."""
     table = "\n".join([HEAD, *(row(*one) for one in every() if not one[2].missing)])
-    return f"{before}{BEGIN}\n{RULE}\n\n{summary()} {left_out()}\n\n{table}\n\n{END}{after}"
+    return f"{RULE}\n\n{summary()} {left_out()}\n\n{table}\n"
 
 
 if __name__ == "__main__":
-    PAGE.write_text(text(), encoding="utf-8")
+    print(text())

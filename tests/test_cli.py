@@ -26,6 +26,23 @@ def test_version_and_help():
     assert "orbits" in runner.invoke(app, ["run", "--help"]).output
 
 
+def test_without_arguments_it_shows_what_one_can_do_by_purpose():
+    shown = runner.invoke(app, []).output
+    order = ["Your own sets", "train", "best", "The paper", "run", "Theory", "group"]
+    places = [shown.index(word) for word in order]
+    assert places == sorted(places)
+
+
+@pytest.mark.parametrize("words", [[], ["--help"], ["train", "--help"], ["--version"]])
+def test_help_comes_without_torch(words):
+    code = f"import sys; sys.argv = ['symsets', *{words}]; import symsets.cli; symsets.cli.main()"
+    watched = f"import atexit, sys; atexit.register(lambda: print('torch' in sys.modules)); {code}"
+    command = [sys.executable, "-c", watched]
+    shown = subprocess.run(command, capture_output=True, text=True, check=False).stdout
+    assert shown.strip().endswith("False")
+    assert "symsets" in shown
+
+
 def test_group_prints_order_dimension_and_scheme(tmp_path):
     picture = tmp_path / "scheme.png"
     result = runner.invoke(app, ["group", "S5 x C4", "--figure", str(picture)])

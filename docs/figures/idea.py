@@ -32,7 +32,8 @@ def arrow(axis: Axes, start: tuple[float, float], end: tuple[float, float], colo
     axis.add_patch(FancyArrowPatch(start, end, color=colour, **style))
 
 
-def main() -> None:
+def draw(path: Path, **options: float) -> None:
+    """Write the picture."""
     torch.manual_seed(3)
     clean = torch.sin(torch.linspace(0, 12.56, 60))
     noisy = [clean + 0.8 * torch.randn(60) for _ in HEIGHTS]
@@ -63,8 +64,9 @@ def main() -> None:
     )
     axis.set(xlim=(-0.3, 12), ylim=(-1.4, 7), aspect="equal")
     axis.axis("off")
-    fig.savefig(Path(__file__).with_name("idea.png"), dpi=120)
+    fig.savefig(path, **options)
+    plt.close(fig)
 
 
 if __name__ == "__main__":
-    main()
+    draw(Path(__file__).with_name("idea.png"), dpi=120)

@@ -5,27 +5,29 @@ for single elements becomes a layer for sets, ``DSS(nn.Conv2d(3, 64, 3))``; any 
 elements becomes a network for sets, ``lift(resnet)``.
 """
 
-from symsets import _interrupt  # noqa: F401, I001  before torch
+from symsets import _interrupt  # noqa: I001  before torch
 from typing import TYPE_CHECKING, Any
 
-from symsets import groups, nn, sets, testing  # noqa: F401
 from symsets._version import __version__
-from symsets.lift import lift
-from symsets.nn import (
-    DSS,
-    ConcatPool,
-    RemoveMean,
-    Sequential,
-    SetAttention,
-    Siamese,
-    Wreath,
-    register_scheme,
-    schemes,
-    select_loss,
-    set_layer,
-)
-from symsets.saving import load, pretrained, save
-from symsets.sets import RaggedSets, collate, pool
+
+if TYPE_CHECKING or not _interrupt.asks_for_help():  # help needs no torch
+    from symsets import groups, nn, sets, testing  # noqa: F401
+    from symsets.lift import lift
+    from symsets.nn import (
+        DSS,
+        ConcatPool,
+        RemoveMean,
+        Sequential,
+        SetAttention,
+        Siamese,
+        Wreath,
+        register_scheme,
+        schemes,
+        select_loss,
+        set_layer,
+    )
+    from symsets.saving import load, pretrained, save
+    from symsets.sets import RaggedSets, collate, pool
 
 if TYPE_CHECKING:
     from symsets.tools.merging import merge

@@ -1,4 +1,4 @@
-"""Let an interrupt of the ``symsets`` command be quiet while Python is still importing torch."""
+"""The ``symsets`` command before torch is imported: quiet interrupts, and help without torch."""
 
 from __future__ import annotations
 
@@ -13,6 +13,13 @@ def _is_command() -> bool:
     """Whether this process is the command, as ``symsets`` or as ``python -m symsets``."""
     as_module = sys.argv[:1] == ["-m"] and "symsets" in sys.orig_argv  # until it is found
     return as_module or Path(sys.argv[0] if sys.argv else "").name == "symsets"
+
+
+def asks_for_help() -> bool:
+    """Whether this process is the command and only shows its help, version or completions."""
+    words = sys.argv[1:]
+    shows = not words or {"--help", "--version"} & {*words} or "_SYMSETS_COMPLETE" in os.environ
+    return bool(shows) and _is_command()
 
 
 def _end(*_: object) -> NoReturn:

@@ -1,5 +1,6 @@
 import io
 import pickle
+import re
 import warnings
 
 import pytest
@@ -354,3 +355,11 @@ def test_a_stream_keeps_the_memory_of_elements_and_sizes(monkeypatch):
         *([1, 2], [0, 1, 3], [0, 1, 1]),  # sizes, offsets and index of the clouds
         *([2], [0, 2], [0, 0]),
     ]
+
+
+def test_a_notebook_shows_the_size_of_the_first_sets():
+    shown = RaggedSets(torch.zeros(45, 3), range(10))._repr_html_()
+    assert "10 sets of 0–9 elements (3,)) float32, cpu" in shown
+    assert re.findall(r"</span> (\d+)<", shown) == [*"01234567"]
+    assert "2 more" in shown
+    assert "width:8.0em" in shown  # the largest

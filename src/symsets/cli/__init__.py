@@ -15,6 +15,7 @@ from symsets._extras import check_experiments
 from symsets._version import __version__
 from symsets.cli import run
 from symsets.cli.best import best
+from symsets.cli.check import check
 from symsets.cli.common import console, show_report, user_errors
 from symsets.cli.evaluate import evaluate
 from symsets.cli.merge import merge
@@ -27,10 +28,9 @@ __all__ = ["app", "main"]
 app = typer.Typer(
     help="Deep learning on sets whose elements have symmetries of their own.",
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
 )
-app.add_typer(run.app, name="run")
+YOURS, PAPER, THEORY = "Your own sets", "The paper's experiments", "Theory"
 
 USES = {  # kind of data: the experiments on it, and what else --data takes
     "images": ("colors, bursts or quality", "a folder of pictures, or a packed .npz"),
@@ -57,7 +57,6 @@ def _root(
         sys.stdout.reconfigure(errors="replace")  # a sign that cannot be shown stops nothing
 
 
-@app.command()
 def group(
     text: Annotated[str, typer.Argument(help='A group, such as "S5 x C4" or "C4 wr S5".')],
     figure: Annotated[
@@ -75,7 +74,6 @@ def group(
             console.print(f"\nfigure written to {figure}", soft_wrap=True)
 
 
-@app.command()
 def report(
     directories: Annotated[
         list[Path], typer.Argument(metavar="DIR...", help="Folders with a results.json each.")
@@ -98,7 +96,6 @@ def report(
         show_report(reports.write(directories, out, examples=examples))
 
 
-@app.command()
 def data(
     directories: Annotated[
         list[Path] | None,
@@ -126,12 +123,14 @@ def data(
                     console.print(Padding(Text(entry.note), (0, 0, 1, 11)))
 
 
-app.command()(train)
-app.command()(predict)
-app.command()(merge)
-app.command()(best)
-app.command()(evaluate)
-app.command()(pack)
+for _function, _panel in (
+    *((command, YOURS) for command in (train, predict, merge, best)),
+    *((command, PAPER) for command in (report, evaluate, data, pack)),
+    (group, THEORY),
+    (check, THEORY),
+):
+    app.command(rich_help_panel=_panel)(_function)
+app.add_typer(run.app, name="run", rich_help_panel=PAPER)
 
 
 def main() -> None:

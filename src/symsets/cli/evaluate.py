@@ -8,7 +8,6 @@ from typing import Annotated
 import typer
 from rich.progress import Progress
 
-from symsets._checks import checked_device
 from symsets._extras import check_experiments
 from symsets.cli.common import console, show_left_out, show_report, user_errors
 from symsets.cli.options import DATA, Device, ImportFile, ModelNames, Out
@@ -41,6 +40,7 @@ def evaluate(
     """
     with user_errors(interrupted="interrupted; the same command continues where it was"):
         check_experiments()
+        from symsets._checks import checked_device
         from symsets.experiments import report
         from symsets.experiments.study.imported import Imported, import_file
         from symsets.experiments.study.runs import lock_study

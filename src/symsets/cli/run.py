@@ -19,11 +19,9 @@ from rich.progress import (
 )
 from rich.table import Table
 
-from symsets._checks import check_choice, checked_device
 from symsets._extras import check_experiments
 from symsets.cli.common import console, show_left_out, show_report, user_errors
 from symsets.cli.options import Device, Out, RunOptions, add_command
-from symsets.train.processes import forget_launcher, is_first
 
 if TYPE_CHECKING:
     from symsets.experiments.study.cluster import Job
@@ -62,9 +60,10 @@ def orbits(
     """Show what early aggregation sees and late aggregation cannot (under a minute)."""
     with user_errors():
         check_experiments()
-        checked_device(device)
+        from symsets._checks import checked_device
         from symsets.experiments.orbits import experiment, report
 
+        checked_device(device)
         out = out or Path("runs/orbits")
         runs = len(experiment.MODELS) * len(experiment.HEIGHTS) * seeds
         seconds = max(1, runs * steps // 100)
@@ -87,11 +86,13 @@ def orbits(
 def _run(name: str, options: RunOptions) -> None:
     with user_errors(interrupted="interrupted; the same command continues where it was"):
         check_experiments()
+        from symsets._checks import check_choice, checked_device
         from symsets.experiments import report
         from symsets.experiments.study.describe import announcement, make_study
         from symsets.experiments.study.experiment import find_experiment
         from symsets.experiments.study.imported import Imported, import_file
         from symsets.experiments.study.runs import lock_study
+        from symsets.train.processes import forget_launcher, is_first
 
         if options.ray is None:
             checked_device(options.device)

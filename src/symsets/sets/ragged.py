@@ -12,6 +12,7 @@ from torch import Tensor
 from torch.utils import _pytree as pytree
 
 from symsets._checks import shown
+from symsets.sets._html import sets_html
 from symsets.sets.partition import Partition
 
 
@@ -269,6 +270,12 @@ class RaggedSets:
             inner = repr(self.elements)[len("RaggedSets(") : -1]
             return f"RaggedSets({len(self)} sets of {span} from [{inner}])"
         return f"RaggedSets({len(self)} sets of {span} elements {tuple(self.elements.shape[1:])})"
+
+    def _repr_html_(self) -> str:
+        title = repr(self)
+        if isinstance(self.elements, torch.Tensor):
+            title += f" {str(self.dtype).removeprefix('torch.')}, {self.device}"
+        return sets_html(title, self.partition.counts)
 
 
 def end_to_end(batches: Sequence[Any]) -> Any:

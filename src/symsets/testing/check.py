@@ -3,7 +3,7 @@
 import copy
 import math
 from collections.abc import Callable, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import torch
@@ -128,8 +128,9 @@ class EquivarianceCheck:
         """Name the first submodule whose output is not transformed as its input is."""
         if not isinstance(self.model, nn.Module):
             return None
-        plain, moved = self._run(self._record, (self.x, self.args), self._inputs(action))
-        [nudged] = self._run(self._record, self._nudged)
+        record = partial(recorded, self.model)
+        plain, moved = self._run(record, (self.x, self.args), self._inputs(action))
+        [nudged] = self._run(record, self._nudged)
         outputs = {self._axes(out) for name, _, out in plain if not name}
         known = {(), self._axes(as_floats(self.x)), *outputs}
         for (name, kind, out), (*_, after), (*_, near) in zip(plain, moved, nudged, strict=False):
@@ -145,26 +146,6 @@ class EquivarianceCheck:
         """Return the axes of elements after their channels, on which h acts."""
         dense = isinstance(self.x, Tensor) and out.shape[:2] == self.x.shape[:2]
         return tuple(out.shape[3 if dense else 2 :])
-
-    def _record(self, x: Any, *args: Any) -> list[tuple[str, str, Tensor]]:
-        """Run the model; return name, class and output of every submodule in execution order."""
-        assert isinstance(self.model, nn.Module)
-        seen: list[tuple[str, str, Tensor]] = []
-
-        def hook(name: str) -> Callable[..., None]:
-            def keep(module: nn.Module, inputs: Any, output: Any) -> None:
-                tensors = (part for part in pytree.tree_leaves(output) if isinstance(part, Tensor))
-                seen.extend((name, type(module).__name__, tensor) for tensor in tensors)
-
-            return keep
-
-        handles = [m.register_forward_hook(hook(name)) for name, m in self.model.named_modules()]
-        try:
-            self.model(x, *args)
-        finally:
-            for handle in handles:
-                handle.remove()
-        return seen
 
     def _allowed(self, out: Tensor, action: GroupAction) -> list[Tensor]:
         """Return all that ``out`` may become: reordered or not, transformed by h or not."""
@@ -190,3 +171,23 @@ def _to_double(value: Any) -> Any:
     if is_inexact(value):
         return value.to(torch.promote_types(value.dtype, torch.float64))
     return value
+
+
+def recorded(model: nn.Module, *inputs: Any) -> list[tuple[str, str, Tensor]]:
+    """Run a model; return name, class and output of every submodule in the order they finish."""
+    seen: list[tuple[str, str, Tensor]] = []
+
+    def hook(name: str) -> Callable[..., None]:
+        def keep(module: nn.Module, inputs: Any, output: Any) -> None:
+            tensors = (part for part in pytree.tree_leaves(output) if isinstance(part, Tensor))
+            seen.extend((name, type(module).__name__, tensor) for tensor in tensors)
+
+        return keep
+
+    handles = [m.register_forward_hook(hook(name)) for name, m in model.named_modules()]
+    try:
+        model(*inputs)
+    finally:
+        for handle in handles:
+            handle.remove()
+    return seen

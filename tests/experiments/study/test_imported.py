@@ -86,7 +86,7 @@ def test_what_is_no_python_file_is_refused(tmp_path):
         import_file(tmp_path / "missing.py")
     text = tmp_path / "notes.txt"
     text.write_text("no code")
-    with pytest.raises(ValueError, match=r"such as my_scheme\.py, got .*notes\.txt"):
+    with pytest.raises(ValueError, match=r"such as mine\.py, got .*notes\.txt"):
         import_file(text)
 
 

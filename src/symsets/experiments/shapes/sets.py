@@ -108,7 +108,7 @@ class CentralFrameSets(OnTheFlySets):
 def mean_shape(x: Tensor) -> Tensor:
     r"""Select the shape that is closest to the mean of its set, vertex by vertex.
 
-    .. math:: \operatorname{argmin}_i \Bigl\lVert x_i - \frac{1}{N} \sum_j x_j \Bigr\rVert_1
+    .. math:: \operatorname{argmin}_i \Bigl\| x_i - \frac{1}{N} \sum_j x_j \Bigr\|_1
 
     Motion that is nearly straight and even makes this the central frame; it needs no training.
 

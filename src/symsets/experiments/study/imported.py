@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import sys
-import traceback
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 
-from symsets._files import atomic_write, below, read_bytes, shorten
+from symsets._files import atomic_write, below, read_bytes
+from symsets._importing import run_file, told
 from symsets.nn.registry import schemes
 
 
@@ -34,10 +33,8 @@ class Imported:
         except Exception as error:
             if model not in self.schemes or isinstance(error, OSError):
                 raise
-            raise ValueError(
-                f"{self.files[0]}{_line(self.files[0], error)}: scheme {model!r}: "
-                f"{type(error).__name__}: {shorten(str(error))}"
-            ) from error
+            where, _, what = told(self.files[0], error).partition(": ")
+            raise ValueError(f"{self.files[0]}{where}: scheme {model!r}: {what}") from error
 
     def keep(self, out: Path) -> Path | None:
         """Keep a copy for each scheme in the directory of a study, and refuse other code there.
@@ -71,36 +68,13 @@ def import_file(path: Path, *, taken: Collection[str] = ()) -> Imported:
         path: The file.
         taken: Models that are no schemes; a scheme of such a name would never be asked for.
     """
-    if not path.is_file():
-        raise ValueError(f"import must name a Python file, got {path}, which is none")
-    name, file = f"imported_{path.stem}", path.resolve()
-    spec = spec_from_file_location(name, file)
-    if spec is None or spec.loader is None:
-        raise ValueError(f"import must name a Python file, such as my_scheme.py, got {path}")
-    module = module_from_spec(spec)
     before, known = set(sys.modules), set(schemes())
-    sys.modules[name] = module  # as for any import: dataclasses and pickles ask for it
-    if str(file.parent) not in sys.path:
-        sys.path.append(str(file.parent))  # last: it hides nothing that is installed
-    try:
-        spec.loader.exec_module(module)
-    except (Exception, SystemExit) as error:
-        del sys.modules[name]
-        where = f"{path}{_line(file, error)}"
-        raise ValueError(f"{where}: {type(error).__name__}: {shorten(str(error))}") from error
+    module = run_file(path, "import")
     new = tuple(sorted(set(schemes()) - known))
     if clash := [scheme for scheme in new if scheme in taken]:
         raise ValueError(f"{path}: name must be new, but there is a model {clash[0]!r} already")
-    return Imported(new, (file, *_beside(file, set(sys.modules) - before - {name})))
-
-
-def _line(file: Path, error: BaseException) -> str:
-    """Return the line of a file that an error came from, if it is known."""
-    if isinstance(error, SyntaxError) and error.filename == str(file):
-        return f", line {error.lineno}"
-    frames = traceback.extract_tb(error.__traceback__)
-    lines = [frame.lineno for frame in frames if frame.filename == str(file)]
-    return f", line {lines[-1]}" if lines else ""
+    file = path.resolve()
+    return Imported(new, (file, *_beside(file, set(sys.modules) - before - {module.__name__})))
 
 
 def _beside(file: Path, names: Collection[str]) -> list[Path]:

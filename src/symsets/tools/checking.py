@@ -1,0 +1,159 @@
+"""Does a network keep the symmetries it claims? What ``symsets check`` does."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+
+from symsets._checks import shown
+from symsets.pages import Cell, Picture, Table
+from symsets.pages.drawing import INK, canvas, style
+from symsets.testing.check import recorded
+from symsets.testing.distances import relative_error, rounding_error
+from symsets.testing.named import Drawn, draw
+from symsets.tools.targets import Target
+
+TRIALS = 3
+MOST_LAYERS = 60  # in the picture
+SMALLEST, LARGEST = 1e-17, 1e1  # errors that the picture can show
+
+
+@dataclass(frozen=True)
+class Checked:
+    """What was found for one symmetry.
+
+    Attributes:
+        symmetry: Its name.
+        invariant: The error of f(gx) = f(x), relative to the output.
+        equivariant: The error of f(gx) = g f(x); None where g does not act on the output.
+        layers: Name and error of each layer, in the order they ran, None where g does not act on
+            its output; empty if layers are not known.
+        breaks: The first layer whose output neither stays nor moves along.
+        tolerance: The largest error that counts as kept.
+    """
+
+    symmetry: str
+    invariant: float
+    equivariant: float | None
+    layers: tuple[tuple[str, float | None], ...]
+    breaks: str | None
+    tolerance: float
+
+    @property
+    def kept(self) -> str | None:
+        """How the symmetry is kept: ``"invariant"``, ``"equivariant"``, or None if it is not."""
+        if self.invariant <= self.tolerance:
+            return "invariant"
+        kept = self.equivariant is not None and self.equivariant <= self.tolerance
+        return "equivariant" if kept else None
+
+
+def check(target: Target, symmetry: str, *, trials: int = TRIALS) -> Checked:
+    """Measure by how much a network misses a symmetry.
+
+    Args:
+        target: The network and its input.
+        symmetry: As :func:`~symsets.testing.named.draw` reads it.
+        trials: How many elements of the group are drawn; the largest error counts.
+    """
+    plain = _run(target, target.x)
+    still, along = ([list[float]() for _ in plain] for _ in range(2))
+    rounding = rounding_error(target.x, 0.0)
+    for seed in range(trials):
+        drawn = draw(symmetry, target.x, seed)
+        moved = _run(target, drawn.act(target.x))
+        if len(moved) != len(plain):
+            raise ValueError("the network must run the same layers for a moved input")
+        for k, ((_, before), (_, after)) in enumerate(zip(plain, moved, strict=True)):
+            still[k].append(relative_error(after, before, rounding))
+            along[k] += _moved_errors(drawn, before, after, rounding)
+    invariant = [max(errors) for errors in still]
+    equivariant = [max(errors, default=None) for errors in along]
+    outputs = [k for k, (name, _) in enumerate(plain) if not name]
+    layers = []
+    for k, (name, _) in enumerate(plain):
+        known = [e for e in (equivariant[k], invariant[k]) if e is not None]
+        acts = k in outputs or len(known) > 1 or known[0] <= target.tolerance
+        layers.append((name or "the whole network", min(known) if acts else None))
+    broken = (name for name, e in layers if e is not None and not e <= target.tolerance)
+    moving = [e for k in outputs if (e := equivariant[k]) is not None]
+    return Checked(
+        symmetry,
+        max(invariant[k] for k in outputs),
+        max(moving) if len(moving) == len(outputs) else None,
+        tuple(layers) if isinstance(target.network, nn.Module) else (),
+        next(broken, None),
+        target.tolerance,
+    )
+
+
+def _run(target: Target, x: Tensor) -> list[tuple[str, Tensor]]:
+    """Return the outputs of all layers with their names, and of the whole network with none."""
+    inputs = (x, *target.more)
+    with torch.no_grad(), torch.random.fork_rng([]):
+        torch.manual_seed(0)
+        if isinstance(target.network, nn.Module):
+            try:
+                layers = recorded(target.network, *inputs)
+            except (RuntimeError, TypeError, ValueError) as error:
+                raise ValueError(
+                    f"the network must take an input of shape {tuple(x.shape)} in float64: {error}"
+                ) from error
+            return [(f"{name} ({kind})" if name else "", out) for name, kind, out in layers]
+        found = target.network(*inputs)
+        parts = found if isinstance(found, tuple | list) else [found]
+        if wrong := [part for part in parts if not isinstance(part, Tensor)]:
+            raise ValueError(f"network must return tensors, got {shown(wrong[0])}")
+        return [("", part) for part in parts]
+
+
+def _moved_errors(drawn: Drawn, before: Tensor, after: Tensor, rounding: float) -> list[float]:
+    """Return how far an output is from the moved one; nothing if the element does not act on it."""
+    errors = [relative_error(after, act(before), rounding) for act in drawn.moves(before)]
+    return [min(errors)] if errors else []
+
+
+def table_of(found: Sequence[Checked]) -> Table:
+    """Return the errors as a table."""
+    rows = [
+        (
+            Cell(one.symmetry),
+            Cell(_error(one.invariant), best=one.kept == "invariant"),
+            Cell(_error(one.equivariant), best=one.kept == "equivariant"),
+            Cell(one.kept or "broken"),
+        )
+        for one in found
+    ]
+    caption = (
+        "Errors relative to the output, the largest of several elements of the group; bold: kept "
+        f"(at most {found[0].tolerance:g}). –: the group does not act on the output."
+    )
+    columns = ("symmetry", "f(gx) = f(x)", "f(gx) = g f(x)", "")
+    return Table("", caption, columns, tuple(rows))
+
+
+def _error(value: float | None) -> str:
+    return "–" if value is None else "0" if value == 0 else f"{value:.1e}"
+
+
+def picture_of(found: Sequence[Checked], name: str) -> Picture:
+    """Draw the error of every layer, in the order they ran, for each symmetry."""
+    names = [label for label, _ in found[0].layers[:MOST_LAYERS]]
+    with style():
+        figure, axis = canvas(6.4, 1.3 + 0.19 * len(names))
+        for one in found:
+            known = [(k, e) for k, (_, e) in enumerate(one.layers[:MOST_LAYERS]) if e is not None]
+            errors = [min(max(e, SMALLEST), LARGEST) for _, e in known]
+            axis.plot(errors, [k for k, _ in known], "o-", linewidth=0.8, label=one.symmetry)
+        axis.axvline(found[0].tolerance, color=INK, linestyle="--", linewidth=0.8)
+        axis.set_xscale("log")
+        axis.set_xlim(SMALLEST / 3, 3 * LARGEST)
+        axis.set_yticks(range(len(names)), names)
+        axis.invert_yaxis()
+        axis.set_xlabel("error; dashed: the largest that counts as kept")
+        axis.legend()
+    caption = "The error of every layer for each symmetry, from the first (top) to the last."
+    return Picture(name, caption, caption, figure)

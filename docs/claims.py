@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
+from symsets.experiments.report.comparison import Comparison
 from symsets.experiments.report.load_records import load_records
 from symsets.experiments.report.verdicts import RULE, Verdict, verdicts
 
@@ -24,9 +25,9 @@ STUDIES = {  # of full size, and the page that says more
 WORDS = {
     "holds": "**holds**",
     "does not hold": "**does not hold**",
-    "cannot be judged yet": "too close",
+    "cannot be judged yet": "cannot be judged",
 }
-HEAD = "| | the paper says | here | because |\n|---|---|---|---|"
+HEAD = "| | the paper says | here | because | trained |\n|---|---|---|---|---|"
 
 
 def every() -> Iterator[tuple[str, str, Verdict]]:
@@ -44,7 +45,7 @@ def summary() -> str:
     states = Counter(verdict.state for _, _, verdict in every() if not verdict.missing)
     return (
         f"Of {states.total()} comparisons with what the paper says {states['holds']} agree, "
-        f"{states['does not hold']} do not, and {states['cannot be judged yet']} are too close."
+        f"{states['does not hold']} do not, and {states['cannot be judged yet']} cannot be judged."
     )
 
 
@@ -61,8 +62,18 @@ def row(name: str, page: str, verdict: Verdict) -> str:
     reading = f" ({claim.reading})" if claim.reading else ""
     return (
         f"| [{name}]({page}) | {claim.sentence} | {WORDS[verdict.state]} "
-        f"| {verdict.reason}{reading} |"
+        f"| {verdict.reason}{reading} | {trained(verdict.comparison)} |"
     )
+
+
+def trained(comparison: Comparison) -> str:
+    """For how many epochs, and on which data, beside what the paper did."""
+    paper, limits = comparison.paper, {comparison.epochs(m) for m in comparison.models} - {0}
+    epochs = "–".join(str(limit) for limit in sorted({min(limits), max(limits)}))
+    of = f" (paper: {comparison.published_epochs})" if comparison.published_epochs else ""
+    same = comparison.data.startswith(paper.data)
+    data = "the paper's data" if same else f"{comparison.data} (paper: {' / '.join(paper.data)})"
+    return f"{epochs} epochs{of}, {data}"
 
 
 def text() -> str:

@@ -237,19 +237,18 @@ def shorten(text: str, most: int = 300) -> str:
 
 
 @contextmanager
-def file_lock(path: Path, *, wait: bool = True) -> Iterator[bool]:
+def file_lock(path: Path) -> Iterator[bool]:
     """Lock a file against other processes, and tell whether that succeeded.
 
     A process that dies releases its locks.
 
     Args:
         path: The lock file, created if needed and removed at the end.
-        wait: Wait until the lock is free; otherwise give False if another process has it.
 
     Example:
         >>> import tempfile
         >>> path = Path(tempfile.mkdtemp()) / "lock"
-        >>> with file_lock(path) as mine, file_lock(path, wait=False) as another:
+        >>> with file_lock(path) as mine, file_lock(path) as another:
         ...     mine, another
         (True, False)
     """
@@ -257,11 +256,11 @@ def file_lock(path: Path, *, wait: bool = True) -> Iterator[bool]:
     _refuse_link(path)
     lock = FileLock(path)
     with suppress(Timeout):
-        lock.acquire(blocking=wait)
+        lock.acquire(blocking=False)
     try:
         yield lock.is_locked
     finally:
-        # On Unix filelock leaves its file; whoever waits for a removed one opens a new one.
+        # On Unix filelock leaves its file.
         if lock.is_locked and isinstance(lock, UnixFileLock):
             path.unlink(missing_ok=True)
         lock.release()

@@ -58,3 +58,17 @@ def test_what_is_typed_reaches_the_study(monkeypatch, tmp_path):
     assert seen == [(find_experiment("quality"), expected)]
     runner.invoke(app, ["run", "signals", "--together"])
     assert seen[1] == (find_experiment("signals"), replace(RunOptions(), together=True))
+
+
+@pytest.mark.parametrize(
+    ("typed", "address"),
+    [("--ray", ""), ("--ray --seeds 2", ""), ("--ray 10.0.0.1:6379 --seeds 2", "10.0.0.1:6379")],
+)
+def test_ray_needs_no_address(monkeypatch, typed, address):
+    seen = []
+    monkeypatch.setattr(
+        "symsets.experiments.study.describe.make_study",
+        lambda experiment, options: seen.append(options.ray) or exit(0),
+    )
+    assert runner.invoke(app, ["run", "signals", *typed.split()]).exit_code == 0
+    assert seen == [address]

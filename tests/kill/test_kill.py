@@ -51,20 +51,13 @@ def test_a_killed_study_ends_with_the_numbers_of_an_undisturbed_one(
     experiment, duration, expected = undisturbed
     rng, killed, out = random.Random(experiment), 0, tmp_path / "killed"
     while killed < (20 if large else 4):
-        both = [server.start(*words(experiment, out)) for _ in range(1 + killed % 2)]
-        if server.wait(*both, seconds=rng.uniform(0, duration)):  # it is through
+        one = server.start(*words(experiment, out))
+        if server.wait(one, seconds=rng.uniform(0, duration)):  # it is through
             assert measured(out) == expected
             out = tmp_path / f"killed-{killed}"
-        killed += sum(map(server.kill, both))
+        killed += server.kill(one)
     assert server.wait(server.start(*words(experiment, out)))
     said = server.log.read_text()
     assert measured(out) == expected, said[-2000:]
     assert not [*out.rglob("*.part"), *out.rglob("*.lock"), *out.rglob("*.ckpt")]
     assert "Error" not in said, said[-2000:]
-
-
-def test_two_processes_end_with_what_one_would_have_measured(undisturbed, server, tmp_path):
-    experiment, _, expected = undisturbed
-    both = [server.start(*words(experiment, tmp_path / "two")) for _ in range(2)]
-    assert server.wait(*both)
-    assert measured(tmp_path / "two") == expected

@@ -1,5 +1,6 @@
 """Several processes train one network; this file is also what torchrun starts."""
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -13,7 +14,7 @@ from symsets import DSS, Sequential
 from symsets.experiments.signals.sets import Signals
 from symsets.nn import CircularConv1d, Classify
 from symsets.train import ACCURACY, Plan, Task, fit, fit_together
-from symsets.train.processes import distributed_options, is_first
+from symsets.train.processes import distributed_options, forget_launcher, is_first
 
 TORCHRUN = {"WORLD_SIZE": "8", "LOCAL_WORLD_SIZE": "4", "RANK": "5"}
 SLURM = {"SLURM_NTASKS": "4", "SLURM_NTASKS_PER_NODE": "2", "SLURM_PROCID": "0"}
@@ -29,6 +30,17 @@ def clean(monkeypatch):
 def test_alone_nothing_is_distributed():
     assert distributed_options() == {}
     assert is_first()
+
+
+@pytest.mark.usefixtures("clean")
+def test_a_process_forgets_who_launched_it_and_nothing_else(monkeypatch):
+    for name, value in {**TORCHRUN, **SLURM, "LOCAL_RANK": "1", "MY_RANK": "7"}.items():
+        monkeypatch.setenv(name, value)
+    forget_launcher()
+    assert distributed_options() == {}
+    assert is_first()
+    assert "LOCAL_RANK" not in os.environ
+    assert os.environ["MY_RANK"] == "7"
 
 
 @pytest.mark.usefixtures("clean")

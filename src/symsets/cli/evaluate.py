@@ -43,6 +43,7 @@ def evaluate(
         from symsets._checks import checked_device
         from symsets.experiments import report
         from symsets.experiments.study.imported import Imported, import_file
+        from symsets.experiments.study.runs import lock_study
         from symsets.experiments.study.transfer import make_transfers
 
         checked_device(device)
@@ -50,24 +51,25 @@ def evaluate(
         transfers = make_transfers(
             study, data, out, models=models, num_sets=sets, everything=everything, device=device
         )
-        for transfer in transfers:
-            networks = transfer.left()
-            size = transfer.preset.test_size
-            console.print(
-                f"{transfer.experiment.name} on {transfer.name}: {size:,} test sets, "
-                f"{len(networks)} of {len(transfer.networks)} networks to go, on {device}",
-                soft_wrap=True,
-            )
-            transfer.keep_inputs()
-            transfer.run_baselines()
-            with Progress(console=console) as progress:
-                task = progress.add_task("", total=len(networks))
-                for trained in networks:
-                    progress.update(task, description=trained.name)
-                    with imported.named(trained.config["model"]):
-                        transfer.test(trained)
-                    progress.advance(task)
-        console.print()
-        transfers[0].write_results()
-        show_left_out(transfers[0])
-        show_report(report.write([transfers[0].out]))
+        with lock_study(transfers[0].out):
+            for transfer in transfers:
+                networks = transfer.left()
+                size = transfer.preset.test_size
+                console.print(
+                    f"{transfer.experiment.name} on {transfer.name}: {size:,} test sets, "
+                    f"{len(networks)} of {len(transfer.networks)} networks to go, on {device}",
+                    soft_wrap=True,
+                )
+                transfer.keep_inputs()
+                transfer.run_baselines()
+                with Progress(console=console) as progress:
+                    task = progress.add_task("", total=len(networks))
+                    for trained in networks:
+                        progress.update(task, description=trained.name)
+                        with imported.named(trained.config["model"]):
+                            transfer.test(trained)
+                        progress.advance(task)
+            console.print()
+            transfers[0].write_results()
+            show_left_out(transfers[0])
+            show_report(report.write([transfers[0].out]))

@@ -6,9 +6,10 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass, fields
 from inspect import Parameter, Signature
 from pathlib import Path
-from typing import Annotated, get_type_hints
+from typing import Annotated, Any, get_type_hints
 
 import typer
+from typer.core import TyperCommand
 
 DATA = typer.Option(help="A folder, a packed .npz, or a name that `symsets data` lists.")
 Device = Annotated[str, typer.Option(help="Where to compute, such as cpu or cuda.")]
@@ -62,6 +63,28 @@ class RunOptions:
     together: Annotated[
         bool, typer.Option("--together", help="Train all seeds of a model as one computation.")
     ] = False
+    ray: Annotated[
+        str | None,
+        typer.Option(
+            metavar="[ADDRESS]",
+            help="Give the runs to Ray: to the cluster at an address, or to one that is found or "
+            "started here.",
+        ),
+    ] = None
+    gpus_per_run: Annotated[
+        float, typer.Option(min=0.01, max=1, help="The part of a GPU that a run on Ray gets.")
+    ] = 1.0
+
+
+class RunCommand(TyperCommand):
+    """A command whose option ``--ray`` may stand alone, which Typer does not know."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Put an empty address behind an option ``--ray`` that has none."""
+        for at in [at for at, word in enumerate(args) if word == "--ray"]:
+            if at + 1 == len(args) or args[at + 1].startswith("-"):
+                args = [*args[: at + 1], "", *args[at + 1 :]]
+        return super().parse_args(ctx, args)
 
 
 def add_command(
@@ -96,4 +119,4 @@ def add_command(
     )
     command.__annotations__ = {field.name: hints[field.name] for field in offered}
     command.__doc__ = text
-    app.command(name)(command)
+    app.command(name, cls=RunCommand)(command)

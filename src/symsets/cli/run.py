@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from rich.live import Live
 from rich.progress import (
     BarColumn,
     Progress,
@@ -14,12 +17,14 @@ from rich.progress import (
     TextColumn,
     TimeRemainingColumn,
 )
+from rich.table import Table
 
 from symsets._extras import check_experiments
 from symsets.cli.common import console, show_left_out, show_report, user_errors
 from symsets.cli.options import Device, Out, RunOptions, add_command
 
 if TYPE_CHECKING:
+    from symsets.experiments.study.cluster import Job
     from symsets.experiments.study.imported import Imported
     from symsets.experiments.study.runs import RunGroup
     from symsets.experiments.study.study import Study
@@ -36,9 +41,10 @@ SUMMARIES = {
     "views": "Reconstruct an object from three views of it.",
     "satellite": "Merge coarse satellite pictures into one three times as fine.",
 }
+STATES = ("running", "failed", "waiting", "done")  # in the order of the table
 CONTINUES = (
-    "Finished runs are not repeated; a study that was interrupted continues where it was. The same "
-    "command started several times shares the runs between its processes."
+    "Finished runs are not repeated; a study that was interrupted continues where it was. With "
+    "--ray several runs are made at a time, on one machine or on many that share its folder."
 )
 
 
@@ -80,35 +86,40 @@ def orbits(
 def _run(name: str, options: RunOptions) -> None:
     with user_errors(interrupted="interrupted; the same command continues where it was"):
         check_experiments()
-        from symsets._checks import checked_device
+        from symsets._checks import check_choice, checked_device
         from symsets.experiments import report
         from symsets.experiments.study.describe import announcement, make_study
         from symsets.experiments.study.experiment import find_experiment
         from symsets.experiments.study.imported import Imported, import_file
-        from symsets.train.processes import is_first
+        from symsets.experiments.study.runs import lock_study
+        from symsets.train.processes import forget_launcher, is_first
 
-        checked_device(options.device)
+        if options.ray is None:
+            checked_device(options.device)
+        else:
+            check_choice("device", options.device, ("cpu", "cuda"))  # Ray says which GPU
+            forget_launcher()
         experiment = find_experiment(name)
         taken = (*experiment.models, *experiment.baselines)
         imported = import_file(options.import_, taken=taken) if options.import_ else Imported()
         study = make_study(experiment, options)
-        if is_first():
-            imported.keep(study.out)
-        for model in study.preset.models:
-            with imported.named(model):  # before hours of training others
-                study.network(study.preset.settings[0], model, 0)
-        console.quiet = not is_first()
-        console.print(announcement(study))
-        study.keep_inputs()
-        study.measure_source()
-        study.run_baselines()
-        _run_with_progress(study, imported)
-        # A kill may have come between the end of a run and its records; and while other processes
-        # are at all runs there are none.
-        if is_first() and study.write_results():
-            show_left_out(study)
-            show_report(report.write([study.out]))
-            console.print(f"results in {study.out / 'results.json'}", soft_wrap=True)
+        with lock_study(study.out) if is_first() else nullcontext():
+            code = imported.keep(study.out) if is_first() else None
+            for model in study.preset.models:
+                with imported.named(model):  # before hours of training others
+                    study.network(study.preset.settings[0], model, 0)
+            console.quiet = not is_first()
+            console.print(announcement(study))
+            if options.ray is not None:
+                _run_on_ray(study, code, options)
+            else:
+                study.prepare()
+                _run_with_progress(study, imported)
+            if is_first():
+                study.write_results()  # a kill may have come between the end of a run and this
+                show_left_out(study)
+                show_report(report.write([study.out]))
+                console.print(f"results in {study.out / 'results.json'}", soft_wrap=True)
 
 
 for _name, _summary in SUMMARIES.items():
@@ -126,10 +137,10 @@ def _run_with_progress(study: Study, imported: Imported) -> None:
     if not study.groups:
         return
     with Progress(*_columns("{task.fields[value]}"), console=console) as progress:
-        task = progress.add_task("", total=_cost(study), value="")
+        total = sum(group.cost for group in study.groups)
+        task = progress.add_task("", total=total, value="")
         done = 0.0
-        for group in study.take_groups():
-            progress.update(task, total=done + _cost(study))  # others may have made some
+        for group in study.groups:
 
             def watch(
                 epoch: int, value: float, group: RunGroup = group, done: float = done
@@ -145,10 +156,26 @@ def _run_with_progress(study: Study, imported: Imported) -> None:
             for model, seed in sorted(failed):
                 progress.console.print(f"{model}, seed {seed}: the loss became NaN, run failed")
             done += group.cost
-        progress.update(task, total=done)
-    if left := sum(len(group.seeds) for group in study.left()):
-        console.print(f"{left} {'run is' if left == 1 else 'runs are'} left to other processes\n")
+            progress.update(task, completed=done)
 
 
-def _cost(study: Study) -> float:
-    return sum(group.cost for group in study.left())
+def _run_on_ray(study: Study, code: Path | None, options: RunOptions) -> None:
+    from symsets.experiments.study.cluster import run_on_ray
+
+    gpus = options.gpus_per_run
+    with Live(console=console) as live:
+        for jobs in run_on_ray(study, code, address=options.ray or "", gpus_per_run=gpus):
+            live.update(_table(jobs))
+
+
+def _table(jobs: list[Job]) -> Table:
+    """Return a table of all runs; those at work come first, and a small terminal shows these."""
+    states = Counter(job.state for job in jobs)
+    table = Table(caption=", ".join(f"{num} {state}" for state, num in states.items()))
+    for title in ("run", "state", "epoch", "val", "on", "starts"):
+        table.add_column(title)
+    for job in sorted(jobs, key=lambda job: STATES.index(job.state)):
+        of = f"{job.epoch}/{job.group.epochs}" if job.group and job.starts else ""
+        value = "" if job.value != job.value else f"{job.value:.3f}"
+        table.add_row(job.name, job.state, of, value, job.node, str(job.starts or ""))
+    return table

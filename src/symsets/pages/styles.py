@@ -48,13 +48,14 @@ grey          | grey image    | #8b929b |   | :  | the one channel of a picture 
 colours
 median        | median of the set | #8b929b | | : | the median of the set, pixel by pixel
 mean-shape    | mean shape    | #8b929b |   | :  | the shape nearest to the mean of the set
+farthest      | farthest from the mean | #8b929b | | : | the frame farthest from the mean of the set
 bicubic       | bicubic       | #8b929b |   | :  | the clearest picture, enlarged
 mean          | mean of the set | #8b929b | | :  | the mean of the clear pixels, registered
 """
 _ROWS = [[cell.strip() for cell in row.split("|")] for row in _TABLE.strip().splitlines()]
 MODEL_STYLES = {model: ModelStyle(*style) for model, *style in _ROWS}
 
-BASELINES = ("random", "grey", "median", "mean-shape", "bicubic", "mean")
+BASELINES = ("random", "grey", "median", "mean-shape", "farthest", "bicubic", "mean")
 SIAMESE = ("siamese", "siamese-ds")
 
 _SPARE = ("#4c566a", "#7a5c3e", "#3f6b6b")

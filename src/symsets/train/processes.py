@@ -2,9 +2,18 @@
 
 import atexit
 import os
+import re
 from typing import Any
 
 import torch
+
+LAUNCHER = re.compile("(LOCAL_)?(WORLD_SIZE|RANK)|SLURM_.*")  # what tells a process of its peers
+
+
+def forget_launcher() -> None:
+    """Make this process one that works by itself, though a launcher may have started it."""
+    for name in filter(LAUNCHER.fullmatch, list(os.environ)):
+        del os.environ[name]
 
 
 def _number(*names: str) -> int | None:

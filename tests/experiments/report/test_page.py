@@ -96,7 +96,7 @@ def test_the_page_says_what_was_found(written):
     assert "<strong>97.00 ± 1.00</strong>" in text
     assert "32.00 points better than the best Siamese variant" in text
     assert "1 failed" in text
-    assert "<b>holds</b>: DSS(Sridhar) reaches 35.00 ± 1.41 %" in text
+    assert "<b>holds</b>: DSS(Sridhar) reaches 35.00 ± 0.71 %" in text
     assert "<b>cannot be judged yet</b>" in text
     assert "symsets run signals --seeds 3" in text
     assert "abc123" in text
@@ -272,6 +272,14 @@ def test_a_search_is_shown_in_the_metric_of_its_own_experiment(signals, colors):
     shown = str(table)
     assert "1.90" in shown
     assert "190" not in shown
+
+
+def test_a_search_by_the_loss_says_so_and_the_smallest_wins(signals):
+    (signals / "study.json").write_text(json.dumps({"keep": "loss"}))
+    table = report.write([signals]).tables[-1]
+    assert "loss ↓" in table.caption
+    bold = [cell.text for row in table.rows for cell in row if cell.best]
+    assert bold == ["0.9", "0.6"]
 
 
 def test_tables_by_source_are_told_apart(tmp_path):

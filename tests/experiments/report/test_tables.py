@@ -67,7 +67,7 @@ def test_a_metric_that_some_runs_lack_says_of_how_many_it_is(colors):
 
 def test_failed_runs_are_told(signals_table):
     cell = rows(signals_table)["DSS(Sridhar)"]["3,000 sets"]
-    assert (cell.text, cell.note) == ("35.00 ± 1.41", "1 failed")
+    assert (cell.text, cell.note) == ("35.00 ± 0.71", "1 failed")
 
 
 def test_a_model_that_only_failed_says_so_and_is_not_best(tmp_path):
@@ -81,8 +81,10 @@ def test_a_model_that_only_failed_says_so_and_is_not_best(tmp_path):
 
 
 def test_published_numbers_stand_beside_the_metric_they_are_in(colors_table):
-    assert colors_table.columns[:4] == ("model", "MAE ↓", "published, other data", "PSNR, dB ↑")
-    cells = {name: row["published, other data"].text for name, row in rows(colors_table).items()}
+    origin = "published, Places365 / CelebA, 50 epochs"
+    assert colors_table.columns[:4] == ("model", "MAE ↓", origin, "PSNR, dB ↑")
+    assert rows(colors_table)["DSS(sum)"]["epochs"].text == "40"
+    cells = {name: row[origin].text for name, row in rows(colors_table).items()}
     assert cells == {
         "DSS(sum)": "1.78 ± 0.03",
         "DSS(Aittala)": "1.67 ± 0.06",
@@ -143,7 +145,7 @@ def test_markdown_is_well_formed(signals_table, colors_table):
         assert {line.count("|") for line in lines} == {len(table.columns) + 1}
         assert set(lines[1]) <= set("|:- ")
     assert "| **97.00 ± 1.00** |" in to_markdown(signals_table)
-    assert "| 35.00 ± 1.41 (1 failed) |" in to_markdown(signals_table)
+    assert "| 35.00 ± 0.71 (1 failed) |" in to_markdown(signals_table)
 
 
 def test_markdown_cells_cannot_break_the_table():

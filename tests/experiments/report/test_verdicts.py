@@ -4,9 +4,11 @@ from dataclasses import replace
 
 import pytest
 
+from symsets.experiments.report.comparison import Comparison, Score
 from symsets.experiments.report.headline import headline
-from symsets.experiments.report.load_records import Comparison, Score, load_records
+from symsets.experiments.report.load_records import load_records
 from symsets.experiments.report.published import Beats, Below, Claim
+from symsets.experiments.report.runs import Run
 from symsets.experiments.report.verdicts import judge, verdicts
 from symsets.experiments.study.records import read_records, write_records
 
@@ -16,6 +18,11 @@ def compare(experiment="signals", metric="accuracy", setting="", **values):
         (100, metric, model.replace("_", "-")): Score(tuple(v)) for model, v in values.items()
     }
     return Comparison(experiment, setting, "", "ours", "", "test", scores)
+
+
+def near(value, by=0.002):
+    """Three runs around a value."""
+    return [value - by, value, value + by]
 
 
 def beats(a, b, margin=0.0):
@@ -32,17 +39,21 @@ def test_claims_about_signals_get_all_three_verdicts(signals):
         "holds",
     ]
     assert "no result for MLP, DeepSets, DeepSets(max), Siamese+DS" in found[0][1]
-    assert "2 of 8 comparisons agree so far" in found[0][1]
+    assert "DSS(Sridhar) is at chance: DSS(sum) is 62.00 points better" in found[0][1]
+    assert "1 of 8 comparisons agree so far" in found[0][1]
     assert found[2][1] == "no result for Siamese+DS; 1 of 2 comparisons agree so far"
-    assert found[3][1] == "DSS(Sridhar) reaches 35.00 ± 1.41 %"
+    assert found[3][1] == "DSS(Sridhar) reaches 35.00 ± 0.71 %"
 
 
 @pytest.mark.parametrize(
     ("values", "state"),
     [
-        ({"dss_sum": [0.9], "siamese": [0.6]}, "holds"),
-        ({"dss_sum": [0.6], "siamese": [0.9]}, "does not hold"),
-        ({"dss_sum": [0.9], "siamese": [0.9]}, "does not hold"),  # as good is not better
+        ({"dss_sum": near(0.9), "siamese": near(0.6)}, "holds"),
+        ({"dss_sum": near(0.6), "siamese": near(0.9)}, "does not hold"),
+        ({"dss_sum": near(0.9), "siamese": near(0.9)}, "cannot be judged yet"),
+        ({"dss_sum": [0.9], "siamese": [0.6]}, "cannot be judged yet"),  # one run each
+        ({"dss_sum": near(0.9), "siamese": [0.6]}, "holds"),  # three runs tell how runs vary
+        ({"dss_sum": near(0.6), "random": [0.3]}, "cannot be judged yet"),
         ({"dss_sum": [0.9]}, "cannot be judged yet"),
         ({"dss_sum": [0.9], "siamese": []}, "cannot be judged yet"),  # all runs failed
         ({"dss_sum": [0.5, 0.7], "siamese": [0.4, 0.7]}, "cannot be judged yet"),  # noise
@@ -55,27 +66,84 @@ def test_a_comparison_is_judged_by_means_and_noise(values, state):
 
 def test_a_lower_error_is_better():
     claim = beats("dss-sum", "siamese-ds")
-    better = compare("colors", "mae", dss_sum=[1.0], siamese_ds=[8.0])
-    worse = compare("colors", "mae", dss_sum=[8.0], siamese_ds=[1.0])
-    assert judge(claim, better).reason == "DSS(sum) is 7.00 better than Siamese+DS (one run each)"
-    assert judge(claim, worse).reason == "DSS(sum) is 7.00 worse than Siamese+DS (one run each)"
+    better = compare("colors", "mae", dss_sum=near(1.0), siamese_ds=near(8.0))
+    worse = compare("colors", "mae", dss_sum=near(8.0), siamese_ds=near(1.0))
+    assert judge(claim, better).reason == "DSS(sum) is 7.00 better than Siamese+DS"
+    assert judge(claim, worse).reason == "DSS(sum) is 7.00 worse than Siamese+DS"
     assert [judge(claim, c).state for c in (better, worse)] == ["holds", "does not hold"]
 
 
-def test_the_accuracy_of_a_single_run_is_a_share_of_its_test_sets():
+def test_the_error_of_the_test_sets_counts_beside_that_of_initialisations():
     claim = beats("dss-sum", "siamese-ds")
 
-    def single(a, b, sets):
-        scores = {"dss-sum": Score((a,), share_of=sets), "siamese-ds": Score((b,), share_of=sets)}
-        found = {(100, "accuracy", model): score for model, score in scores.items()}
+    def runs(a, b, sets):
+        values = {"dss-sum": near(a, 1e-4), "siamese-ds": near(b, 1e-4)}
+        found = {(100, "accuracy", m): Score(tuple(v), share_of=sets) for m, v in values.items()}
         return Comparison("quality", "", "", "ours", "", "test", found)
 
-    close = judge(claim, single(0.601, 0.5925, 2000))  # two errors are three points
+    close = judge(claim, runs(0.601, 0.5925, 2000))  # two errors are three points
     assert close.state == "cannot be judged yet"
     assert "too close: DSS(sum) is 0.85 points better" in close.reason
-    assert "within the noise" in headline(single(0.601, 0.5925, 2000))
-    assert judge(claim, single(0.601, 0.5925, 200_000)).state == "holds"
-    assert judge(claim, single(0.65, 0.5925, 2000)).state == "holds"
+    assert judge(claim, runs(0.601, 0.5925, 200_000)).state == "holds"
+    assert judge(claim, runs(0.65, 0.5925, 2000)).state == "holds"
+
+
+def test_one_run_each_says_nothing_about_another_one():
+    found = judge(beats("dss-sum", "siamese"), compare(dss_sum=[0.9], siamese=[0.6]))
+    assert found.state == "cannot be judged yet"
+    assert found.reason == "one run each: DSS(sum) is 30.00 points better than Siamese"
+    single = {
+        (100, "accuracy", m): Score((v,), share_of=2000)
+        for m, v in (("dss-sum", 0.601), ("siamese-ds", 0.5925))
+    }
+    text = headline(Comparison("quality", "", "", "ours", "", "test", single))
+    assert "within the noise" in text
+
+
+def test_a_network_at_chance_never_trained():
+    claim = beats("dss-sum", "siamese")
+    chance = compare(dss_sum=near(0.9), siamese=near(1 / 3))
+    assert judge(claim, chance).state == "cannot be judged yet"
+    assert "Siamese is at chance: DSS(sum) is 56.67 points better" in judge(claim, chance).reason
+    assert judge(claim, compare(dss_sum=near(0.9), siamese=near(0.36))).state == "holds"
+    scores = {
+        (100, "accuracy", "dss-sum"): Score(tuple(near(0.9)), share_of=300),
+        (100, "accuracy", "siamese"): Score(tuple(near(0.36)), share_of=300),
+    }
+    few = Comparison("signals", "", "", "ours", "", "test", scores)
+    assert "Siamese is at chance" in judge(claim, few).reason  # two errors are five points
+
+
+@pytest.mark.parametrize(
+    ("epochs", "state"), [(0, "holds"), (19, "cannot be judged yet"), (20, "holds")]
+)
+def test_a_tenth_of_the_published_epochs_is_the_least(epochs, state):
+    scores = {
+        (100, "accuracy", "dss-sum"): Score(tuple(near(0.9)), epochs=100),
+        (100, "accuracy", "siamese"): Score(tuple(near(0.6)), epochs=epochs),
+    }
+    found = judge(
+        beats("dss-sum", "siamese"), Comparison("signals", "", "", "ours", "", "test", scores)
+    )
+    assert found.state == state
+    assert (f"{epochs} of 200 published epochs" in found.reason) == (state != "holds")
+
+
+def test_a_network_that_stops_early_had_all_epochs_that_it_was_allowed(tmp_path):
+    scores = {(100, "accuracy", "siamese"): Score(tuple(near(0.6)), epochs=12)}
+    config = {"model": "siamese", "train_size": 100, "epochs": 200}
+    runs = [Run(tmp_path, config, "accuracy")]
+    known = Comparison("signals", "", "", "ours", "", "test", scores, runs)
+    assert known.epochs("siamese") == 200
+    assert Comparison("signals", "", "", "ours", "", "test", scores).epochs("siamese") == 12
+
+
+def test_a_published_size_stands_beside_ours():
+    found = compare("frames", dss_sum=near(0.9), siamese_ds=near(0.6))
+    reason = judge(beats("dss-sum", "siamese-ds"), found).reason
+    assert reason == (
+        "DSS(sum) is 30.00 points better than Siamese+DS (published: 40.19 points better)"
+    )
 
 
 def test_gathered_accuracies_know_their_test_sets_and_other_numbers_do_not(tmp_path, signals):
@@ -93,28 +161,28 @@ def test_gathered_accuracies_know_their_test_sets_and_other_numbers_do_not(tmp_p
 
 
 def test_a_large_margin_must_be_large():
-    comparison = compare(dss_sum=[0.65], siamese=[0.6])
+    comparison = compare(dss_sum=near(0.65), siamese=near(0.6))
     assert judge(beats("dss-sum", "siamese"), comparison).state == "holds"
     assert judge(beats("dss-sum", "siamese", 0.1), comparison).state == "does not hold"
 
 
 def test_one_refutation_is_enough_even_if_others_are_missing():
     claim = Claim("best", Beats(("dss-sum",), ("mlp", "siamese")))
-    assert judge(claim, compare(dss_sum=[0.5], siamese=[0.6])).state == "does not hold"
+    assert judge(claim, compare(dss_sum=near(0.5), siamese=near(0.6))).state == "does not hold"
 
 
 def test_failing_means_staying_below():
     claim = Claim("fails", Below("sridhar", 0.45))
-    assert judge(claim, compare(sridhar=[0.34])).state == "holds"
-    assert judge(claim, compare(sridhar=[0.8])).state == "does not hold"
+    assert judge(claim, compare(sridhar=near(0.34))).state == "holds"
+    assert judge(claim, compare(sridhar=near(0.8))).state == "does not hold"
     assert judge(claim, compare(sridhar=[0.35, 0.56])).state == "cannot be judged yet"
     assert judge(claim, compare(mlp=[0.8])).state == "cannot be judged yet"
 
 
 def test_claims_of_other_settings_are_left_out():
-    cars = compare("views", "chamfer", "cars", dss_sum=[0.1], sridhar=[0.2])
+    cars = compare("views", "chamfer", "cars", dss_sum=near(0.1), sridhar=near(0.2))
     assert [v.state for v in verdicts(cars)] == ["holds"]
-    chairs = compare("views", "chamfer", "chairs", dss_sum=[0.1], sridhar=[0.2])
+    chairs = compare("views", "chamfer", "chairs", dss_sum=near(0.1), sridhar=near(0.2))
     assert [v.state for v in verdicts(chairs)] == ["does not hold"]
 
 
@@ -123,8 +191,8 @@ def test_the_paper_claims_nothing_about_an_experiment_of_your_own():
 
 
 MODELS = ("siamese_ds", "dss_sum", "dss_max", "sridhar", "aittala")
-POINTS = {model: [0.4] for model in MODELS}
-BETTER, WORSE, CLOSE = [0.5], [0.3], [0.3, 0.52]
+POINTS = {model: near(0.4) for model in MODELS}
+BETTER, WORSE, CLOSE = near(0.5), near(0.3), [0.3, 0.52]
 
 
 @pytest.mark.parametrize(
@@ -195,7 +263,7 @@ def test_models_that_tie_are_called_equal():
 
 
 def test_a_claim_about_models_that_tie_says_that_they_are_equal():
-    verdict = judge(beats("dss-sum", "siamese", 0.1), compare(dss_sum=[0.5], siamese=[0.5]))
+    verdict = judge(beats("dss-sum", "siamese", 0.1), compare(dss_sum=near(0.5), siamese=near(0.5)))
     assert (verdict.state, verdict.reason) == ("does not hold", "DSS(sum) and Siamese are equal")
 
 

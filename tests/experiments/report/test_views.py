@@ -4,8 +4,8 @@ import torch
 
 from symsets.experiments.report._answers import Answer, Sets
 from symsets.experiments.report._views import _seen_from, draw_views
+from symsets.experiments.report.comparison import Comparison, Score
 from symsets.experiments.report.figures import pictures
-from symsets.experiments.report.load_records import Comparison, Score
 from symsets.experiments.views.rendering import make_views
 
 pytest.importorskip("matplotlib", reason="needs matplotlib")

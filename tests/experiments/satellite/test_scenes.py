@@ -202,7 +202,7 @@ def test_training_goes_on_without_a_bad_scene_and_counts_it(layout, one, tmp_pat
     no_truth(one)
     options = RunOptions(preset="smoke", data=str(layout), models="dss-mean", out=tmp_path / "out")
     study = make_study(EXPERIMENT, options)
-    records = [r for group in study.take_groups() for r in study.run_group(group)]
+    records = [r for group in study.groups for r in study.run_group(group)]
     assert records[0].train_size == 4
     assert records[0].value > 30
     line = "of the files of PROBA-V: 1 skipped (1 imgset0003: no truth (HR.png and SM.png))"

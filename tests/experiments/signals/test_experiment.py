@@ -1,7 +1,6 @@
 """The signals experiment from the command line, as a person runs it, interrupts it, misuses it."""
 
 import json
-import math
 from dataclasses import replace
 
 import numpy as np
@@ -13,7 +12,7 @@ import symsets
 from symsets.cli import app
 from symsets.cli.options import RunOptions
 from symsets.experiments.signals import experiment as signals
-from symsets.experiments.study import search, study
+from symsets.experiments.study import study
 from symsets.experiments.study.describe import make_study
 from symsets.experiments.study.records import read_records, write_records
 from symsets.experiments.study.study import Study
@@ -106,23 +105,14 @@ def test_an_interrupt_is_one_line_and_status_130(tmp_path, monkeypatch):
 
 
 def test_the_learning_rate_search_is_kept(tmp_path, monkeypatch):
-    monkeypatch.setattr(search, "LEARNING_RATE_GRID", (1e-2, 1e-4))
     monkeypatch.setattr(study, "SEARCH_EPOCHS", 1)
     out = tmp_path / "study"
     assert run(out, "--models", "mlp", "--lr", "search").exit_code == 0
     found = json.loads((out / "search.json").read_text())
-    assert set(found["mlp"]) == {"0.01", "0.0001"}
+    assert len(found["mlp"]) > 4
     best = max(found["mlp"], key=found["mlp"].get)
     config = json.loads((out / "runs" / "mlp-ours-128-seed0" / "config.json").read_text())
     assert config["learning_rate"] == float(best)
-
-
-@pytest.mark.parametrize("content", ["{", "[1]", '{"mlp": [1]}', '{"mlp": {"fast": 1}}'])
-def test_a_damaged_search_is_one_line_with_its_name(tmp_path, content):
-    path = tmp_path / "search.json"
-    path.write_text(content)
-    with pytest.raises(ValueError, match=r"search\.json must be a search, with a value for each"):
-        search.search_learning_rate(path, "mlp", lambda rate: rate, larger_is_better=True)
 
 
 def test_a_failed_run_is_recorded_and_the_others_go_on(tmp_path, monkeypatch):
@@ -264,14 +254,3 @@ def test_seeds_that_began_together_go_on_without_one_that_is_finished(tmp_path):
     again.run_group(again.groups[0])
     assert not together(tmp_path).groups
     assert not list((tmp_path / "unfinished").glob("*.ckpt"))
-
-
-def test_a_learning_rate_at_which_the_metric_is_infinite_has_failed(tmp_path):
-    path = tmp_path / "search.json"
-    values = {1e-1: math.inf, 1e-2: math.nan, 1e-3: 7.0}
-
-    def measure(rate):
-        return values.get(rate, 9.0)
-
-    assert search.search_learning_rate(path, "mlp", measure, larger_is_better=False) == 1e-3
-    assert json.loads(path.read_text())["mlp"]["0.1"] is None

@@ -184,7 +184,7 @@ def test_recipe_modern_has_a_network_of_its_own_whose_weights_are_kept(tmp_path)
         preset="smoke", recipe="modern", models="dss-mean", train_sizes="4", epochs=1, out=tmp_path
     )
     study = make_study(colors.EXPERIMENT, options)
-    for group in study.take_groups():
+    for group in study.groups:
         study.run_group(group)
     (folder,) = (tmp_path / "runs").glob("*dss-mean-modern*")
     assert isinstance(load(folder), RestoringNetwork)

@@ -1,5 +1,7 @@
 """What may happen to a study while it runs."""
 
+import json
+import math
 import shutil
 from dataclasses import replace
 
@@ -7,9 +9,12 @@ import pytest
 from typer.testing import CliRunner
 
 from symsets.cli import app
+from symsets.cli.options import RunOptions
 from symsets.experiments.signals import experiment as signals
+from symsets.experiments.study.describe import make_study
 from symsets.experiments.study.study import Study
 from symsets.nn.registry import unregister_scheme
+from symsets.train.fitted import Fitted
 
 SCHEME = """
 import torch
@@ -45,6 +50,45 @@ def test_a_study_that_is_removed_while_it_runs_ends_and_can_start_again(tmp_path
         patch.setattr(Study, "_train", remove)
         assert run(out) == (2, f"symsets: {out} was removed: the same command starts anew\n")
     assert run(out) == (0, "")
+
+
+def made(out, **options):
+    return make_study(signals.EXPERIMENT, RunOptions(out=out, **options))
+
+
+def test_at_full_size_every_model_has_a_rate_of_its_own_and_stops_by_the_loss(tmp_path):
+    study = made(tmp_path / "a", preset="paper")
+    plan = study.plan("", "dss-sum", 30, 1e-3)
+    assert (study.config.learning_rate, plan.keep, plan.patience) == (None, "loss", 10)
+    assert study.plan("", "dss-sum", 6, 1e-3).patience == 3
+    published = made(tmp_path / "b", preset="paper", recipe="published", lr="0.01")
+    plan = published.plan("", "dss-sum", 200, 1e-3)
+    assert (published.config.learning_rate, plan.keep, plan.patience) == (0.01, "loss", 20)
+
+
+def test_small_studies_are_what_they_were(tmp_path):
+    study = made(tmp_path, preset="smoke")
+    plan = study.plan("", "dss-sum", 30, 1e-3)
+    assert (study.config.learning_rate, plan.keep, plan.patience) == (1e-3, "metric", 1000)
+    path = tmp_path / "study.json"
+    older = {k: v for k, v in json.loads(path.read_text()).items() if k not in ("keep", "sha256")}
+    path.write_text(json.dumps(older))  # as earlier versions wrote it
+    (tmp_path / "runs").mkdir(exist_ok=True)
+    made(tmp_path, preset="smoke")
+
+
+def test_a_search_goes_by_what_chooses_the_epoch(tmp_path, monkeypatch):
+    def train(self, group, plan, checkpoint=None, watch=None):
+        rate = plan.learning_rate
+        curves = [{"val_loss": loss} for loss in (math.nan, abs(math.log(rate / 1e-2)), 99.0)]
+        return [], [Fitted(curves=curves, best_metric=-abs(math.log(rate / 1e-4)))]
+
+    monkeypatch.setattr(Study, "_train", train)
+    by_loss = made(tmp_path / "a", preset="paper")
+    assert by_loss.learning_rate("", "dss-sum") == 1e-2
+    by_metric = made(tmp_path / "b", preset="smoke", lr="search")
+    assert by_metric.learning_rate("", "dss-sum") == 1e-4
+    assert by_metric.searched("", "siamese") is None
 
 
 @pytest.mark.parametrize(

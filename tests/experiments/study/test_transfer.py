@@ -53,7 +53,7 @@ def study(trained, tmp_path):
     """A study on dead leaves, made once and copied."""
     if not trained.exists():
         made = make_study(colors.EXPERIMENT, RunOptions(out=trained, preset="smoke", data="leaves"))
-        for group in made.take_groups():
+        for group in made.groups:
             made.run_group(group, lambda epoch, value: None)
     shutil.copytree(trained, tmp_path / "study")
     return tmp_path / "study"
@@ -200,7 +200,7 @@ def test_networks_for_graphs_get_the_graph_of_the_other_data(tmp_path, monkeypat
     tiny = replace(preset, models=("dss-sum",), settings=("graphs",), train_sizes=(2,), epochs=(1,))
     monkeypatch.setitem(shapes.PRESETS, "smoke", replace(tiny, test_size=2, width=0.05))
     made = make_study(shapes.EXPERIMENT, RunOptions(out=tmp_path / "study", preset="smoke"))
-    for group in made.take_groups():
+    for group in made.groups:
         made.run_group(group, lambda epoch, value: None)
     (transfer,) = make_transfers(tmp_path / "study", made.experiment.default_data, tmp_path / "out")
     transfer.test(transfer.networks[0])

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import ClassVar
 
 import torch
 from torch import Tensor
 
 from symsets.data.clips import VideoSource
+from symsets.experiments.frames.metrics import TASK, farthest_from_mean
 from symsets.experiments.frames.sets import FrameSets
 from symsets.experiments.study.catalogue import video_source
 from symsets.experiments.study.experiment import PAPER, QUICK, SMOKE
@@ -34,6 +36,8 @@ class FramesExperiment(SelectionExperiment[VideoSource]):
     )
     presets = PRESETS
     num_elements = 8
+    task = TASK
+    baselines: ClassVar = {"farthest": farthest_from_mean}
 
     def open_source(self, data: str, seed: int) -> VideoSource:
         """Open clips by name."""
@@ -44,6 +48,10 @@ class FramesExperiment(SelectionExperiment[VideoSource]):
     ) -> FrameSets:
         """Make sets of frames; a clip gives many sets."""
         return FrameSets(source.clips(split, num, device), num, seed=seed)
+
+    def targets_by_name(self, targets: Tensor) -> dict[str, Tensor]:
+        """Return which frame is to be selected, and which is the last."""
+        return {"target": targets[:, 0], "last": targets[:, 1]}
 
     def parts_of(self, sets: FrameSets) -> dict[str, Tensor]:
         """Return the sets of every source of clips, if these are few enough for a table."""

@@ -13,7 +13,7 @@ MEAN, SPREAD = 0.5, 0.25  # of the values that networks see
 
 
 class FrameSets(OnTheFlySets):
-    """Shuffled frames in a row of a clip; the target is the earliest.
+    """Shuffled frames in a row of a clip; the targets are the earliest and the latest.
 
     Set ``i`` comes from clip ``i`` modulo their number and starts at a random frame. In training
     all frames of a set move alike (crop, mirror). Clips that are too short are left out.
@@ -27,7 +27,7 @@ class FrameSets(OnTheFlySets):
 
     Shape:
         - sets: ``(B, N, 3, size, size)``.
-        - targets: ``(B,)``.
+        - targets: the places of the first and the last frame, ``(B, 2)``.
     """
 
     def __init__(
@@ -67,4 +67,4 @@ class FrameSets(OnTheFlySets):
         order = random_orders(len(which), self.num_elements, first, generator)
         frames = self.material[first[:, None] + order]  # (B, N, 3, S, S)
         frames = self.augment(frames, generator=generator, move=augment)
-        return (frames / 255 - MEAN) / SPREAD, order.argmin(1)
+        return (frames / 255 - MEAN) / SPREAD, torch.stack([order.argmin(1), order.argmax(1)], 1)

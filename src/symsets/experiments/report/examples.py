@@ -11,7 +11,6 @@ import torch
 from torch import Tensor
 
 from symsets._files import named_errors
-from symsets.data._arrays import array_names, read_arrays
 from symsets.experiments.frames import sets as frames
 from symsets.experiments.quality import sets as quality
 from symsets.experiments.report._answers import Answer, Sets
@@ -19,7 +18,8 @@ from symsets.experiments.report._images import draw_bursts, draw_choices, draw_c
 from symsets.experiments.report._scenes import draw_scenes
 from symsets.experiments.report._shapes import draw_shapes
 from symsets.experiments.report._views import draw_views
-from symsets.experiments.report.load_records import Comparison
+from symsets.experiments.report.comparison import Comparison
+from symsets.experiments.report.runs import read_tensors
 from symsets.pages.drawing import Picture
 from symsets.pages.styles import BASELINES
 
@@ -91,7 +91,7 @@ def read_examples(comparison: Comparison) -> Sets | None:
         size = 0 if run.model in BASELINES else comparison.largest
         if run.model in answers or run.train_size != size:
             continue
-        kept = _arrays(run.example_sets)
+        kept = read_tensors(run.example_sets)
         if not kept.keys() >= {*kind.kept}:
             continue
         kept |= {name: kept[name][: kind.most] for name in kind.kept}
@@ -114,20 +114,10 @@ def read_examples(comparison: Comparison) -> Sets | None:
 def _output(folder: Path, x: Tensor, target: Tensor, channels: int | None) -> Tensor | None:
     """Return a run's outputs for the sets; None if they were not kept or are of other sets."""
     selects = not target.is_floating_point()
-    found = _arrays(folder / ("predictions.npz" if selects else "examples.npz"))
+    found = read_tensors(folder / ("predictions.npz" if selects else "examples.npz"))
     output = found.get("output", torch.zeros(0))[: len(x)]
     shape = x.shape[:2] if selects else target[:, :channels].shape
     if output.shape != shape or not output.isfinite().all():
         return None
     same_sets = not selects or torch.equal(found["target"][: len(x)], target)
     return output if same_sets else None
-
-
-def _arrays(path: Path) -> dict[str, Tensor]:
-    """Read the arrays of a file, floats in single precision; nothing if it cannot be read."""
-    try:
-        content = read_arrays(path, {}, array_names(path))
-        found = {name: torch.from_numpy(array) for name, array in content.items()}
-    except (ValueError, TypeError):
-        return {}
-    return {name: a.float() if a.is_floating_point() else a for name, a in found.items()}

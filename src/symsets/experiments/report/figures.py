@@ -8,7 +8,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from symsets.experiments.report.load_records import Comparison, Score
+from symsets.experiments.report.comparison import Comparison, Score
 from symsets.experiments.report.metrics import MetricDisplay, display_of
 from symsets.pages.drawing import INK, Picture, canvas, far_apart, style
 from symsets.pages.styles import BASELINES, style_of

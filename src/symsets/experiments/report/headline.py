@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from symsets.experiments.report.load_records import Comparison, Score
+from symsets.experiments.report.comparison import Comparison, Score
 from symsets.experiments.report.metrics import MetricDisplay
 from symsets.pages.styles import BASELINES, SIAMESE, style_of
 

@@ -80,10 +80,16 @@ class MetricDisplay:
         return f"{shown:.4g}" if self.digits is None else f"{shown:.{self.digits}f}"
 
 
+def _share(name: str, written: str = "") -> MetricDisplay:
+    return MetricDisplay(name, "higher", 100.0, 2, " %", " points", written)
+
+
 KNOWN = {
     m.name: m
     for m in (
-        MetricDisplay("accuracy", "higher", 100.0, 2, " %", " points"),
+        _share("accuracy"),
+        _share("top2-accuracy", "top-2 accuracy"),
+        _share("undirected-accuracy", "accuracy up to reversal"),
         MetricDisplay("mae", "lower", digits=2, written="MAE"),
         MetricDisplay("psnr", "higher", digits=2, unit=" dB", gap=" dB", written="PSNR"),
         MetricDisplay("ssim", "higher", digits=4, written="SSIM"),

@@ -7,11 +7,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from symsets._files import below
+from symsets._files import below, reading
+from symsets.data.folders import STUDY
+from symsets.experiments.report.comparison import Comparison
 from symsets.experiments.report.examples import examples as draw_examples
 from symsets.experiments.report.figures import pictures
 from symsets.experiments.report.headline import headline
-from symsets.experiments.report.load_records import Comparison, Results, group_by, load_records
+from symsets.experiments.report.load_records import Results, group_by, load_records
 from symsets.experiments.report.published import published
 from symsets.experiments.report.tables import (
     parts_table,
@@ -127,6 +129,9 @@ def _about(path: Path) -> str:
 
 def _search(path: Path, rows: dict[str, dict[str, float]], results: Results) -> Table:
     metric = published(results.experiments.get(path.parent, "")).metric
+    if (told := path.parent / STUDY).exists():
+        with reading(told, "the description of a study") as config:
+            metric = "loss" if config.get("keep") == "loss" else metric
     name = "-".join(filter(None, [path.parent.name, _about(path)]))
     return search_table(name, rows, metric or "accuracy")
 

@@ -9,8 +9,12 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+import torch
+from torch import Tensor
+
 from symsets._checks import positive
 from symsets._files import below, reading, shorten
+from symsets.data._arrays import array_names, read_arrays
 from symsets.experiments.study.records import check_fields
 
 
@@ -92,3 +96,13 @@ def _read_run(folder: Path) -> Run | None:
 def _number(text: str | None) -> float:
     """Return a number; not-a-number if it is missing, as in the last line of a killed run."""
     return float(text or "nan")
+
+
+def read_tensors(path: Path) -> dict[str, Tensor]:
+    """Read the arrays of a file, floats in single precision; nothing if it cannot be read."""
+    try:
+        content = read_arrays(path, {}, array_names(path))
+        found = {name: torch.from_numpy(array) for name, array in content.items()}
+    except (ValueError, TypeError):
+        return {}
+    return {name: a.float() if a.is_floating_point() else a for name, a in found.items()}

@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 
-from symsets.experiments.report.load_records import Comparison, Numbers, Score
+from symsets.experiments.report.comparison import Comparison, Score
+from symsets.experiments.report.load_records import Numbers
 from symsets.experiments.report.metrics import MetricDisplay, display_of
 from symsets.experiments.report.published import published
 from symsets.pages.styles import BASELINES, rank, style_of
@@ -26,12 +27,11 @@ def results_table(comparison: Comparison) -> Table:
             scores = [comparison.score(model, metric=m.name, size=size) for model in models]
             columns[_head(size, m, comparison)] = _scores(scores, m, runs)
             if (size, m.name) == (comparison.largest, paper.metric):
-                same_data = comparison.data.startswith(paper.data)
-                name = "published" if same_data else "published, other data"
-                columns[name] = [_published(comparison, model) for model in models]
+                columns[_origin(comparison)] = [_published(comparison, model) for model in models]
     main = [comparison.score(model) for model in models]
     columns |= {
         "runs": [Cell(_runs(comparison, model)) for model in models],
+        "epochs": [Cell(str(comparison.epochs(model) or NOTHING)) for model in models],
         "parameters": [Cell(_parameters(score.parameters)) for score in main],
         "time per run": [Cell(duration(s.seconds) if s.seconds else NOTHING) for s in main],
     }
@@ -161,6 +161,14 @@ def _scores(scores: list[Score], m: MetricDisplay, runs: Iterable[int]) -> list[
             note = ", ".join(filter(None, (some, failed)))
             cells.append(Cell(m.show(score.mean, score.std), is_best, note))
     return cells
+
+
+def _origin(comparison: Comparison) -> str:
+    """Name the column of published numbers by their data, if ours are others, and their epochs."""
+    paper, epochs = comparison.paper, comparison.published_epochs
+    same_data = comparison.data.startswith(paper.data)
+    words = ["" if same_data else " / ".join(paper.data), f"{epochs} epochs" if epochs else ""]
+    return ", ".join(["published", *filter(None, words)])
 
 
 def _published(comparison: Comparison, model: str) -> Cell:

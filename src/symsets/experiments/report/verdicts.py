@@ -7,19 +7,24 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from symsets.experiments.report.load_records import Comparison, Score
+from symsets.experiments.report.comparison import Comparison
+from symsets.experiments.report.load_records import group_by
 from symsets.experiments.report.metrics import MetricDisplay, display_of
+from symsets.experiments.report.noise import Measured, measured, noise
 from symsets.experiments.report.published import Beats, Below, Claim, Improves
 from symsets.pages.styles import style_of
 
 State = Literal["holds", "does not hold", "cannot be judged yet"]
 
 TOO_SMALL = ("smoke", "quick")  # presets
+FEWEST_EPOCHS = 0.1  # of the published ones
 RULE = (
-    "Claims are judged on means at the largest training size. A difference smaller than two "
-    "standard errors is too close to be judged. The error is that of a mean over initialisations; "
-    "for the accuracy of a single run, that of a share of the test sets. Other single runs are "
-    "taken as they are."
+    "Claims are judged on means at the largest training size, and only where the difference is "
+    "larger than chance explains at a level of 95 %: by Student's t over the initialisations that "
+    "there are, and by the error of the test sets, over pairs where the predictions of both "
+    "networks are kept. Test sets count as independent, though some share a photograph or a clip. "
+    "One run each cannot be judged, nor can a network that is no better than a guess, or that had "
+    "less than a tenth of the published epochs."
 )
 
 
@@ -39,16 +44,20 @@ class Verdict:
 
 @dataclass(frozen=True)
 class _Finding:
-    """One pair of numbers: ``gain`` beyond what was claimed, and the noise in it."""
+    """One pair of numbers: ``gain`` beyond what was claimed, and the noise in it.
+
+    ``doubt`` says why nothing follows from them, if so; ``missing`` which model has no result.
+    """
 
     text: str = ""
     gain: float = 0.0
     noise: float = 0.0
     missing: str = ""
+    doubt: str = ""
 
     @property
     def state(self) -> State:
-        if self.missing or abs(self.gain) < self.noise:
+        if self.missing or self.doubt or abs(self.gain) < self.noise:
             return "cannot be judged yet"
         return "holds" if self.gain > 0 else "does not hold"
 
@@ -77,11 +86,12 @@ def judge(claim: Claim, comparison: Comparison, others: Sequence[Comparison] = (
         return Verdict(claim, comparison, "does not hold", ", ".join(refuting))
     if undecided := [f for f in findings if f.state == "cannot be judged yet"]:
         missing = tuple(dict.fromkeys(f.missing for f in undecided if f.missing))
-        close = [f.text for f in undecided if not f.missing]
+        close = group_by((f for f in undecided if not f.missing), lambda f: f.doubt or "too close")
+        doubts = [f"{why}: {', '.join(f.text for f in of)}" for why, of in close.items()]
         num = len(findings) - len(undecided)
         reasons = {
             f"no result for {', '.join(style_of(m).label for m in missing)}": missing,
-            f"too close: {', '.join(close)}": close,
+            "; ".join(doubts): doubts,
             f"{num} of {len(findings)} comparisons agree so far": num,
         }
         reason = "; ".join(text for text, applies in reasons.items() if applies)
@@ -94,21 +104,15 @@ def judge(claim: Claim, comparison: Comparison, others: Sequence[Comparison] = (
 def _findings(
     rule: Beats | Below | Improves, here: Comparison, others: Sequence[Comparison]
 ) -> list[_Finding]:
-    m = display_of(here.paper.metric)
-
-    def score(model: str, where: Comparison | None = here) -> Score:
-        return where.score(model, metric=m.name) if where else Score(())
-
     if isinstance(rule, Beats):
-        pairs = [(a, b) for a in rule.models for b in rule.others]
-        return [_beats(a, score(a), b, score(b), m, margin=rule.margin) for a, b in pairs]
+        return [_beats((here, a), (here, b), rule.margin) for a in rule.models for b in rule.others]
     if isinstance(rule, Below):
-        return [_below(rule, score(rule.model), m)]
+        return [_below(rule, here)]
     wanted = replace(here, setting=rule.over).key
     there = next((c for c in others if c.key == wanted), None)
-    both = here if there else None
-    found = [_beats(x, score(x, both), x, score(x, there), m) for x in rule.models]
-    return [_improves(rule, found)]
+    if there is None:
+        return [_improves(rule, [_Finding(missing=model) for model in rule.models])]
+    return [_improves(rule, [_beats((here, model), (there, model)) for model in rule.models])]
 
 
 def _improves(rule: Improves, found: list[_Finding]) -> _Finding:
@@ -122,27 +126,63 @@ def _improves(rule: Improves, found: list[_Finding]) -> _Finding:
     return _Finding(text, gain, noise, missing[0] if missing and abs(gain) < noise else "")
 
 
-def _below(rule: Below, score: Score, m: MetricDisplay) -> _Finding:
-    if not score.values:
+def _below(rule: Below, here: Comparison) -> _Finding:
+    m = display_of(here.paper.metric)
+    one = measured(here, rule.model, m.name)
+    if not one.score.values:
         return _Finding(missing=rule.model)
-    text = f"{style_of(rule.model).label} reaches {m.with_unit(score.mean, score.std)}"
-    return _Finding(text, rule.value - score.mean, 2 * score.error)
+    text = f"{style_of(rule.model).label} reaches {m.with_unit(one.score.mean, one.score.std)}"
+    doubt = _untrained(here, one) or _single(one)
+    return _Finding(text, rule.value - one.score.mean, noise(one), doubt=doubt)
 
 
 def _beats(
-    model: str,
-    a: Score,
-    other: str,
-    b: Score,
-    m: MetricDisplay,
-    *,
-    margin: float = 0.0,
+    this: tuple[Comparison, str], that: tuple[Comparison, str], margin: float = 0.0
 ) -> _Finding:
-    if not a.values or not b.values:
-        return _Finding(missing=other if a.values else model)
-    gain, mine, theirs = m.gain(a.mean, b.mean), style_of(model).label, style_of(other).label
-    text = f"{mine} is {m.show_gap(gain)} {'better' if gain >= 0 else 'worse'} than {theirs}"
-    text += " (one run each)" if a.count == b.count == 1 else ""
-    if m.same(a.mean, b.mean):
+    """Compare two models, or one at two settings."""
+    m = display_of(this[0].paper.metric)
+    a, b = (measured(*one, m.name) for one in (this, that))
+    for one in (b, a):
+        if not one.score.values:
+            return _Finding(missing=one.model)
+    gain, mine, theirs = m.gain(a.score.mean, b.score.mean), *(_label(x) for x in (a, b))
+    text = f"{mine} is {_gap(m, gain)} than {theirs}"
+    if m.same(a.score.mean, b.score.mean):
         text = f"{mine} and {theirs} are equal"
-    return _Finding(text, gain - margin, 2 * math.hypot(a.error, b.error))
+    numbers = [where.paper.numbers.get((where.setting, x)) for where, x in (this, that)]
+    if numbers[0] and numbers[1]:
+        text += f" (published: {_gap(m, m.gain(numbers[0].mean, numbers[1].mean))})"
+    doubts = [
+        _untrained(where, x) or _at_chance(where, x) for (where, _), x in ((this, a), (that, b))
+    ]
+    doubt = ", ".join(dict.fromkeys(filter(None, doubts))) or _single(a, b)
+    return _Finding(text, gain - margin, noise(a, b), doubt=doubt)
+
+
+def _label(one: Measured) -> str:
+    return style_of(one.model).label
+
+
+def _gap(m: MetricDisplay, gain: float) -> str:
+    return f"{m.show_gap(gain)} {'better' if gain >= 0 else 'worse'}"
+
+
+def _untrained(where: Comparison, one: Measured) -> str:
+    """Say that a network had too few epochs, if so."""
+    epochs, published = where.epochs(one.model), where.published_epochs
+    if not one.is_trained or not epochs or not published or epochs >= FEWEST_EPOCHS * published:
+        return ""
+    return f"{epochs} of {published} published epochs"
+
+
+def _at_chance(where: Comparison, one: Measured) -> str:
+    """Say that a network is no better than a guess, if so."""
+    chance = where.paper.chance_at(where.setting)
+    if where.paper.metric != "accuracy" or chance is None or not one.is_trained:
+        return ""
+    far = one.score.mean - chance > 2 * math.sqrt(one.test_variance)
+    return "" if far else f"{_label(one)} is at chance"
+
+
+def _single(*of: Measured) -> str:
+    return "" if math.isfinite(noise(*of)) else "one run each"

@@ -56,6 +56,7 @@ PRESETS = {
         seeds=5,
         epochs=(30, 40, 60, 100, 200),
         published_epochs=200,
+        equal_chances=True,
         duration="about an hour on one H200; days on a CPU",
     ),
 }

@@ -31,9 +31,11 @@ def make_study(experiment: Experiment[Any], options: RunOptions) -> Study:
     check_choice("precision", options.precision, PRECISIONS)
     preset = _chosen_preset(experiment, options)
     lr, recipe = options.lr, options.recipe
-    rate = experiment.learning_rate(recipe) if lr is None else parse.learning_rate(lr)
+    usual = None if preset.equal_chances else experiment.learning_rate(recipe)
+    rate = usual if lr is None else parse.learning_rate(lr)
     how = options.epochs, options.data_seed, options.precision
-    config = StudyConfig(options.preset, recipe, rate, *how)
+    keep = "loss" if preset.equal_chances else None
+    config = StudyConfig(options.preset, recipe, rate, *how, keep=keep)
     data = experiment.default_data if options.data is None else options.data
     source = experiment.open_source(data, options.data_seed)
     settings = _chosen_settings(experiment, source, options.settings, preset.settings)

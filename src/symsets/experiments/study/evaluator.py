@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from symsets._files import below, file_lock, write_json
+from symsets._files import below, write_json
 from symsets.data.folders import STUDY
 from symsets.data.labelled import SetDataset
 from symsets.experiments.study.experiment import Experiment, Preset, StudyConfig
@@ -37,6 +37,7 @@ class Evaluator:
         device: Where to compute.
         data: What tells runs on these data from others, in the names of directories.
         name: What tables call the data; the name of the source if left out.
+        notes: What other processes could not use of the data, a line each.
     """
 
     experiment: Experiment[Any]
@@ -47,6 +48,7 @@ class Evaluator:
     device: str
     data: str = ""
     name: str = ""
+    notes: list[str] = field(default_factory=list)
     _sets: dict[tuple[str, str], SetDataset] = field(default_factory=dict, repr=False)
 
     def __post_init__(self) -> None:
@@ -88,7 +90,7 @@ class Evaluator:
     def left_out(self) -> list[str]:
         """Return a line for each kind of files or parts of a split that could not be used."""
         name, skipped = self.source.name, getattr(self.source, "skipped", None)
-        lines = [f"of the files of {name}: {skipped}"] if skipped else []
+        lines = [*self.notes, *([f"of the files of {name}: {skipped}"] if skipped else [])]
         for (_, split), sets in self._sets.items():
             if note := getattr(sets, "note", ""):
                 lines.append(f"of split {split!r} of {name}: {note}")
@@ -113,6 +115,12 @@ class Evaluator:
         parts = self.experiment.parts_of(test)
         return {f"{name}/{part}": found.values[name][which] for part, which in parts.items()}
 
+    def prepare(self) -> None:
+        """Make what needs no training."""
+        self.keep_inputs()
+        self.measure_source()
+        self.run_baselines()
+
     def run_baselines(self) -> list[Record]:
         """Measure what needs no training, once for each setting."""
         records = []
@@ -123,6 +131,7 @@ class Evaluator:
                     continue
                 test = self.sets(setting, "test")
                 found = evaluate(baseline, test, self.experiment.task, batch_size=64)[0]
+                found.values.update(self._by_part(found, test))
                 self._keep_outputs(run, setting, baseline)
                 record = self.record(setting, name)
                 records += self.write(run, record, run_config(record), [], found)
@@ -145,10 +154,9 @@ class Evaluator:
             path = self.path("examples", f"{self._slug(setting)}.npz")
             if not path.exists() and is_first():
                 x, y = self.sets(setting, "test").part(0, NUM_EXAMPLES)
-                targets = y._asdict() if hasattr(y, "_asdict") else {"target": y}
                 x = self.experiment.example_inputs(x)
                 more = self.experiment.example_arrays(self.source)
-                arrays: dict[str, Any] = {"x": x, **targets, **more}
+                arrays: dict[str, Any] = {"x": x, **self.experiment.targets_by_name(y), **more}
                 write_arrays(path, arrays, half=True)
 
     @torch.no_grad()
@@ -193,15 +201,15 @@ class Evaluator:
                 for name, values in found.values.items()
             ]
             if isinstance(found.outputs, Tensor) and isinstance(found.targets, Tensor):
-                arrays |= {"output": found.outputs, "target": found.targets}
+                targets = self.experiment.targets_by_name(found.targets)
+                arrays |= {"output": found.outputs, **targets}
         run.write(config, curves, arrays, records)
         return records
 
     def write_results(self) -> list[Record]:
         """Write the records of all finished runs, if there are any, and return them."""
-        with file_lock(self.out / "results.lock"):  # else an older list might overwrite a newer one
-            if records := all_records(self.out):
-                write_records(self.out / "results.json", records)
+        if records := all_records(self.out):
+            write_records(self.out / "results.json", records)
         return records
 
 

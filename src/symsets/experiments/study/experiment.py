@@ -47,6 +47,8 @@ class Preset:
         test_size: Number of validation sets, and of test sets.
         batch_size: Sets in a step; the published number if left out.
         settings: Settings of the experiment; all of them if left out.
+        equal_chances: Whether every model has a learning rate of its own, by the same search for
+            all, and stops early, by the validation loss.
         duration: How long that takes, in words.
     """
 
@@ -59,6 +61,7 @@ class Preset:
     test_size: int = 3000
     batch_size: int | None = None
     settings: tuple[str, ...] = ()
+    equal_chances: bool = False
     duration: str = ""
 
     def epochs_at(self, train_size: int) -> int:
@@ -85,6 +88,7 @@ PAPER = Preset(
     seeds=3,
     published_epochs=200,
     test_size=2000,
+    equal_chances=True,
     duration="hours on one GPU (never timed as a whole)",
 )
 
@@ -100,6 +104,7 @@ class StudyConfig:
         epochs: At every size, or None for those of the preset.
         data_seed: Fixes the data.
         precision: Of the training.
+        keep: What chooses the epoch to keep and stops early, or None for what the recipe says.
     """
 
     preset: str = "quick"
@@ -108,6 +113,7 @@ class StudyConfig:
     epochs: int | None = None
     data_seed: int = 0
     precision: str = "float32"
+    keep: str | None = None
 
 
 class Source(Protocol):
@@ -163,7 +169,7 @@ class Experiment(Generic[SourceT]):
         ...         return Sequential(layer, torch.nn.ReLU(), Classify(32, 2))
         >>> options = RunOptions(preset="smoke", lr="0.01", out=Path(tempfile.mkdtemp()))
         >>> study = make_study(SpreadExperiment(), options)
-        >>> records = [r for group in study.take_groups() for r in study.run_group(group)]
+        >>> records = [r for group in study.groups for r in study.run_group(group)]
         >>> [(record.model, record.metric, record.value > 0.9) for record in records]
         [('siamese', 'accuracy', True), ('dss-sum', 'accuracy', True)]
 
@@ -255,6 +261,10 @@ class Experiment(Generic[SourceT]):
     def measure_source(self, source: SourceT) -> dict[str, dict[str, float]]:
         """Measure the data themselves: rows of numbers, each by a name."""
         return {}
+
+    def targets_by_name(self, targets: Any) -> dict[str, Tensor]:
+        """Return the targets of sets as they are kept: tensors by name."""
+        return targets._asdict() if hasattr(targets, "_asdict") else {"target": targets}
 
     def example_inputs(self, x: Any) -> Tensor:
         """Return what is kept of example sets, as one tensor; the sets themselves if left out."""

@@ -36,8 +36,11 @@ class Imported:
             where, _, what = told(self.files[0], error).partition(": ")
             raise ValueError(f"{self.files[0]}{where}: scheme {model!r}: {what}") from error
 
-    def keep(self, out: Path) -> None:
-        """Keep a copy for each scheme in the directory of a study, and refuse other code there."""
+    def keep(self, out: Path) -> Path | None:
+        """Keep a copy for each scheme in the directory of a study, and refuse other code there.
+
+        Return where the copy of the file is, if there is a file.
+        """
         code = {path.name: path.read_bytes() for path in self.files}
         names = self.schemes or tuple(path.stem for path in self.files[:1])
         folders = [below(out, "imported", name) for name in names]
@@ -53,6 +56,7 @@ class Imported:
             for name, text in code.items():
                 with atomic_write(folder / name) as part:
                     part.write_bytes(text)
+        return folders[0] / self.files[0].name if folders else None
 
 
 def import_file(path: Path, *, taken: Collection[str] = ()) -> Imported:

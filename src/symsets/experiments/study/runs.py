@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import csv
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,13 +22,25 @@ LOCK = ".lock"
 RESULTS = ("runs", "unfinished", "results.json")  # what must not be lost
 
 
+@contextmanager
+def lock_study(out: Path) -> Iterator[None]:
+    """Keep other processes from a study; raise ValueError if one is at work there."""
+    with file_lock(out / LOCK) as ours:
+        if not ours:
+            raise ValueError(
+                f"{out} must not be in use by another process: wait for its end, or choose another "
+                "--out; --ray is what gives the runs of one study to several processes"
+            )
+        yield
+
+
 def claim_directory(out: Path, config: Mapping[str, Any]) -> None:
     """Make ``out`` the directory of a study; refuse one with runs of another config."""
     if out.exists() and not out.is_dir():
         raise ValueError(f"out must be a folder, but {out} is a file: choose another --out")
     path, wanted = out / STUDY, json.loads(json.dumps(dict(config)))
     out.mkdir(parents=True, exist_ok=True)
-    with file_lock(out / LOCK):
+    with lock_study(out):
         if path.exists():
             with reading(path, "the description of a study") as found:
                 both = {**found, **wanted}

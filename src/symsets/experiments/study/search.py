@@ -4,43 +4,71 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from contextlib import nullcontext
 from pathlib import Path
 
-from symsets._files import file_lock, reading, write_json
-from symsets.train.processes import is_alone
+from symsets._files import reading
 
-LEARNING_RATE_GRID = (1e-1, 1e-2, 1e-3, 1e-4, 1e-5, 1e-6, 1e-7)
+LEARNING_RATE_GRID = (1e-1, 1e-2, 1e-3, 1e-4, 1e-5, 1e-6, 1e-7)  # of the paper
+FIRST = 1e-3
+
+Tried = Mapping[str, float | None]
+"""What each learning rate gave on validation, None if training failed."""
 
 
 def search_learning_rate(
-    path: Path, model: str, measure: Callable[[float], float | None], *, larger_is_better: bool
-) -> float:
-    """Try the paper's grid once per model, and keep the values; other processes wait for them.
+    measure: Callable[[float], float | None], *, larger_is_better: bool
+) -> dict[str, float | None]:
+    """Try the paper's grid around the best rate, then the two half steps beside it.
+
+    The search starts in the middle and moves on while a neighbour in the grid is better. So it
+    tries five rates where the paper tried seven, and their steps are half as large.
 
     Args:
-        path: The file that keeps them.
-        model: Whose learning rate.
         measure: What a learning rate gives, or nothing if training failed.
         larger_is_better: Which values are good ones.
 
     Example:
-        >>> import math, tempfile
-        >>> path = Path(tempfile.mkdtemp()) / "search.json"
-        >>> search_learning_rate(path, "mlp", lambda rate: -math.log(rate), larger_is_better=False)
-        0.1
+        >>> import math
+        >>> search_learning_rate(lambda x: abs(math.log10(x / 5e-5)), larger_is_better=False).keys()
+        dict_keys(['0.001', '0.01', '0.0001', '1e-05', '0.0003', '3e-05'])
     """
-    with file_lock(path.with_suffix(".lock")) if is_alone() else nullcontext():
-        found: dict[str, dict[str, float | None]] = {}
-        if path.exists():
-            with reading(path, "a search, with a value for each learning rate") as kept:
-                found = {model: _numbers(values) for model, values in kept.items()}
-        if model not in found:
-            found[model] = {f"{rate:g}": _finite(measure(rate)) for rate in LEARNING_RATE_GRID}
-            write_json(path, found)
-    values = {rate: value for rate, value in found[model].items() if value is not None}
+    tried: dict[str, float | None] = {}
+
+    def add(*rates: float) -> bool:
+        new = [name for rate in rates if (name := f"{rate:g}") not in tried]
+        tried.update({name: _finite(measure(float(name))) for name in new})
+        return bool(new)
+
+    add(FIRST)
+    while add(*_neighbours(tried, larger_is_better=larger_is_better)):
+        pass
+    if best := best_rate(tried, larger_is_better=larger_is_better):
+        add(3 * best, 0.3 * best)
+    return tried
+
+
+def _neighbours(tried: Tried, *, larger_is_better: bool) -> tuple[float, ...]:
+    """Return the rates of the grid beside the best; the next smaller one if all have failed."""
+    best = best_rate(tried, larger_is_better=larger_is_better)
+    if best is None:
+        return tuple(rate for rate in LEARNING_RATE_GRID if rate < min(map(float, tried)))[:1]
+    at = LEARNING_RATE_GRID.index(best)
+    return (*LEARNING_RATE_GRID[max(0, at - 1) : at], *LEARNING_RATE_GRID[at + 1 : at + 2])
+
+
+def best_rate(tried: Tried, *, larger_is_better: bool) -> float | None:
+    """Return the rate with the best value, or None if all have failed."""
+    values = {float(rate): value for rate, value in tried.items() if value is not None}
     best = max if larger_is_better else min
-    return float(best(values, key=lambda rate: values[rate])) if values else 1e-3
+    return best(values, key=values.__getitem__) if values else None
+
+
+def read_searches(path: Path) -> dict[str, dict[str, float | None]]:
+    """Return what was tried for each model, as a file of earlier searches keeps it."""
+    if not path.exists():
+        return {}
+    with reading(path, "a search, with a value for each learning rate") as kept:
+        return {model: _numbers(values) for model, values in kept.items()}
 
 
 def _finite(value: float | None) -> float | None:
@@ -48,5 +76,5 @@ def _finite(value: float | None) -> float | None:
     return None if value is None or not math.isfinite(value) else value
 
 
-def _numbers(values: Mapping[str, float | None]) -> dict[str, float | None]:
+def _numbers(values: Tried) -> dict[str, float | None]:
     return {f"{float(rate):g}": v if v is None else float(v) for rate, v in values.items()}

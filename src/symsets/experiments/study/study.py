@@ -1,23 +1,30 @@
-"""A study: many runs of one experiment in one directory, made by one process or by several."""
+"""A study: many runs of one experiment in one directory."""
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from glob import escape
 from itertools import product
 from pathlib import Path
+from typing import Any
 
 import torch
 from torch import nn
 
-from symsets._files import file_lock
+from symsets._files import write_json
 from symsets.experiments.study.evaluator import Evaluator, all_records, run_config
 from symsets.experiments.study.records import Record
 from symsets.experiments.study.runs import RunDirectory, RunGroup, claim_directory
-from symsets.experiments.study.search import search_learning_rate
+from symsets.experiments.study.search import (
+    FIRST,
+    Tried,
+    best_rate,
+    read_searches,
+    search_learning_rate,
+)
 from symsets.experiments.study.validations import validate_after
 from symsets.models.registry import registered_name
 from symsets.nn.circular import SymmetryWarning
@@ -25,10 +32,11 @@ from symsets.saving import save_registered
 from symsets.train.fitted import Fitted
 from symsets.train.fitting import fit_together
 from symsets.train.plan import Plan
-from symsets.train.processes import is_alone, is_first
+from symsets.train.processes import is_first
 
 SEARCH_SIZE, SEARCH_EPOCHS = 3000, 5
 STEPS_PER_VALIDATION = 40
+LEAST_PATIENCE = 3  # epochs
 
 Watch = Callable[[int, float], None]
 """Called with the number of finished epochs and the mean validation metric."""
@@ -37,9 +45,6 @@ Watch = Callable[[int, float], None]
 @dataclass(eq=False)
 class Study(Evaluator):
     """All runs of an experiment in one directory, and what it takes to make them.
-
-    Several processes, on one machine or on several that share a disk, may work at one study: each
-    takes runs that no other process is making.
 
     Attributes:
         together: Train all seeds of a model as one computation.
@@ -69,44 +74,12 @@ class Study(Evaluator):
             groups += [RunGroup(setting, model, size, epochs, part, cost) for part in parts if part]
         return groups
 
-    def take_groups(self) -> Iterator[RunGroup]:
-        """Yield the groups one by one that no other process is training, until none is left for us.
-
-        While the caller trains a group, other processes pass it by; what a process that died leaves
-        behind, another takes up. Processes of one launcher (``torchrun``) all get every group,
-        since they train it together.
-        """
-        waiting = self.groups
-        while waiting:
-            passed = []
-            for group in waiting:
-                with ExitStack() as stack:
-                    ours = not is_alone() or all(
-                        stack.enter_context(file_lock(path, wait=False))
-                        for path in self._locks(group)
-                    )
-                    if not ours:
-                        passed.append(group)
-                    elif left := self._unfinished(group):
-                        yield left
-            if len(passed) == len(waiting):
-                return
-            waiting = passed
-
-    def left(self) -> list[RunGroup]:
-        """Return the groups that are not finished, with the seeds that are left."""
-        return [rest for group in self.groups if (rest := self._unfinished(group))]
-
-    def _unfinished(self, group: RunGroup) -> RunGroup | None:
-        seeds = tuple(seed for seed in group.seeds if not self._run_of(group, seed).finished)
-        return replace(group, seeds=seeds) if seeds else None
-
-    def _locks(self, group: RunGroup) -> list[Path]:
-        names = [self._run_of(group, seed).path.name for seed in group.seeds]
-        return [self.path("unfinished", f"{name}.lock") for name in names]
-
     def _run_of(self, group: RunGroup, seed: int) -> RunDirectory:
         return self.run(group.setting, group.model, group.train_size, seed)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what another process needs to work on the study; it makes its own sets."""
+        return {**vars(self), "out": self.out.absolute(), "_sets": {}}
 
     def network(self, setting: str, model: str, seed: int) -> nn.Module:
         """Return a freshly initialised network."""
@@ -123,30 +96,59 @@ class Study(Evaluator):
             learning_rate=learning_rate,
             precision=self.config.precision,
         )
+        if self.config.keep is not None:
+            patience = min(plan.patience, max(LEAST_PATIENCE, epochs // 3))
+            plan = replace(plan, keep=self.config.keep, patience=patience)
         own = self.experiment.batch_size(self.config.recipe, setting, model)
         return replace(plan, batch_size=self.preset.batch_size or own or plan.batch_size)
 
     def learning_rate(self, setting: str, model: str) -> float:
-        """Return the learning rate of a model; search for it once if none is set."""
+        """Return the learning rate of a model; search for it if none is set or found before."""
         if self.config.learning_rate is not None:
             return self.config.learning_rate
+        tried = self.searched(setting, model)
+        if tried is None:
+            tried = self.search(trial := self.trial(setting, model))
+            if is_first():
+                self.keep_search(trial, tried)
+        return best_rate(tried, larger_is_better=self._larger_is_better) or FIRST
+
+    def searched(self, setting: str, model: str) -> Tried | None:
+        """Return what was found for a model before, or None if nothing was."""
+        return read_searches(self.table_path("search", setting)).get(model)
+
+    def trial(self, setting: str, model: str) -> RunGroup:
+        """Return the run that a search makes at every learning rate."""
         size = min(SEARCH_SIZE, max(self.preset.train_sizes))
-        trial = RunGroup(setting, model, size, SEARCH_EPOCHS, seeds=(0,))
+        return RunGroup(setting, model, size, SEARCH_EPOCHS, seeds=(0,))
+
+    def search(self, trial: RunGroup, watch: Watch = lambda epoch, value: None) -> Tried:
+        """Return what learning rates give on validation, by what chooses the epoch to keep."""
 
         def measure(rate: float) -> float | None:
-            _, (fitted,) = self._train(trial, self.plan(setting, model, trial.epochs, rate))
-            return None if fitted.failed else fitted.best_metric
+            plan = self.plan(trial.setting, trial.model, trial.epochs, rate)
+            _, (fitted,) = self._train(trial, plan, watch=watch)
+            if fitted.failed:
+                return None
+            losses = (row["val_loss"] for row in fitted.curves)
+            least = min((loss for loss in losses if loss == loss), default=None)
+            return least if plan.keep == "loss" else fitted.best_metric
 
-        larger = self.experiment.task.metric.larger_is_better
-        path = self.table_path("search", setting)
-        return search_learning_rate(path, model, measure, larger_is_better=larger)
+        with self._quietly():
+            return search_learning_rate(measure, larger_is_better=self._larger_is_better)
+
+    def keep_search(self, trial: RunGroup, tried: Tried) -> None:
+        """Write what a search has found."""
+        path = self.table_path("search", trial.setting)
+        write_json(path, {**read_searches(path), trial.model: tried})
+
+    @property
+    def _larger_is_better(self) -> bool:
+        return self.config.keep != "loss" and self.experiment.task.metric.larger_is_better
 
     def run_group(self, group: RunGroup, watch: Watch = lambda epoch, value: None) -> list[Record]:
         """Train a group, test it and write its runs."""
-        with self._unless_removed(), warnings.catch_warnings():
-            # Stride 2 meets the odd length 25: the published signals network is only nearly
-            # invariant, and says so to whoever makes one.
-            warnings.simplefilter("ignore", SymmetryWarning)
+        with self._quietly():
             rate = self.learning_rate(group.setting, group.model)
             plan = self.plan(group.setting, group.model, group.epochs, rate)
             plan = validate_after(plan, STEPS_PER_VALIDATION, group.train_size)
@@ -165,10 +167,14 @@ class Study(Evaluator):
         return records
 
     @contextmanager
-    def _unless_removed(self) -> Iterator[None]:
-        """Say that the directory was removed, if that is why a file cannot be written."""
+    def _quietly(self) -> Iterator[None]:
+        """Silence a known warning, and say so if the directory was removed."""
         try:
-            yield
+            with warnings.catch_warnings():
+                # Stride 2 meets the odd length 25: the published signals network is only nearly
+                # invariant, and says so to whoever makes one.
+                warnings.simplefilter("ignore", SymmetryWarning)
+                yield
         except FileNotFoundError:
             self.path("runs")
             raise

@@ -11,6 +11,8 @@ from __future__ import annotations
 
 import argparse
 import math
+import shlex
+import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -46,7 +48,7 @@ Ranks the shots of a scene, the best first: `symsets best`, `symsets.tools.ranki
   closed apertures, alone and mixed. No photograph is in the package.
 - *Best* is the shot with the highest PSNR against the photograph that it was made of, where a wrong
   brightness or contrast counts a tenth. Scores are differences of it, in decibels.
-- *Made by* `python training/best_network.py`, {steps:,} steps, on {device}, at commit {commit}.
+- *Made by* `python {command}`, on {device}, at commit {commit}.
 - *Measured* on {tested} crops of photographs that were held out: how often the best shot is
   the one that is picked, %. Of the classical measures, the best one for each number of shots.
 
@@ -94,6 +96,9 @@ def parsed() -> argparse.Namespace:
     """Return the options."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--photos", type=Path, nargs="+", required=True)
+    parser.add_argument("--about", help="what the photographs are, for the card")
+        "--about", help="what the photographs are, for the card; their files' names"
+    )
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--scheme", default="dss-mean")
     parser.add_argument("--channels", type=int, nargs="+", default=[32, 64, 96])
@@ -176,9 +181,9 @@ def export(
         own, other = 100 * shares["network"], 100 * shares[classical]
         rows.append(f"| {shots} | {own:.1f} | {other:.1f} ({classical}) |")
     text = CARD.format(
-        photos=", ".join(path.name for path in options.photos),
+        photos=options.about or ", ".join(path.name for path in options.photos),
         num=num,
-        steps=options.steps,
+        command=shlex.join(sys.argv),
         commit=source_commit(),
         device=device_name(options.device),
         parameters=sum(p.numel() for p in network.parameters()) / 1e6,

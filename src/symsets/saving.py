@@ -168,7 +168,7 @@ def pretrained() -> list[str]:
 
     Example:
         >>> pretrained()
-        ['colors-dss-sum', 'colors-siamese-ds']
+        ['best', 'colors-dss-sum', 'colors-siamese-ds']
     """
     return sorted(path.parent.name for path in PRETRAINED.glob(f"*/{WEIGHTS}"))
 

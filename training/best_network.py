@@ -97,8 +97,6 @@ def parsed() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--photos", type=Path, nargs="+", required=True)
     parser.add_argument("--about", help="what the photographs are, for the card")
-        "--about", help="what the photographs are, for the card; their files' names"
-    )
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--scheme", default="dss-mean")
     parser.add_argument("--channels", type=int, nargs="+", default=[32, 64, 96])

@@ -23,7 +23,7 @@ def graph(num_nodes, seed, label=0):
 
 def network(model):
     torch.manual_seed(0)
-    return SubgraphNetwork(model, in_channels=2, num_classes=3, width=8, depth=2).double()
+    return SubgraphNetwork(model, in_channels=2, num_classes=3, width=8, depth=2).double().eval()
 
 
 def bags(*graphs, policy="node-deleted"):
@@ -94,7 +94,7 @@ def test_the_context_is_of_the_mean_over_subgraphs():
 @pytest.mark.parametrize("model", MODELS)
 def test_the_convolution_alone_sees_no_difference_between_skips_and_subgraphs_show_it(model):
     torch.manual_seed(0)
-    net, graphs = SubgraphNetwork(model, num_classes=10, width=8).double(), csl()[:10]
+    net, graphs = SubgraphNetwork(model, num_classes=10, width=8).double().eval(), csl()[:10]
     whole, deleted = (
         net(subgraph_sets(graphs, policy).x.to(torch.float64))
         for policy in ("whole", "node-deleted")
@@ -111,7 +111,7 @@ def test_graphs_without_common_nodes_are_refused():
 
 
 def test_a_saved_network_comes_back(tmp_path):
-    net = SubgraphNetwork("dss-mean", num_classes=3, width=8, depth=2)
+    net = SubgraphNetwork("dss-mean", num_classes=3, width=8, depth=2).eval()
     symsets.save(net, tmp_path / "net")
     x = subgraph_sets(csl()[:2], "whole").x
-    assert torch.equal(symsets.load(tmp_path / "net")(x), net(x))
+    assert torch.equal(symsets.load(tmp_path / "net").eval()(x), net(x))

@@ -53,7 +53,7 @@ PRESETS = {
         duration="about half an hour on two cores",
     ),
 }
-PLAN = {"learning_rate": 3e-3, "batch_size": 15, "evaluation_batch": 30, "keep": "loss"}
+PLAN = {"learning_rate": 1e-2, "batch_size": 10, "evaluation_batch": 30, "keep": "loss"}
 
 
 class SubgraphsExperiment(Experiment[GraphSource]):

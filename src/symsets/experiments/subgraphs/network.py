@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from symsets._extras import require
 from symsets.models.registry import register_network
-from symsets.nn import Classify, Sequential, SetModule, set_layer
+from symsets.nn import Sequential, SetModule, set_layer
 from symsets.sets import GraphSets, RaggedSets, pool
 
 
@@ -156,10 +156,12 @@ class SubgraphNetwork(nn.Module):
             layer = set_layer(model, NodeConv, channels, width)
             layers += [layer, BagNorm(width), nn.ReLU()]
         self.layers = Sequential(*layers)
-        self.head = Sequential(
+        self.vectors = nn.Sequential(nn.Linear(width, width), nn.ReLU())
+        self.head = nn.Sequential(
+            nn.BatchNorm1d(width),  # means over a graph hardly differ
             nn.Linear(width, width),
             nn.ReLU(),
-            Classify(width, num_classes, hidden=(width,), pool="mean"),
+            nn.Linear(width, num_classes),
         )
 
     def forward(self, x: Any) -> Tensor:
@@ -167,7 +169,8 @@ class SubgraphNetwork(nn.Module):
         copies, edges, back = by_node(x)
         copies = self.layers(copies, edges)
         of_graphs = x.elements.with_elements(copies.elements[back])
-        scores: Tensor = self.head(x.with_elements(pool(of_graphs, "mean")))
+        vectors = x.with_elements(self.vectors(pool(of_graphs, "mean")))
+        scores: Tensor = self.head(pool(vectors, "mean"))
         return scores
 
 

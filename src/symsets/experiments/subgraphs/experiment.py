@@ -38,7 +38,7 @@ PRESETS = {
         QUICK,
         models=MODELS,
         train_sizes=(90,),
-        epochs=(40,),
+        epochs=(20,),
         width=1.0,
         test_size=30,
         batch_size=None,
@@ -47,7 +47,7 @@ PRESETS = {
     "paper": Preset(
         models=MODELS,
         train_sizes=(90,),
-        epochs=(40,),
+        epochs=(20,),
         seeds=3,
         test_size=240,
         duration="about half an hour on two cores",

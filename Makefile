@@ -67,10 +67,10 @@ release: $(READY)  ## Build the package, check it, and try it in an environment 
 	rm -rf dist build/bare
 	$(BIN)/python -m build --sdist --wheel
 	$(BIN)/python -m twine check --strict dist/*
-	$(BIN)/python tests/package_sizes.py dist
+	$(BIN)/python release/sizes.py dist
 	$(PYTHON) -m venv build/bare
 	build/bare/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt "$$(ls dist/*.whl)[all]"
-	tests/installed.sh build/bare/bin/symsets
+	release/try_commands.sh build/bare/bin/symsets
 
 clean:  ## Remove the virtual environment and caches
 	rm -rf $(VENV) .mypy_cache .ruff_cache .coverage build dist site docs/generated jupyter_execute

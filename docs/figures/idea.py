@@ -1,4 +1,4 @@
-"""Draw the picture of the idea: ``python docs/figures/idea.py`` writes ``idea.png`` beside it."""
+"""The picture of the idea, which the site draws when it is built."""
 
 from __future__ import annotations
 
@@ -66,7 +66,3 @@ def draw(path: Path, **options: float) -> None:
     axis.axis("off")
     fig.savefig(path, **options)
     plt.close(fig)
-
-
-if __name__ == "__main__":
-    draw(Path(__file__).with_name("idea.png"), dpi=120)

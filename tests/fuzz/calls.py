@@ -286,6 +286,7 @@ def group(draw):
         lambda: groups.Translations(draw.one(2, 3), draw.one(2)),
         lambda: groups.wreath(draw.maybe(groups.Cyclic(3)), draw.one(2)),
         lambda: groups.parse(draw.one("S3 x C4", "C2 wr S3", "S3^2", "(S2 x C2) wr S2")),
+        lambda: groups.DirectSum(draw.maybe(groups.Symmetric(3)), draw.one(groups.Cyclic(2))),
         lambda: groups.PermutationGroup([draw.one([1, 0, 2], [1, 2, 0], (0, 1, 2))]),
     ]
     use = draw.choice([groups.dimension, groups.basis, groups.describe])

@@ -29,15 +29,15 @@ _TOKEN = re.compile(
 def parse(text: str) -> PermutationGroup:
     """Read a group from its name.
 
-    ======================  ==================================================================
-    ``S5 C4 D6 I3``         symmetric, cyclic, dihedral and trivial group, by number of points
-    ``S5 x C4``             direct product; also ``×`` or ``*``
-    ``C4 wr S5``            wreath product: five elements, C4 acts on each separately
-    ``S4^2``                S4 acting on pairs of indices (not a product)
-    ``(C8 x C8) wr S5``     brackets; ``^`` binds tightest, then ``wr``, the product, the sum
-    ``S4^2 + S4``           direct sum: one S4 acts on pairs and on points
+    =========================  ==================================================================
+    ``S5 C4 D6 I3``            symmetric, cyclic, dihedral and trivial group, by number of points
+    ``S5 x C4``                direct product; also ``×`` or ``*``
+    ``C4 wr S5``               wreath product: five elements, C4 acts on each separately
+    ``S4^2``                   S4 acting on pairs of indices (not a product)
+    ``(C8 x C8) wr S5``        brackets; ``^`` binds tightest, then ``wr``, the product, the sum
+    ``S4^2 + S4``              direct sum: one S4 acts on pairs and on points
     ``S3[a] x S3[b] + S3[b]``  names tell apart factors that would be equal
-    ======================  ==================================================================
+    =========================  ==================================================================
 
     Args:
         text: The name; ``str`` of a group made of named ones can be read back.

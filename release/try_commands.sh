@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Try every command of an installed symsets on small data: tests/installed.sh path/to/symsets
+# Try every command of an installed symsets on small data: release/try_commands.sh path/to/symsets
 set -euo pipefail
 symsets=$(realpath "$1")
 python=$(dirname "$symsets")/python

@@ -1,4 +1,4 @@
-"""Hold the files of a release to their sizes: ``python tests/package_sizes.py dist``."""
+"""Hold the files of a release to their sizes: ``python release/sizes.py dist``."""
 
 import sys
 from pathlib import Path

@@ -40,6 +40,7 @@ SUMMARIES = {
     "shapes": "Select the central of seven shuffled shapes of a moving human.",
     "views": "Reconstruct an object from three views of it.",
     "satellite": "Merge coarse satellite pictures into one three times as fine.",
+    "subgraphs": "Classify graphs by the sets of their subgraphs.",
 }
 STATES = ("running", "failed", "waiting", "done")  # in the order of the table
 CONTINUES = (

@@ -15,6 +15,7 @@ _OF_EXPERIMENTS = (
     "shapes",
     "views",
     "satellite",
+    "subgraphs",
 )  # imported when one of their networks is built
 
 

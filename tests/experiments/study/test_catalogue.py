@@ -59,6 +59,7 @@ EMBEDDED = {
     ("embedded", "motions"),
     ("embedded", "views"),
     ("embedded", "scenes"),
+    ("embedded", "graphs"),
 }
 
 

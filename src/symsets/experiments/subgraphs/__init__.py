@@ -1,0 +1,1 @@
+"""Graphs as sets of their subgraphs."""

@@ -14,8 +14,9 @@ class MissingExtraError(ImportError):
 
 def require(module: str, extra: str) -> Any:
     """Import ``module``, or raise MissingExtraError naming the extra to install."""
-    if (found := sys.modules.get(module)) is not None:  # asked for each of thousands of files
-        return found
+    found = sys.modules.get(module)  # asked for each of thousands of files
+    if found is not None and not getattr(found.__spec__, "_initializing", False):
+        return found  # and not one that another thread is still importing
     try:
         return importlib.import_module(module)
     except ImportError as error:

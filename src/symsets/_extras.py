@@ -15,7 +15,8 @@ class MissingExtraError(ImportError):
 def require(module: str, extra: str) -> Any:
     """Import ``module``, or raise MissingExtraError naming the extra to install."""
     found = sys.modules.get(module)  # asked for each of thousands of files
-    if found is not None and not getattr(found.__spec__, "_initializing", False):
+    spec = getattr(found, "__spec__", None)
+    if found is not None and not getattr(spec, "_initializing", False):
         return found  # and not one that another thread is still importing
     try:
         return importlib.import_module(module)

@@ -54,6 +54,22 @@ def move(pictures: Tensor, shifts: Tensor, angles: Tensor, size: int) -> Tensor:
     return F.grid_sample(pictures, grid, "bicubic", "reflection", align_corners=False)
 
 
+def opposite(shifts: Tensor, angles: Tensor) -> tuple[Tensor, Tensor]:
+    """Return the shifts and angles by which :func:`move` undoes other shifts and angles.
+
+    Example:
+        >>> shifts, angles = torch.tensor([[3.0, -2.0]]), torch.tensor([0.1])
+        >>> wave = torch.linspace(0, 6, 40).sin()
+        >>> x = (wave[:, None] * wave).expand(1, 1, 40, 40)
+        >>> y = move(move(x, shifts, angles, 40), *opposite(shifts, angles), 40)
+        >>> bool((y - x)[..., 10:-10, 10:-10].abs().max() < 1e-2)
+        True
+    """
+    rows, columns = shifts.unbind(-1)
+    cos, sin = angles.cos(), angles.sin()
+    return torch.stack([sin * columns - cos * rows, -sin * rows - cos * columns], -1), -angles
+
+
 def shake_kernels(
     shape: tuple[int, ...],
     shake: float | Tensor,

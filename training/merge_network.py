@@ -20,6 +20,7 @@ from photos import SIDE, crops
 from torch import Tensor
 from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 
+import symsets
 from symsets.data.shots import SPARE, Camera, ShotSets
 from symsets.experiments.study.records import device_name, source_commit
 from symsets.models import MergeNetwork
@@ -91,6 +92,7 @@ def main() -> None:
     parser.add_argument("--photos", type=Path, nargs="+", required=True)
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--scheme", default="dss-mean")
+    parser.add_argument("--start", help="a trained network to begin with, such as merge")
     parser.add_argument("--steps", type=int, default=20_000)
     parser.add_argument("--minutes", type=float, default=9.0, help="stop then, and go on later")
     parser.add_argument("--device", default="cuda")
@@ -101,6 +103,8 @@ def main() -> None:
     held_out, images = images[-HELD_OUT:], images[:-HELD_OUT].to(options.device)
     torch.manual_seed(0)
     network = MergeNetwork(options.scheme).to(options.device, memory_format=torch.channels_last)
+    if options.start:
+        network.load_state_dict(symsets.load(options.start).state_dict())
     average = AveragedModel(network, multi_avg_fn=get_ema_multi_avg_fn(KEEP))
     optimiser = torch.optim.AdamW(network.parameters(), lr=RATE, weight_decay=1e-3)
     file, first = options.out / "training.ckpt", 0

@@ -10,7 +10,6 @@ from typing import ClassVar
 import torch
 from torch import Tensor, nn
 
-from symsets.experiments.satellite.augmentation import Augmentation
 from symsets.experiments.satellite.metric import cpsnr, cssim, shift_loss
 from symsets.experiments.satellite.network import SatelliteNetwork, over_turns
 from symsets.experiments.satellite.norms import norms_of
@@ -25,6 +24,7 @@ from symsets.train.plan import Plan
 LATE, WIDE = "siamese-late", "siamese-wide"
 MODELS = ("siamese", LATE, WIDE, "dss-mean", "dss-max", "dss-sum", "aittala", "attention")
 NUM_ELEMENTS = 16
+FEWEST = 9  # different pictures of a set in training
 PICTURES = (1, 3, 5, 9)  # further numbers of pictures at the test
 CPSNR, CSSIM = Metric("cpsnr", cpsnr), Metric("cssim", cssim)
 RAW = "-raw"  # ends a setting whose pictures are not registered
@@ -76,10 +76,6 @@ class SatelliteExperiment(Experiment[SceneSource]):
     pictures are not registered beforehand. Model ``"siamese-late"`` is ``"siamese"`` without the
     mean of the set among its inputs; ``"siamese-wide"`` has more channels before the merge, so that
     it has as many parameters as ``"dss-mean"``, but for 2 %.
-
-    Attributes:
-        augmentation: What training changes in sets at random, for all models.
-        drop: The share of sets that skip a block in training, for all models.
     """
 
     name = "satellite"
@@ -94,8 +90,6 @@ class SatelliteExperiment(Experiment[SceneSource]):
     task = Task(shift_loss, (CPSNR,), keep_outputs=False)
     baselines: ClassVar = {"bicubic": bicubic, "mean": mean}
     default_data = "embedded"
-    augmentation = Augmentation(fewest=9)
-    drop = 0.0
     plans: ClassVar = {"ours": OURS, "published": OURS}  # the papers' networks are not ours
 
     def open_source(self, data: str, seed: int) -> SceneSource:
@@ -124,7 +118,7 @@ class SatelliteExperiment(Experiment[SceneSource]):
         self, source: SceneSource, setting: str, split: str, num: int, device: str, seed: int
     ) -> SceneSets:
         """Register and resample the scenes of a split."""
-        return _scene_sets(source, setting, split, num, device, self.augmentation)  # type: ignore[arg-type]
+        return _scene_sets(source, setting, split, num, device)  # type: ignore[arg-type]
 
     def make_network(
         self, model: str, recipe: str, width: float, setting: str, source: SceneSource
@@ -139,7 +133,6 @@ class SatelliteExperiment(Experiment[SceneSource]):
             merged_blocks=blocks,
             num_elements=NUM_ELEMENTS,
             gives_mean=model != LATE,
-            drop=self.drop,
         )
         if model == WIDE:
             channels = _equal_channels(make, channels)
@@ -197,9 +190,7 @@ def _equal_channels(make: Callable[..., nn.Module], channels: int) -> int:
 
 
 @lru_cache(maxsize=4)
-def _scene_sets(
-    source: SceneSource, setting: str, split: str, num: int, device: str, change: Augmentation
-) -> SceneSets:
+def _scene_sets(source: SceneSource, setting: str, split: str, num: int, device: str) -> SceneSets:
     band = setting.removesuffix(RAW)
     scenes = source.scenes(band, split, num)
     side = scenes[0].low.shape[-1]
@@ -208,7 +199,7 @@ def _scene_sets(
         num_elements=NUM_ELEMENTS,
         crop=min(48, 3 * side // 4),
         registered=not setting.endswith(RAW),
-        augmentation=change,
+        fewest=FEWEST,
         device=device,
     )
 

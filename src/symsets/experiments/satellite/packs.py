@@ -11,7 +11,7 @@ import lzma
 import math
 import os
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import cache
 from itertools import accumulate
 from pathlib import Path
@@ -83,7 +83,6 @@ def pack_scenes(
     *,
     files: int = 1,
     most: int | None = None,
-    watch: Callable[[], None] | None = None,
 ) -> list[Path]:
     """Write the scenes of a band into one file or several, and copy ``norm.csv`` if there is one.
 
@@ -94,11 +93,10 @@ def pack_scenes(
         part: ``"train"`` or ``"val"``, as the challenge's folders are called.
         files: How many files to divide the scenes into.
         most: Pictures of a scene at most, the clearest.
-        watch: Called after every scene.
     """
     source, out = SceneFolder(folder, most=most), Path(out)
     splits = ("train", "val") if part == "train" else ("test",)
-    scenes = [scene for split in splits for scene in source.read(band, split, watch=watch)]
+    scenes = [scene for split in splits for scene in source.read(band, split)]
     scenes.sort(key=lambda scene: scene.name)
     out.mkdir(parents=True, exist_ok=True)
     paths = []

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Protocol
 
@@ -226,14 +227,11 @@ class SceneFolder(SceneFiles):
         """Return the folders of a part."""
         return sorted(path.name for path in (self.root / part / band).glob("imgset*"))
 
-    def read(
-        self, band: str, split: str, num: int | None = None, watch: Callable[[], None] | None = None
-    ) -> list[Scene]:
+    def read(self, band: str, split: str, num: int | None = None) -> list[Scene]:
         """Read up to ``num`` usable scenes of a split; what cannot be used is counted."""
         part, names = self.names(band, split)
         folders = [self.root / part / band / name for name in names]
         usual = self._usual_shape(band)
-        found: list[Scene] = []
         skipped = Skipped()
 
         def read(folder: Path) -> Scene:
@@ -243,12 +241,7 @@ class SceneFolder(SceneFiles):
                 raise UnusableError(f"{scene.name}: pictures of {shape}, others have {others}")
             return scene
 
-        for scene in in_threads(read, folders, skipped, block=16):
-            found.append(scene)
-            if watch:
-                watch()
-            if num is not None and len(found) == num:
-                break
+        found = list(islice(in_threads(read, folders, skipped, block=16), num))
         for reason, times in skipped.items():  # a scene that is read again is no second one
             self.skipped[reason] = max(times, self.skipped[reason])
         return found

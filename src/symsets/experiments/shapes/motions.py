@@ -112,40 +112,6 @@ class MotionSource(Protocol):
         ...
 
 
-class HeldOut(NamedTuple):
-    """The hard split: who and what is kept away from training.
-
-    The test has unseen subjects in unseen activities, validation unseen subjects in the
-    activities of training. What lies between (a subject of the test who does what training shows,
-    or the other way round) is in no split, so nothing of the test is ever seen.
-
-    Attributes:
-        val_subjects: Who is seen in validation alone.
-        test_subjects: Who is seen in the test alone.
-        test_activities: What is done in the test alone.
-
-    Example:
-        >>> held = HeldOut({"bo"}, {"cy"}, {"hop"})
-        >>> [held.split(*who) for who in (("ann", "run"), ("bo", "run"), ("cy", "hop"))]
-        ['train', 'val', 'test']
-        >>> held.split("ann", "hop") is held.split("cy", "run") is None
-        True
-    """
-
-    val_subjects: frozenset[str] | set[str]
-    test_subjects: frozenset[str] | set[str]
-    test_activities: frozenset[str] | set[str]
-
-    def split(self, subject: str, activity: str) -> str | None:
-        """Return the split of a sequence, or None if it is in none."""
-        unseen = activity in self.test_activities
-        if subject in self.test_subjects:
-            return "test" if unseen else None
-        if unseen:
-            return None
-        return "val" if subject in self.val_subjects else "train"
-
-
 def check_motion(name: str, shapes: Tensor, num_vertices: int) -> None:
     """Raise ValueError naming the sequence unless it is ``(L, 3, num_vertices)`` and finite."""
     if shapes.ndim != 3 or shapes.shape[1] != 3 or 0 in shapes.shape:

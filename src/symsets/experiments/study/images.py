@@ -10,13 +10,7 @@ from torch import Tensor, nn
 
 from symsets.data.images import ImageFiles, ImageSource
 from symsets.experiments.study.catalogue import image_source
-from symsets.experiments.study.experiment import (
-    CLASSIFY,
-    PATIENCE,
-    Experiment,
-    SourceT,
-    scaled,
-)
+from symsets.experiments.study.experiment import CLASSIFY, PATIENCE, Experiment, SourceT, scaled
 from symsets.models._blocks import MODELS, RECIPES, default_widths
 from symsets.models.restoring import WIDTHS, RestoringNetwork
 from symsets.models.selection import WIDTHS as SELECTION_WIDTHS

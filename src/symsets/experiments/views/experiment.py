@@ -12,14 +12,7 @@ from torch import Tensor
 
 from symsets.data import MissingDataError
 from symsets.experiments.study.catalogue import view_source
-from symsets.experiments.study.experiment import (
-    PAPER,
-    QUICK,
-    SMOKE,
-    Experiment,
-    Preset,
-    scaled,
-)
+from symsets.experiments.study.experiment import PAPER, QUICK, SMOKE, Experiment, Preset, scaled
 from symsets.experiments.synthetic.objects import CATEGORIES
 from symsets.experiments.views.evaluation import errors_by_views, reconstruction_metric
 from symsets.experiments.views.loss import views_loss

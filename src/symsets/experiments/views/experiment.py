@@ -159,12 +159,8 @@ class ViewsExperiment(Experiment[Objects]):
         self, model: str, recipe: str, width: float, setting: str, source: Objects
     ) -> torch.nn.Module:
         """Make a network that gives every pixel its coordinates."""
-        network = ViewsNetwork(
-            model,
-            recipe=recipe,
-            widths=scaled(WIDTHS[recipe], width),
-            num_elements=TRAINED_WITH,
-        )
+        widths = scaled(WIDTHS[recipe], width)
+        network = ViewsNetwork(model, recipe=recipe, widths=widths, num_elements=TRAINED_WITH)
         return network.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
 
     def measure_more(

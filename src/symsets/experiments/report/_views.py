@@ -9,8 +9,8 @@ from torch import Tensor
 
 from symsets.experiments.report._answers import Sets
 from symsets.experiments.report.metrics import display_of
-from symsets.experiments.views.clouds import union_of_views
 from symsets.experiments.views.distances import agreement
+from symsets.experiments.views.evaluation import union_of_views
 from symsets.pages.drawing import Picture
 from symsets.pages.sheets import Line, Sheet, Tile
 

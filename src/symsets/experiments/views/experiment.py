@@ -18,7 +18,7 @@ from symsets.experiments.views.evaluation import errors_by_views, reconstruction
 from symsets.experiments.views.loss import views_loss
 from symsets.experiments.views.meshes import MeshFolder
 from symsets.experiments.views.network import WIDTHS, ViewsNetwork
-from symsets.experiments.views.sets import Truth, Views
+from symsets.experiments.views.sets import Views
 from symsets.models._blocks import MODELS
 from symsets.nn import for_any_size
 from symsets.sets.pooling import power_degree
@@ -83,11 +83,6 @@ class Objects:
         return view_source(self.data, category or "cars", size=SIZE, seed=self.seed)
 
 
-def loss(output: Tensor, target: Tensor | Truth) -> Tensor:
-    """Return the loss of masks and coordinates."""
-    return views_loss(output, target.maps if isinstance(target, Truth) else target)
-
-
 @lru_cache(maxsize=1)
 def _seen_from_many_sides(source: Objects, setting: str, num: int, device: str) -> Views:
     most = int(min(max(NUM_VIEWS), source.open(setting).most_views("test", num)))
@@ -106,7 +101,7 @@ class ViewsExperiment(Experiment[Objects]):
     models = MODELS
     presets = PRESETS
     task = Task(
-        loss,
+        views_loss,
         (
             reconstruction_metric("chamfer", larger_is_better=False),
             reconstruction_metric("f-score@0.01"),

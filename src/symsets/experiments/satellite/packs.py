@@ -20,8 +20,15 @@ import numpy as np
 
 from symsets._files import atomic_write, check_claim, shorten
 from symsets.data._arrays import Kinds, array_names, read_arrays
-from symsets.experiments.satellite.norms import FILE, read_norms
-from symsets.experiments.satellite.scenes import SCALE, STEP, Scene, SceneFiles, SceneFolder
+from symsets.experiments.satellite.scenes import (
+    NORMS,
+    SCALE,
+    STEP,
+    Scene,
+    SceneFiles,
+    SceneFolder,
+    read_norms,
+)
 
 MEMORY = 2**26  # bytes that LZMA may work with; ours needs a seventh of that
 BYTES = 2  # of a pixel, before LZMA
@@ -105,8 +112,8 @@ def pack_scenes(
         with atomic_write(path) as unfinished, unfinished.open("wb") as file:
             np.savez(file, **_arrays(scenes[k::files], band, part))  # type: ignore[arg-type]
         paths.append(path)
-    if (norms := Path(folder) / FILE).is_file():
-        shutil.copyfile(norms, out / FILE)
+    if (norms := Path(folder) / NORMS).is_file():
+        shutil.copyfile(norms, out / NORMS)
     return paths
 
 

@@ -15,9 +15,9 @@ from symsets.data.folders import MissingDataError, checked_folder, files_below
 from symsets.data.images import IMAGE_SUFFIXES, ImageFolder, ImageSource
 from symsets.data.packs import ImagePack, VideoPack, pack_kind
 from symsets.data.videos import VIDEO_SUFFIXES, VideoFolder
-from symsets.experiments.satellite.generated import GeneratedScenes
+from symsets.experiments.satellite.generated import GeneratedScenes, SceneSource
 from symsets.experiments.satellite.packs import ScenePack, is_scene_pack
-from symsets.experiments.satellite.scenes import NEEDS, SceneFolder, SceneSource, has_scenes
+from symsets.experiments.satellite.scenes import NEEDS, SceneFolder, has_scenes
 from symsets.experiments.shapes import dfaust
 from symsets.experiments.shapes.motion_packs import MotionPack, motion_pack_form
 from symsets.experiments.shapes.motions import MotionSource

@@ -118,7 +118,7 @@ class SatelliteExperiment(Experiment[SceneSource]):
         self, source: SceneSource, setting: str, split: str, num: int, device: str, seed: int
     ) -> SceneSets:
         """Register and resample the scenes of a split."""
-        return _scene_sets(source, setting, split, num, device)  # type: ignore[arg-type]
+        return _scene_sets(source, setting, split, num, device)
 
     def make_network(
         self, model: str, recipe: str, width: float, setting: str, source: SceneSource

@@ -80,8 +80,8 @@ class UNetExperiment(ImageExperiment[ImageSource]):
             wide = WIDTHS[self.output].get(model, WIDTHS[self.output]["dss"])
             make: Any = partial(RestoringNetwork, channels=scaled(wide, width))
         else:
-            widths = scaled(default_widths(UNET_WIDTHS[self.size], model, recipe), width)
-            make = partial(UNet, size=self.size, recipe=recipe, widths=widths)
+            full: tuple[int, ...] = default_widths(UNET_WIDTHS[self.size], model, recipe)
+            make = partial(UNet, size=self.size, recipe=recipe, widths=scaled(full, width))
         network: nn.Module = make(model, task=self.output, num_elements=self.num_elements)
         return network.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
 

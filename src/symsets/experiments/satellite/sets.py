@@ -24,7 +24,7 @@ CHANNELS = 5 + SCALE**2
 RAW, CLEAR, SHIFT, SEEN, FINE = (
     slice(*ends) for ends in ((0, 1), (1, 2), (2, 4), (4, 5), (5, CHANNELS))
 )
-OF_PICTURES, OF_SCENES = ("low", "clear", "shifts", "fine", "weights"), ("high", "known", "errors")
+OF_PICTURES, OF_SCENES = ("low", "clear", "shifts", "weights", "fine"), ("high", "known", "errors")
 
 
 class SceneSets(SetDataset):
@@ -161,13 +161,7 @@ class SceneSets(SetDataset):
         starts = self._start[start:stop].tolist()
         rows = [torch.arange(a, a + n) for a, n in zip(starts, sizes, strict=True)]
         picture = torch.cat(rows).to(self.device)
-        x = _element(
-            self.low[picture],
-            self.clear[picture],
-            self.shifts[picture],
-            self.weights[picture],
-            self.fine[picture],
-        )
+        x = _element(*(getattr(self, name)[picture] for name in OF_PICTURES))
         scene = torch.arange(start, stop, device=self.device)
         y = self._target(self.high[scene], self.known[scene], self.errors[scene])
         return RaggedSets(x.to(self.dtype), sizes), y.to(self.dtype)

@@ -2,41 +2,23 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from symsets.data.folders import checked_folder
 from symsets.data.set_folder.asking import find_targets, find_task
-from symsets.data.set_folder.elements import Examined, check_elements, examine
-from symsets.data.set_folder.labels import Labels, Row, read_labels
+from symsets.data.set_folder.elements import Examined, examine, examine_table
+from symsets.data.set_folder.labels import Labels, Row, match, read_labels
 from symsets.data.set_folder.layouts import LABELS, FoundSet, find_sets, suffix_of
-from symsets.data.set_folder.matching import match
 from symsets.data.set_folder.preparation import Preparation
-from symsets.data.set_folder.tables import SUFFIXES, Table, find_table
+from symsets.data.set_folder.tables import SUFFIXES, find_table
 from symsets.data.set_folder.targets import Targets, check_classes
 from symsets.data.splits import SPLITS
 
 
-@dataclass(frozen=True)
-class Opened:
-    """All that a folder holds.
-
-    Attributes:
-        found: Its sets, and how their elements are read.
-        splits: Of sets, as folders or a column name them; all None if nothing does.
-        targets: Task, classes and targets.
-        kept: Which of the sets have a target that can be used.
-    """
-
-    found: Examined
-    splits: list[str | None]
-    targets: Targets
-    kept: list[int]
-
-
 def open_sets(
     root: Path, task: str | None, how: Preparation, classes: tuple[str, ...] | None
-) -> Opened:
+) -> tuple[Examined, list[str | None], Targets, list[int]]:
     """Find, match and examine the sets of a folder or table.
 
     Args:
@@ -44,6 +26,11 @@ def open_sets(
         task: If it was said.
         how: What was said about elements.
         classes: Those of the network that the sets are for; None if one is to learn from them.
+
+    Returns:
+        The sets, and how their elements are read; their splits, as folders or a column name them,
+        all None if nothing does; task, classes and targets; and which sets have a target that can
+        be used.
 
     Raises:
         ValueError: Naming the file, and what was expected.
@@ -71,7 +58,7 @@ def open_sets(
         raise ValueError(
             f"{root} must hold at least two sets to learn from, found {one.name!r}{hint}"
         )
-    found = examine(sets, how) if table is None else _examine_table(table, how)
+    found = examine(sets, how) if table is None else examine_table(table, how)
     rows = [lines.get(one.name, []) for one in found.sets]
     kept, targets = find_targets(root, found, labels, rows, task, classes)
     if learn:
@@ -82,17 +69,7 @@ def open_sets(
             )
         check_classes(targets, [one.name for one in found.sets], str(root))
     splits = [_split_of(one, own) for one, own in zip(found.sets, rows, strict=True)]
-    return Opened(found, splits, targets, kept)
-
-
-def _examine_table(table: Table, how: Preparation) -> Examined:
-    path, shape = table.sets[0].files[0], table.store.shape
-    if how.kind not in (None, "vectors"):
-        raise ValueError(f"kind must be 'vectors' for the table {path}, got {how.kind!r}")
-    assert shape is not None
-    if how.channels is not None:
-        check_elements(path, shape, (how.channels,), "")
-    return Examined(table.sets, table.store, replace(how, kind="vectors", channels=shape[0]))
+    return found, splits, targets, kept
 
 
 def _read_labels(root: Path) -> Labels | None:

@@ -4,8 +4,7 @@ import pytest
 import torch
 
 from symsets.models.card import Card
-from symsets.tools.comparing import Outcome, best_of
-from symsets.tools.measuring import Score
+from symsets.tools.comparing import Outcome, Score, best_of
 from symsets.train.evaluation import Evaluation
 
 

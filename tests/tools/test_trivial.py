@@ -5,7 +5,7 @@ import torch
 
 from symsets import RaggedSets
 from symsets.models import Card
-from symsets.tools.measuring import Score, measure
+from symsets.tools.comparing import Score, measure
 from symsets.tools.trivial import trivial_answer
 
 

@@ -13,6 +13,7 @@ from typing import Any
 import torch
 
 from symsets._checks import shown
+from symsets._files import check_place
 from symsets.data.set_folder import SetFolder
 from symsets.models import network_for
 from symsets.nn.registry import is_scheme
@@ -20,9 +21,14 @@ from symsets.nn.registry import schemes as all_schemes
 from symsets.pages import Table
 from symsets.pages.styles import style_of
 from symsets.saving import save
-from symsets.tools.comparing import Outcome, best_of, headline, outcome, results_table
-from symsets.tools.measuring import task_of
-from symsets.tools.places import check_place
+from symsets.tools.comparing import (
+    Outcome,
+    best_of,
+    headline,
+    outcome,
+    results_table,
+    task_of,
+)
 from symsets.tools.report import write_report
 from symsets.tools.trivial import trivial_answer
 from symsets.train import fit

@@ -24,16 +24,6 @@ STRETCH = 0.15  # of pictures, at random
 DEPTH = 2  # residual blocks of networks for vectors, layers of those for clouds and graphs
 
 
-def picture_trunk(channels: int, size: Sequence[int], width: int, scheme: str) -> Sequential:
-    """Halve pictures until at most 4 pixels are left on the shorter side, and keep their places."""
-    return _halving(2, channels, size, width, scheme)
-
-
-def signal_trunk(channels: int, size: Sequence[int], width: int, scheme: str) -> Sequential:
-    """Halve signals until at most 4 entries are left, and keep their places."""
-    return _halving(1, channels, size, width, scheme)
-
-
 def vector_trunk(channels: int, width: int, scheme: str) -> Sequential:
     """Residual blocks that normalise whole sets."""
     return Sequential(
@@ -67,7 +57,12 @@ def graph_trunk(channels: int, width: int) -> Sequential:
     return Sequential(GraphVectors(channels, width), nn.ReLU())
 
 
-def _halving(axes: int, channels: int, size: Sequence[int], width: int, scheme: str) -> Sequential:
+def halving_trunk(channels: int, size: Sequence[int], width: int, scheme: str) -> Sequential:
+    """Halve pictures or signals of a size until at most 4 entries are left on the shorter side.
+
+    What is left keeps its place.
+    """
+    axes = len(size)
     conv: Callable[..., nn.Module] = convolution if axes == 2 else nn.Conv1d
     norm: Callable[[int], nn.Module] = nn.BatchNorm2d if axes == 2 else nn.BatchNorm1d
     make: Make = partial(conv, kernel_size=3, padding=1, bias=False)
@@ -205,7 +200,7 @@ class Shift(nn.Module):
         return x
 
 
-class Jitter(nn.Module):
+class Jitter(Shift):
     r"""Move every picture a little at random, in training only: shift, turn, stretch and shear it.
 
     A pixel at :math:`p`, counted from the middle, comes from :math:`(I + A) p + t`. Entries of
@@ -219,14 +214,6 @@ class Jitter(nn.Module):
         >>> Jitter(1)(x).shape, torch.equal(Jitter(1).eval()(x), x)
         (torch.Size([2, 1, 8, 8]), True)
     """
-
-    def __init__(self, most: int) -> None:
-        super().__init__()
-        self.most = most
-
-    def extra_repr(self) -> str:
-        """Show how far."""
-        return str(self.most)
 
     def forward(self, x: Tensor) -> Tensor:
         """Move rows ``(T, C, H, W)``."""

@@ -17,8 +17,7 @@ from symsets.models._trunks import (
     Shift,
     cloud_trunk,
     graph_trunk,
-    picture_trunk,
-    signal_trunk,
+    halving_trunk,
     vector_trunk,
 )
 from symsets.models.card import KINDS, TASKS, Card
@@ -168,8 +167,7 @@ class SetNetwork(SetModule):
             size = known["size"]
             if size is None or len(size) != axes:
                 raise ValueError(f"size must be {axes} numbers for {kind}, got {shown(size)}")
-            make = picture_trunk if axes == 2 else signal_trunk
-            return make(channels, size, width, inner), LENGTH * width
+            return halving_trunk(channels, size, width, inner), LENGTH * width
         if kind == "vectors":
             return vector_trunk(channels, width, known["scheme"]), width
         vectors: Callable[..., Sequential] = cloud_trunk if kind == "clouds" else graph_trunk

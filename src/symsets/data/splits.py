@@ -12,6 +12,7 @@ from symsets._checks import check_choice, check_number, shown
 T = TypeVar("T")
 
 SPLITS = ("train", "val", "test")
+VAL = 0.1  # the share of the validation split
 
 
 def checked_split(split: str) -> str:
@@ -54,7 +55,6 @@ def shuffled(names: Iterable[str]) -> list[str]:
 def split_by_hash(
     names: Iterable[str],
     *,
-    val: float = 0.1,
     test: float = 0.1,
     group: Callable[[str], str] = lambda name: name,
 ) -> dict[str, list[str]]:
@@ -66,8 +66,7 @@ def split_by_hash(
 
     Args:
         names: What to divide, such as paths below a folder.
-        val: Share of the validation split.
-        test: Share of the test split; 0 if it comes from elsewhere.
+        test: Share of the test split, 0 if it comes from elsewhere; validation has a tenth.
         group: Names with the same group stay together.
 
     Example:
@@ -80,13 +79,13 @@ def split_by_hash(
         members.setdefault(group(name), []).append(name)
     groups = shuffled(members)
     place = [fraction(key) for key in groups]
-    splits = _cut(groups, place, val, test)
+    splits = _cut(groups, place, VAL, test)
     wanted = SPLITS if test else SPLITS[:2]
     least = min(2, len(groups) // len(wanted))
     if any(sum(len(members[key]) for key in splits[split]) < least for split in wanted):
         share = least / len(groups)
         ranks = [(i + 0.5) / len(groups) for i in range(len(groups))]
-        splits = _cut(groups, ranks, max(val, share), max(test, share) if test else 0)
+        splits = _cut(groups, ranks, max(VAL, share), max(test, share) if test else 0)
     return {
         split: shuffled(name for key in keys for name in members[key])
         for split, keys in splits.items()

@@ -15,7 +15,7 @@ from symsets.data.set_folder import SetFolder
 from symsets.models.card import Card
 from symsets.pages import Cell, Picture, Table, write_page
 from symsets.sets import pool
-from symsets.tools.answers import Answer, answers, worst
+from symsets.tools.answers import answers, worst
 from symsets.tools.comparing import Outcome, task_of
 from symsets.tools.figures import confusion, curves, ranks, scatter
 from symsets.tools.sheet import ShownSet, sheet, short
@@ -121,20 +121,16 @@ def _what_went_wrong(card: Card, chosen: Outcome, test: SetFolder) -> Section:
     text = f"{num} of {len(given)} test sets. The worst first." if num else unsure
     title = "What it got wrong" if num else "The hardest sets"
     if card.kind != "pictures":
-        return Section(title, text, tables=[_answer_table(test, given, shown)])
+        rows = [(test.names[k], given[k].truth, given[k].said) for k in shown]
+        columns = ("set", "what is right", "what the network says")
+        cells = tuple(tuple(Cell(short(word)) for word in row) for row in rows)
+        return Section(title, text, tables=[Table("Answers", "Test sets.", columns, cells)])
     sets = []
     for k in shown:
         one = given[k]
         looks = (one.lines, one.right, one.scores, one.chosen)
         sets.append(ShownSet(test.names[k], test[k][0], *looks))
     return Section(title, text, pictures=[sheet(sets, "mistakes", "Test sets, one in a row.")])
-
-
-def _answer_table(sets: SetFolder, given: Sequence[Answer], shown: Sequence[int]) -> Table:
-    rows = tuple(
-        tuple(map(Cell, map(short, (sets.names[k], given[k].truth, given[k].said)))) for k in shown
-    )
-    return Table("Answers", "Test sets.", ("set", "what is right", "what the network says"), rows)
 
 
 def _merged(card: Card, chosen: Outcome, test: SetFolder) -> Section:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from torch import Tensor
 
-from symsets.pages.drawing import NO, YES, Picture
+from symsets.pages.drawing import INK, NO, YES, Picture
 from symsets.pages.sheets import GAP, Line, Sheet, Tile
 
 MOST_TILES = 12  # of a set
@@ -42,18 +42,13 @@ def sheet(sets: Sequence[ShownSet], name: str, caption: str) -> Picture:
     columns = max(min(len(one.pictures), MOST_TILES) + len(one.results) for one in sets)
     drawn = Sheet(columns, left=1.9, largest=LARGEST, space=0.2)
     for one in sets:
-        drawn.row(_tiles(one), title=_title(one))
+        colour = {True: YES, False: NO, None: INK}[one.right]
+        title = [Line(short(one.name), bold=True), *(Line(short(x), colour) for x in one.lines)]
+        drawn.row(_tiles(one), title=title)
     more = max(len(one.pictures) for one in sets) > MOST_TILES
     note = f" Of larger sets, the first {MOST_TILES} elements are shown." if more else ""
     said = "; ".join(f"{one.name}: {', '.join(one.lines)}" for one in sets)
-    picture = drawn.close(f"{caption}{note}", said)
-    return Picture(name, picture.caption, picture.description, picture.figure, wide=True)
-
-
-def _title(one: ShownSet) -> list[Line]:
-    colour = {True: YES, False: NO, None: Line("").colour}[one.right]
-    first = Line(short(one.name), bold=True)
-    return [first, *(Line(short(line), colour) for line in one.lines)]
+    return replace(drawn.close(f"{caption}{note}", said), name=name)
 
 
 def _tiles(one: ShownSet) -> list[Tile]:

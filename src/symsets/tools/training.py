@@ -111,7 +111,7 @@ def train_folder(
         raise ValueError(
             f"{folder} must say what is right for each set: class/set/*.jpg, labels.csv beside the "
             "sets, or a picture called target in each set; the sets that were found are "
-            f"{_some(sets.names)}"
+            f"{', '.join(map(shown, sets.names[:3]))}{', …' if len(sets.names) > 3 else ''}"
         )
     say(repr(sets))
     train, val, test = parts = sets.split(seed=seed)
@@ -181,10 +181,6 @@ def _check_classes(sets: SetFolder, train: SetFolder) -> None:
                 f"{sets.root} must have sets to train on of each class, found only others, such as "
                 f"{name!r}, of class {sets.classes[number]!r}"
             )
-
-
-def _some(names: Sequence[str]) -> str:
-    return ", ".join(map(shown, names[:3])) + (", …" if len(names) > 3 else "")
 
 
 def _is_small(sets: SetFolder) -> bool:

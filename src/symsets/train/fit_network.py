@@ -17,7 +17,6 @@ from torch import nn
 
 from symsets._checks import as_path, check_kind, positive, shown
 from symsets._files import write_csv
-from symsets.data.labelled import SetDataset
 from symsets.data.streaming import LoadedSets
 from symsets.describing import describe
 from symsets.models.card import Card
@@ -147,10 +146,14 @@ def fit(
         "keep": keep,
     }
     plan = _plan(plan, given, patience, train_sets.num_sets)
-    if devices != 1 or num_nodes != 1 or not is_alone():
-        _refuse_loaders(train_sets, val_sets)
-    wanted = {"task": task, "loss": loss, "metrics": metrics, "class_weights": class_weights}
-    learnt, card = what_is_learnt(net, train_sets, val_sets, **wanted)
+    several = devices != 1 or num_nodes != 1 or not is_alone()
+    if several and any(isinstance(own, LoadedSets) for own in (train_sets, val_sets)):
+        raise ValueError(
+            "train and val must not be DataLoaders where several processes share the work: pass "
+            "loader.dataset, and fit gives each process its share"
+        )
+    wanted: dict[str, Any] = {"loss": loss, "metrics": metrics, "class_weights": class_weights}
+    learnt, card = what_is_learnt(net, train_sets, val_sets, task, **wanted)
     folder = None if out is None else _run_folder(out, net)
     if folder and not dry_run:
         folder.mkdir(parents=True, exist_ok=True)
@@ -204,14 +207,6 @@ def _differing(given: dict[str, Any]) -> dict[str, Any]:
     """Return the arguments of :func:`fit` that were given."""
     usual = inspect.signature(fit).parameters
     return {name: value for name, value in given.items() if value != usual[name].default}
-
-
-def _refuse_loaders(*sets: SetDataset | None) -> None:
-    if any(isinstance(own, LoadedSets) for own in sets):
-        raise ValueError(
-            "train and val must not be DataLoaders where several processes share the work: pass "
-            "loader.dataset, and fit gives each process its share"
-        )
 
 
 def _copies(net: nn.Module, seeds: int, seed: int) -> list[nn.Module]:

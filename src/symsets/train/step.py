@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -37,6 +38,7 @@ def matmul_precision(precision: str) -> AbstractContextManager[None]:
     return allow_tf32(products=tf32, convolutions=tf32 or precision in HALVES)
 
 
+@dataclass(eq=False)
 class Step:
     """Compute losses and gradients of a batch, and take one step of an optimiser.
 
@@ -51,42 +53,25 @@ class Step:
         size: Number of members, if the first axis of every parameter counts them.
     """
 
-    def __init__(
-        self,
-        losses: Callable[..., Tensor],
-        parameters: Sequence[nn.Parameter],
-        optimiser: torch.optim.Optimizer,
-        precision: str,
-        *,
-        clip: float = 0.0,
-        scale: LossScale | None = None,
-        size: int | None = None,
-    ) -> None:
-        self._losses = losses
-        self.parameters = parameters
-        self.optimiser = optimiser
-        self.precision = precision
-        self.clip = clip
-        self.scale = scale
-        self.size = size
-
-    def losses(self, *batch: Any) -> Tensor:
-        """Return the loss, or the losses of all members."""
-        with autocast(self.precision, self.parameters[0].device):
-            return self._losses(*batch)
+    losses: Callable[..., Tensor]
+    parameters: Sequence[nn.Parameter]
+    optimiser: torch.optim.Optimizer
+    precision: str
+    clip: float = 0.0
+    scale: LossScale | None = None
+    size: int | None = None
 
     def __call__(self, *batch: Any) -> Tensor:
         """Return the loss, or the losses of all members, before the step."""
         self.free_gradients()
-        losses = self.losses(*batch)
+        with autocast(self.precision, self.parameters[0].device):
+            losses = self.losses(*batch)
         scaled = losses if self.scale is None else losses * self.scale.value
         scaled.sum().backward()
         gradients = [p.grad for p in self.parameters if p.grad is not None]
-        members = (
-            [gradients]
-            if self.size is None
-            else [[gradient[k] for gradient in gradients] for k in range(self.size)]
-        )
+        members = [gradients]
+        if self.size is not None:
+            members = [[gradient[k] for gradient in gradients] for k in range(self.size)]
         rescale_gradients(members, clip=self.clip, scale=self.scale)
         self.optimiser.step()
         return losses.detach()

@@ -25,8 +25,8 @@ def what_is_learnt(
     net: nn.Module,
     train: SetDataset,
     val: SetDataset | None,
-    *,
     task: str | Task | None,
+    *,
     loss: Loss | None,
     metrics: Any,
     class_weights: Any,
@@ -61,7 +61,10 @@ def what_is_learnt(
                 _check_labels(which, known, output.shape[1])
     scale = weights = None
     if name in ("regress", "score") and loss is None:
-        scale = _scale_of(name, all_targets(train))
+        targets: Any = all_targets(train)
+        rows = targets.elements if isinstance(targets, RaggedSets) else targets
+        one = name == "score" or rows.ndim == 1  # a scale for all numbers, not for each column
+        scale = Scale.of(rows.reshape(-1, 1) if one else rows)
         card = replace(card, target=scale.to_dict())
     if class_weights is not None:
         weights = _class_weights(name, class_weights, all_targets(train), output.shape[-1])
@@ -182,13 +185,6 @@ def _check_labels(name: str, targets: Any, num_classes: int) -> None:
             f"{name} must have labels from 0 to {num_classes - 1}, as the network returns "
             f"{num_classes} scores, got {low if low < 0 else high}"
         )
-
-
-def _scale_of(task: str, targets: Sets) -> Scale:
-    """Return the scale of the targets of a regression: of each number, or of those of elements."""
-    rows: Any = targets.elements if isinstance(targets, RaggedSets) else targets
-    one = task == "score" or rows.ndim == 1
-    return Scale.of(rows.reshape(-1, 1) if one else rows)
 
 
 def _class_weights(task: str, given: Any, targets: Any, num: int) -> Constant:

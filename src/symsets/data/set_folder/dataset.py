@@ -16,8 +16,8 @@ from torch.utils.data import Dataset
 from symsets._checks import as_path, check_choice, check_kind, shown
 from symsets.data.decoding import Skipped
 from symsets.data.labelled import LabelledSets
+from symsets.data.set_folder.elements import Preparation
 from symsets.data.set_folder.opening import open_sets
-from symsets.data.set_folder.preparation import Preparation
 from symsets.data.set_folder.stores import CachedStore, to_unit
 from symsets.data.splits import divide
 from symsets.models.card import TASKS, Card

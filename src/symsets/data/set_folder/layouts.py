@@ -123,13 +123,9 @@ def find_sets(
             )
     levels = {(one.whole, one.label is not None): one for one in sets}
     if len(levels) > 1:
-        first, other = list(levels.values())[:2]
-        raise _mixed(root, _where(first), _where(other))
+        wrong = [one.files[0] if one.whole else f"{one.name}/" for one in levels.values()]
+        raise _mixed(root, *wrong[:2])
     return sets
-
-
-def _where(one: FoundSet) -> str:
-    return one.files[0] if one.whole else one.name + "/"
 
 
 def _mixed(folder: Path, one: str, other: str) -> ValueError:

@@ -7,10 +7,9 @@ from pathlib import Path
 
 from symsets.data.folders import checked_folder
 from symsets.data.set_folder.asking import find_targets, find_task
-from symsets.data.set_folder.elements import Examined, examine, examine_table
+from symsets.data.set_folder.elements import Examined, Preparation, examine, examine_table
 from symsets.data.set_folder.labels import Labels, Row, match, read_labels
 from symsets.data.set_folder.layouts import LABELS, FoundSet, find_sets, suffix_of
-from symsets.data.set_folder.preparation import Preparation
 from symsets.data.set_folder.tables import SUFFIXES, find_table
 from symsets.data.set_folder.targets import Targets, check_classes
 from symsets.data.splits import SPLITS

@@ -10,7 +10,6 @@ from torch import nn
 
 from symsets._checks import check_choice, positive, shown
 from symsets.models._blocks import Scores
-from symsets.models._timm import load_pretrained, timm_trunk
 from symsets.models._trunks import (
     LENGTH,
     Jitter,
@@ -18,6 +17,8 @@ from symsets.models._trunks import (
     cloud_trunk,
     graph_trunk,
     halving_trunk,
+    load_pretrained,
+    timm_trunk,
     vector_trunk,
 )
 from symsets.models.card import KINDS, TASKS, Card

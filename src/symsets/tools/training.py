@@ -28,9 +28,9 @@ from symsets.tools.comparing import (
     outcome,
     results_table,
     task_of,
+    trivial_answer,
 )
 from symsets.tools.report import write_report
-from symsets.tools.trivial import trivial_answer
 from symsets.train import fit
 from symsets.train.inputs import chosen_device
 

@@ -5,7 +5,6 @@ import torch
 
 from symsets import RaggedSets
 from symsets.models import Card
-from symsets.models.card import Card
 from symsets.tools.comparing import Outcome, Score, best_of, measure, trivial_answer
 from symsets.train.evaluation import Evaluation
 

@@ -56,11 +56,6 @@ def cloud_trunk(channels: int, width: int) -> Sequential:
     return Sequential(Siamese(points), nn.ReLU())
 
 
-def graph_trunk(channels: int, width: int) -> Sequential:
-    """Make a vector of every graph on its own: graphs have no common nodes."""
-    return Sequential(GraphVectors(channels, width), nn.ReLU())
-
-
 def halving_trunk(channels: int, size: Sequence[int], width: int, scheme: str) -> Sequential:
     """Halve pictures or signals of a size until at most 4 entries are left on the shorter side.
 

@@ -97,8 +97,9 @@ def find_sets(
     if not has_split_folders(checked_folder(root)):
         sets = _sets_of(root, "", kind, merge, named)
     else:
+        others = [name for name in list_folder(root).folders if name not in SPLITS]
         if extra := [
-            n for n in list_folder(root).folders if n not in SPLITS and _has_media(root / n)
+            n for n in others for *_, names in os.walk(root / n) if MEDIA & {*map(suffix_of, names)}
         ]:
             raise ValueError(
                 f"{root / extra[0]} must lie in one of the folders train, val and test, or these "
@@ -130,10 +131,6 @@ def find_sets(
 
 def _mixed(folder: Path, one: str, other: str) -> ValueError:
     return ValueError(f"{folder} must have one layout, found several: {one} and {other}")
-
-
-def _has_media(folder: Path) -> bool:
-    return any(suffix_of(name) in MEDIA for _, _, names in os.walk(folder) for name in names)
 
 
 def _sets_of(

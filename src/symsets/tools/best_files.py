@@ -16,6 +16,8 @@ from symsets._checks import as_path
 from symsets._files import check_place, write_csv
 from symsets.data.folders import files_below
 from symsets.data.images import IMAGE_SUFFIXES
+from symsets.tools.figures import MOST_TILES, ShownSet
+from symsets.tools.figures import sheet as draw_sheet
 from symsets.tools.ranking import (
     MOST,
     SMALLEST,
@@ -25,8 +27,6 @@ from symsets.tools.ranking import (
     resized,
     small_view,
 )
-from symsets.tools.sheet import MOST_TILES, ShownSet
-from symsets.tools.sheet import sheet as draw_sheet
 from symsets.tools.shot_files import read_shot
 from symsets.train.inputs import chosen_device
 

@@ -20,8 +20,8 @@ from symsets.pages import Cell, Picture, Table, write_page
 from symsets.saving import DESCRIPTION, load
 from symsets.tools.answers import said
 from symsets.tools.comparing import SHARES, Score, measure, shown_score, task_of
+from symsets.tools.figures import ShownSet, sheet, short
 from symsets.tools.report import QUESTIONS, Section
-from symsets.tools.sheet import ShownSet, sheet, short
 from symsets.train import Prediction, predict
 
 SHOWN = 12  # sets on the page and in the terminal

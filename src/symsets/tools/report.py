@@ -17,8 +17,7 @@ from symsets.pages import Cell, Picture, Table, write_page
 from symsets.sets import pool
 from symsets.tools.answers import answers, worst
 from symsets.tools.comparing import Outcome, task_of
-from symsets.tools.figures import confusion, curves, ranks, scatter
-from symsets.tools.sheet import ShownSet, sheet, short
+from symsets.tools.figures import ShownSet, confusion, curves, ranks, scatter, sheet, short
 from symsets.train.defaults import Scale
 
 SHOWN = 8  # sets on a sheet

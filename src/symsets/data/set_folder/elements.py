@@ -17,7 +17,6 @@ from symsets.data.set_folder.arrays import array_shape, check_finite, read_array
 from symsets.data.set_folder.layouts import FoundSet, suffix_of
 from symsets.data.set_folder.pictures import Decoder, Header, default_shape, read_header
 from symsets.data.set_folder.stores import ArrayStore, Store
-from symsets.data.set_folder.tables import Table
 from symsets.models.card import Card
 
 KINDS = ("pictures", "vectors", "signals", "clouds")
@@ -212,14 +211,14 @@ def _examine_arrays(sets: Sequence[FoundSet], how: Preparation) -> Examined:
     return Examined(kept, ArrayStore(files, counts, expected), how, skipped=skipped)
 
 
-def examine_table(table: Table, how: Preparation) -> Examined:
+def examine_table(sets: list[FoundSet], store: Store, how: Preparation) -> Examined:
     """Look at the sets of a table; raise ValueError unless they are the vectors asked for."""
-    path, shape = table.sets[0].files[0], table.store.blank.shape
+    path, shape = sets[0].files[0], store.blank.shape
     if how.kind not in (None, "vectors"):
         raise ValueError(f"kind must be 'vectors' for the table {path}, got {how.kind!r}")
     if how.channels is not None:
         _check_elements(path, shape, (how.channels,), "")
-    return Examined(table.sets, table.store, replace(how, kind="vectors", channels=shape[0]))
+    return Examined(sets, store, replace(how, kind="vectors", channels=shape[0]))
 
 
 def _check_elements(

@@ -51,11 +51,6 @@ class Listing:
     files: list[str]  # with a suffix that is known
     others: list[str]
 
-    @property
-    def suffixes(self) -> set[str]:
-        """The suffixes of the files."""
-        return {suffix_of(name) for name in self.files}
-
 
 def suffix_of(name: str) -> str:
     """Return the suffix of a path in small letters."""
@@ -178,7 +173,7 @@ def _are_classes(
     leaves: Iterable[Listing], prefix: str, kind: str | None, named: Collection[str]
 ) -> bool:
     """Whether folders are classes of sets that are one file each, and not sets of clouds."""
-    suffixes = set().union(*(listing.suffixes for listing in leaves))
+    suffixes = {suffix_of(name) for listing in leaves for name in listing.files}
     if not suffixes & set(ARRAYS) or suffixes & IMAGE_SUFFIXES or kind == "clouds":
         return False
     names = {start + listing.path.name for listing in leaves for start in (prefix, "")}

@@ -43,13 +43,12 @@ def open_sets(
     if not root.is_file():
         checked_folder(root)
     labels = _read_labels(root) if root.is_dir() else None
-    table = find_table(root)
-    if table is not None:
-        if table.labels is not None and labels is not None:
-            raise ValueError(
-                f"{root} must say its labels once, found {table.labels.path} and {labels.path}"
-            )
-        labels, sets = labels or table.labels, table.sets
+    store = None
+    if table := find_table(root):
+        sets, store, own = table
+        if own and labels:
+            raise ValueError(f"{root} must say its labels once, found {own.path} and {labels.path}")
+        labels = labels or own
     else:
         named = {row.set for row in labels.rows} if labels else ()
         sets = find_sets(root, kind=how.kind, merge=task in (None, "merge"), named=named)
@@ -62,7 +61,7 @@ def open_sets(
         raise ValueError(
             f"{root} must hold at least two sets to learn from, found {one.name!r}{hint}"
         )
-    found = examine(sets, how) if table is None else examine_table(table, how)
+    found = examine_table(sets, store, how) if store else examine(sets, how)
     rows = [lines.get(one.name, []) for one in found.sets]
     kept, targets = _find_targets(root, found, labels, rows, task, classes)
     if learn:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -21,13 +20,8 @@ Columns = dict[str, Any]
 """Lists of text, or arrays of numbers."""
 
 
-@dataclass(frozen=True)
-class Table:
-    """Sets of vectors, and the labels that the table has for them."""
-
-    sets: list[FoundSet]
-    store: TableStore
-    labels: Labels | None
+Table = tuple[list[FoundSet], TableStore, Labels | None]
+"""Sets of vectors, and the labels that the table has for them."""
 
 
 def find_table(root: Path) -> Table | None:
@@ -67,11 +61,9 @@ def find_table(root: Path) -> Table | None:
         columns["element"] = [number[row] for row in range(len(number))]
     values = np.stack([_numbers(path, name, columns[name]) for name in features], axis=1)
     names = [[str(columns["element"][row]) for row in own] for own in members.values()]
-    return Table(
-        [FoundSet(name, (str(path),), whole=True) for name in members],
-        TableStore(str(path), [values[own] for own in members.values()], names),
-        _labels(path, columns, marks),
-    )
+    sets = [FoundSet(name, (str(path),), whole=True) for name in members]
+    store = TableStore(str(path), [values[own] for own in members.values()], names)
+    return sets, store, _labels(path, columns, marks)
 
 
 def _read_columns(path: Path) -> Columns:

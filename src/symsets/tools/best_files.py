@@ -109,9 +109,11 @@ def best_files(
         if len(views) < 2:
             continue
         paths, small = list(views), list(views.values())
-        scores = rank_views(
-            small, lambda k, paths=paths: read(paths[k]), network=network, device=device
-        )
+
+        def shot(k: int, paths: Sequence[Path] = paths) -> Tensor:
+            return read(paths[k])
+
+        scores = rank_views(small, shot, network=network, device=device)
         order: list[int] = scores.argsort(descending=True, stable=True).tolist()
         names = tuple(paths[k].name for k in order)
         found.append(Ranked(name, names, tuple(scores[order].tolist())))

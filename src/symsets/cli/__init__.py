@@ -11,7 +11,6 @@ import typer
 from rich.padding import Padding
 from rich.text import Text
 
-from symsets._extras import check_experiments
 from symsets._version import __version__
 from symsets.cli import run
 from symsets.cli.best import best
@@ -90,8 +89,7 @@ def report(
     ] = True,
 ) -> None:
     """Show finished runs beside the published numbers; write a page, Markdown and figures."""
-    with user_errors():
-        check_experiments()
+    with user_errors(experiments=True):
         from symsets.experiments import report as reports
 
         show_report(reports.write(directories, out, examples=examples))

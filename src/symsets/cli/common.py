@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import typer
 from rich.console import Console
 
-from symsets._extras import MissingExtraError
+from symsets._extras import MissingExtraError, check_experiments
 from symsets._interrupt import interrupts_as_usual
 
 if TYPE_CHECKING:
@@ -25,14 +25,18 @@ console = Console(highlight=False, markup=False)  # names of files may hold brac
 
 
 @contextmanager
-def user_errors(*, interrupted: str = "interrupted") -> Iterator[None]:
+def user_errors(*, experiments: bool = False, continues: bool = False) -> Iterator[None]:
     """Turn what a user can get wrong into one line and exit status 2, an interrupt into 130.
 
     Args:
-        interrupted: What to say after an interrupt.
+        experiments: Whether the libraries of the experiments are needed.
+        continues: Whether the same command goes on after an interrupt.
     """
     interrupts_as_usual()
+    interrupted = "interrupted" + "; the same command continues where it was" * continues
     try:
+        if experiments:
+            check_experiments()
         yield
     except KeyboardInterrupt as error:
         Console(stderr=True, highlight=False, markup=False).print(f"symsets: {interrupted}")

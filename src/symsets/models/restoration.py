@@ -116,9 +116,12 @@ class GatedBlock(SetModule):
         change = map_elements(heard, lambda rows: self.last(ops.gate(rows)))
         if self.drop and self.training:
             change = _dropped(change, self.drop)
-        if isinstance(x, Tensor):
-            return x + change
-        return x.with_elements(x.elements + change.elements)
+        return sum_of(x, change)
+
+
+def sum_of(x: Any, y: Any) -> Any:
+    """Add two batches of the same sets, element by element."""
+    return x + y if isinstance(x, Tensor) else x.with_elements(x.elements + y.elements)
 
 
 def _dropped(change: Sets, share: float) -> Any:

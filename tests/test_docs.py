@@ -31,11 +31,14 @@ def test_every_number_and_table_that_pages_ask_for_is_there(measurements):
     numbers = re.findall(r"{measured}`([^`]+)`", text)
     assert numbers
     for wanted in numbers:
-        assert re.fullmatch(r"[\d.,]+( %)?", measurements.number(wanted)), wanted
-    for name, keys, columns in re.findall(r"^```{rows} (\S+) (\S+)\n(.*?)```", text, re.M | re.S):
-        assert measurements.rows(name, keys, columns.splitlines()).count("\n") > 2
-    for name in re.findall(r"^```{study} (\S+)$", text, re.M):
-        assert all("| " in table for table in measurements.study(name))
+        assert re.fullmatch(r"−?[\d.,e-]+( %)?", measurements.number(wanted)), wanted
+    for kind, words, body in re.findall(r"^```{(\w+)} ?(.*)\n((?:(?!```).*\n)*)```", text, re.M):
+        if kind in ("rows", "pivot"):
+            assert getattr(measurements, kind)(*words.split(), body.splitlines()).count("\n") > 1
+        elif kind == "figures":
+            assert "{" not in measurements.filled(body, *words.split())
+        elif kind == "study":
+            assert all("| " in table for table in measurements.study(words))
 
 
 def test_tables_show_entries_of_entries_and_ratios(measurements, monkeypatch):
@@ -44,9 +47,45 @@ def test_tables_show_entries_of_entries_and_ratios(measurements, monkeypatch):
     table = measurements.rows(
         "x.json",
         "models",
-        ["model: @", "a: a.mean ± a.std .1%", "r: b/a.mean .0f", "c: c d", "d: d .1f"],
+        ["model: @", "a: a.mean ± a.std .1%", "r: b over a.mean .0f", "c: c d", "d: d .1f"],
     )
     assert table.splitlines()[2] == "| ours | 50.0 ± 12.5 | 4 |  | 1.0, 2.0 |"
+
+
+def test_a_list_becomes_a_table_by_two_of_its_fields(measurements, monkeypatch):
+    content = [
+        {"model": m, "noise": n, "seed": s, "psnr": n + s}
+        for m in ("dss-sum", "median")
+        for n in (10, 25)
+        for s in (0, 1)
+    ]
+    monkeypatch.setattr(measurements, "read", lambda name: {"records": content})
+    table = measurements.pivot(
+        "x.json",
+        "records",
+        ["rows: model", "columns: noise", "value: psnr .1f", "only: model!=median"],
+    )
+    assert table.splitlines() == [
+        "|  | noise 10 | noise 25 |",
+        "| :-- | --: | --: |",
+        "| DSS(sum) | 10.5 | 25.5 |",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("wanted", "shown"),
+    [
+        ("a.x=1.y mean .1f", "3.0"),
+        ("a.x=1.y max d", "4"),
+        ("a.x=2.y minus a.x=1.y max d", "−5"),
+        ("a.x=2.y over 4 .2%", "−25.00 %"),
+        ("b .1e", "2.4e-3"),
+    ],
+)
+def test_text_is_filled_with_numbers(measurements, monkeypatch, wanted, shown):
+    content = {"a": [{"x": 1, "y": 2}, {"x": 1, "y": 4}, {"x": 2, "y": -1}], "b": 0.0024}
+    monkeypatch.setattr(measurements, "read", lambda name: content)
+    assert measurements.filled(f"| {{{wanted}}} |", "x.json") == f"| {shown} |"
 
 
 def test_a_row_is_found_by_its_fields_and_must_be_the_only_one(measurements):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import re
 import tomllib
@@ -25,13 +26,26 @@ STATISTICS = {"mean": mean, "std": stdev, "min": min, "max": max, "count": len}
 def read(name: str) -> Any:
     """Return the content of a file under ``results/``; of a study (``"colors"``), its records.
 
-    ``"satellite/published.toml"`` is what others printed about an experiment.
+    ``"satellite/published.toml"`` is what others printed about an experiment, ``"colors/curves"``
+    what was measured during training: every line of every run's ``curves.csv``.
     """
+    if name.endswith("/curves"):
+        return list(_curves(RESULTS / name.removesuffix("/curves")))
     if name.endswith(".toml"):
         return tomllib.loads((PUBLISHED / name).read_text(encoding="utf-8"))
     if name.endswith(".json"):
         return json.loads((RESULTS / name).read_text(encoding="utf-8"))
     return read(f"{name}/results.json")["records"]
+
+
+def _curves(study: Path) -> Iterator[dict[str, Any]]:
+    """Give the lines of all curves of a study, with the run that they are of."""
+    for path in sorted(study.glob("runs/*/curves.csv")):
+        run = json.loads((path.parent / "config.json").read_text(encoding="utf-8"))
+        about = {key: run[key] for key in ("model", "setting", "train_size", "seed")}
+        for line in csv.DictReader(path.read_text(encoding="utf-8").splitlines()):
+            epoch = {"epoch": int(line.pop("epoch"))}
+            yield about | epoch | {key: float(text) for key, text in line.items() if text}
 
 
 def entries(content: Any, keys: str) -> list[Any]:

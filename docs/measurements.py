@@ -77,7 +77,7 @@ def _inside(content: Any, key: str) -> list[Any]:
 def value(content: Any, keys: str) -> Any:
     """Return a number, an entry, or a statistic of several entries (``"k=1.x mean"``)."""
     keys, _, statistic = keys.strip().rpartition(" ")
-    if statistic in STATISTICS:
+    if keys and statistic in STATISTICS:
         return STATISTICS[statistic](entries(content, keys))
     keys = f"{keys} {statistic}".strip()
     return float(keys) if re.fullmatch(r"[\d.]+", keys) else entry(content, keys)

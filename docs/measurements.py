@@ -8,6 +8,7 @@ import re
 import tomllib
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cache, partial
+from operator import mul, sub, truediv
 from pathlib import Path
 from statistics import mean, stdev
 from typing import Any
@@ -19,6 +20,7 @@ from symsets.pages.styles import style_of
 
 RESULTS = Path(__file__).parents[1] / "results"
 PUBLISHED = RESULTS.parent / "src" / "symsets" / "experiments"
+SIGNS = {"over": truediv, "minus": sub, "times": mul}
 STATISTICS = {"mean": mean, "std": stdev, "min": min, "max": max, "count": len}
 
 
@@ -84,15 +86,15 @@ def value(content: Any, keys: str) -> Any:
 
 
 def shown(content: Any, keys: str, form: str) -> str:
-    """Return an entry, ``a over b`` or ``a minus b`` in a format of Python; all of a list."""
-    first, sign, second = [*re.split(" (over|minus) ", keys), "", ""][:3]
+    """Return an entry, or ``a over b`` (``minus``, ``times``), in a format of Python; all of a list."""
+    first, sign, second = [*re.split(f" ({'|'.join(SIGNS)}) ", keys), "", ""][:3]
     found = value(content, first)
     if found is None:
         return ""
     found = found if isinstance(found, list) else [found]
     if sign:
         other = value(content, second)
-        found = [x / other if sign == "over" else x - other for x in found]
+        found = [SIGNS[sign](x, other) for x in found]
     return ", ".join(map(partial(_written, form), found))
 
 

@@ -20,6 +20,56 @@ def test_the_first_page_says_how_many_claims_hold(monkeypatch):
     assert import_module("claims").summary() in (ROOT / "README.md").read_text("utf-8")
 
 
+TABLE = {  # row of the README: study, which of its records, setting and unit of published numbers
+    "[signals](docs/signals.md), 30,000 sets: accuracy, %": ("signals", "train_size=30000", None),
+    "[colors](docs/images.md), Places: error in grey levels": ("colors", "metric=mae", "places"),
+    "[bursts](docs/images.md): error in grey levels": ("bursts", "metric=mae", ""),
+    "[frames](docs/images.md): accuracy, %": ("frames", "metric=accuracy", ""),
+    "[quality](docs/images.md), noise of 30: accuracy, %": (
+        "quality",
+        "setting=gaussian-30",
+        "gaussian-30",
+    ),
+    "[shapes](docs/shapes.md), points: accuracy, %": ("shapes", "setting=points", "points"),
+}
+
+
+def expected_row(measurements, study, which, setting):
+    """The cells of a row of the README: ours and published, Siamese+DS and DSS(sum)."""
+    scale = 100 if measurements.read(study)[0]["metric"].startswith("accuracy") else 1
+    for model in ("siamese-ds", "dss-sum"):
+        keys = f"model={model}&{which}.value mean times {scale}"
+        yield measurements.shown(measurements.read(study), keys, ".2f")
+    tables = [] if setting is None else measurements.read(f"{study}/published.toml")["tables"]
+    numbers = [t["numbers"] for t in tables if t.get("setting", "") == setting]
+    for model in ("siamese-ds", "dss-sum"):
+        yield f"{numbers[0][model][0]:.2f}" if numbers else "figure only"
+
+
+def test_the_table_of_the_first_page_is_what_was_measured(measurements):
+    text = (ROOT / "README.md").read_text("utf-8")
+    table = text.split("*published:* Siamese+DS | DSS(sum) |\n")[1].split("\n\n")[0]
+    rows = [[c.strip("* ") for c in line.split("|")[1:-1]] for line in table.splitlines()[1:]]
+    assert [row[0] for row in rows] == [*TABLE]
+    for name, *cells in rows:
+        assert cells == [*expected_row(measurements, *TABLE[name])], name
+
+
+def test_the_first_page_tells_the_time_of_a_step_as_measured(measurements):
+    text = (ROOT / "README.md").read_text("utf-8")
+    file = "benchmarks/signals_step_h200.json rows.model=dss-sum&seeds=1&style="
+    ours, half, theirs = (
+        measurements.number(f"{file}{which}.milliseconds .1f")
+        for which in (
+            "ours&precision=float32",
+            "ours&precision=bfloat16",
+            "reference style&precision=float32",
+        )
+    )
+    assert f"{ours} ms\nfor signals on an H200 in float32 ({half} in bfloat16)" in text
+    assert f"released way of computing it takes {theirs}." in text
+
+
 @pytest.fixture
 def measurements(monkeypatch):
     monkeypatch.syspath_prepend(str(DOCS))

@@ -145,6 +145,34 @@ def test_a_row_is_found_by_its_fields_and_must_be_the_only_one(measurements):
         measurements.entry(content, "rows.k=2.x")
 
 
+ORIGIN = re.compile(  # words by which a number that was not read from results/ says what it is
+    r"commit|no record|not kept|published|paper|counted|bound|chance|holds it to|Python|torch"
+    r"|CC BY|checked against",
+    re.I,
+)
+SETTINGS = {  # numbers that nobody has measured
+    ("images.md", "50 %"),  # lost pixels
+    ("images.md", "1.7"),  # MB of a clip
+    ("views.md", "10 %"),  # a split
+    ("subgraphs.md", "90 %"),  # nine classes of ten
+}
+
+
+@pytest.mark.parametrize("page", sorted(DOCS.rglob("*.md")), ids=lambda page: page.name)
+def test_numbers_come_from_results_or_say_where_from(page):
+    """A figure that somebody typed is not checked by anything, so it must name its origin."""
+    text = page.read_text("utf-8")
+    for part in (r"^---\n.*?^---\n", r"^```.*?^```$"):  # the head of a notebook; code, tables
+        text = re.sub(part, "", text, flags=re.M | re.S)
+    text = re.sub(r"({\w+})?`[^`]+`|\$[^$]+\$|\]\([^)]+\)", "", text)
+    for paragraph in re.split(r"\n\s*\n|\n(?=- |\| )", text):
+        figures = re.findall(
+            r"(?<![\w./=@-])\d+\.\d+(?![\w.-])|\d+(?:\.\d+)? ?(?:%|ms|dB)\b|\d+ %", paragraph
+        )
+        typed = [figure for figure in figures if (page.name, figure) not in SETTINGS]
+        assert not typed or ORIGIN.search(paragraph), (typed, paragraph)
+
+
 def anchor(heading):
     """Return the anchor that a heading gets where Markdown is shown."""
     return re.sub(r"[^\w\- ]", "", heading.strip().lower()).replace(" ", "-")

@@ -257,3 +257,9 @@ def test_methods_have_a_docstring_or_override_one_that_has(package):
                 member = getattr(kind, name)
                 if not name.startswith("_") and (callable(member) or isinstance(member, property)):
                     assert kind.__name__.startswith("_") or inspect.getdoc(member), f"{kind}.{name}"
+
+
+def test_the_package_names_the_versions_of_python_that_are_tested():
+    named = re.findall(r"Python :: (3\.\d+)", (ROOT / "pyproject.toml").read_text("utf-8"))
+    workflow = (ROOT / ".github" / "workflows" / "test.yml").read_text("utf-8")
+    assert named == re.findall(r"3\.\d+", workflow.split("python: [")[1].split("]")[0])

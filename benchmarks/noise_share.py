@@ -1,9 +1,9 @@
 """How much does the share of the noise in a set's variance tell about its wave?
 
-Run ``python benchmarks/noise_share.py [--out FILE.json]``: the accuracy, on the test sets of the signals experiment,
-of a classifier that sees this one number and nothing else. The waves have different power (1/2, 1
-and 1/3 of the squared amplitude), so dividing a set by its standard deviation leaves noise whose
-size depends on the wave.
+Run ``python benchmarks/noise_share.py [--out FILE.json]``: the accuracy, on the test sets of the
+signals experiment, of a classifier that sees this one number and nothing else. The waves have
+different power (1/2, 1 and 1/3 of the squared amplitude), so dividing a set by its standard
+deviation leaves noise whose size depends on the wave.
 """
 
 from __future__ import annotations

@@ -86,7 +86,7 @@ def value(content: Any, keys: str) -> Any:
 
 
 def shown(content: Any, keys: str, form: str) -> str:
-    """Return an entry, or ``a over b`` (``minus``, ``times``), in a format of Python; all of a list."""
+    """Return an entry, or ``a over b`` (``minus``, ``times``), formatted; all of a list."""
     first, sign, second = [*re.split(f" ({'|'.join(SIGNS)}) ", keys), "", ""][:3]
     found = value(content, first)
     if found is None:

@@ -15,7 +15,7 @@ from symsets._version import __version__
 from symsets.cli import run
 from symsets.cli.best import best
 from symsets.cli.check import check
-from symsets.cli.common import console, show_report, user_errors
+from symsets.cli.common import OneLineErrors, console, show_report, user_errors
 from symsets.cli.evaluate import evaluate
 from symsets.cli.merge import merge
 from symsets.cli.pack import pack
@@ -25,6 +25,7 @@ from symsets.cli.train import train
 __all__ = ["app", "main"]
 
 app = typer.Typer(
+    cls=OneLineErrors,
     help="Deep learning on sets whose elements have symmetries of their own.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,

@@ -18,7 +18,7 @@ def merge(
         list[Path],
         typer.Argument(
             metavar="SHOTS...",
-            help="Pictures of one scene and one size; with --scale 3, the folder of a scene.",
+            help="Pictures of one scene and one size, or the folder of them.",
         ),
     ],
     out: Annotated[
@@ -53,8 +53,9 @@ def merge(
             return
         from rich.progress import Progress
 
-        from symsets.tools.merge_files import merge_files
+        from symsets.tools.merge_files import find_shots, merge_files
 
+        shots = find_shots(shots, out, compare)
         with Progress(console=console, transient=True, disable=not console.is_terminal) as bar:
             task = bar.add_task("merging", total=None)
             which = merge_files(

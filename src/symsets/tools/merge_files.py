@@ -71,6 +71,22 @@ def merge_files(
     return which
 
 
+def find_shots(paths: Sequence[Path], *others: Path | None) -> list[Path]:
+    """Return files, and in place of each folder the pictures in it, without some others."""
+    written = {path.resolve() for path in others if path}
+    found: list[Path] = []
+    for path in paths:
+        if not path.is_dir():
+            found.append(path)
+            continue
+        inside = sorted(file for file in path.iterdir() if file.suffix.lower() in SUFFIXES)
+        inside = [file for file in inside if file.resolve() not in written]
+        if not inside:
+            raise ValueError(f"shots must be pictures, but the folder {path} holds none")
+        found += inside
+    return found
+
+
 def check_out(name: str, path: Path, shots: Sequence[Path], suffixes: Sequence[str]) -> None:
     """Raise ValueError unless a file can be written there that is none of the shots."""
     if path.suffix.lower() not in suffixes:

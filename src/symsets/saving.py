@@ -165,7 +165,7 @@ def pretrained() -> list[str]:
 
     Example:
         >>> pretrained()
-        ['best', 'colors-dss-sum', 'colors-siamese-ds']
+        ['best', 'colors-dss-sum', 'colors-siamese-ds', 'merge']
     """
     return sorted(path.parent.name for path in PRETRAINED.glob(f"*/{WEIGHTS}"))
 

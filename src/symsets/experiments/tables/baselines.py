@@ -24,9 +24,9 @@ def logistic(x: Tables) -> Tensor:
 
 
 def boosting(x: Tables) -> Tensor:
-    """Return what gradient boosting of trees gives, ``(B, Q, K)``."""
-    ensemble = require("sklearn.ensemble", "images")
-    return _fitted(x, lambda: ensemble.GradientBoostingClassifier(random_state=0))
+    """Return what gradient boosting gives, whose trees see a few columns each, ``(B, Q, K)``."""
+    trees = require("sklearn.ensemble", "images").GradientBoostingClassifier
+    return _fitted(x, lambda: trees(max_features="sqrt", random_state=0))
 
 
 def _fitted(x: Tables, make: Callable[[], Any]) -> Tensor:

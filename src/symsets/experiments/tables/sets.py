@@ -22,10 +22,14 @@ class GivenTables(SetDataset):
 
     Args:
         batches: Tables and classes.
+        names: Of the batches, if they have some.
     """
 
-    def __init__(self, batches: Sequence[tuple[Tables, Tensor]]) -> None:
+    def __init__(
+        self, batches: Sequence[tuple[Tables, Tensor]], names: Sequence[str] = ()
+    ) -> None:
         self.given = list(batches)
+        self.names = tuple(names)
 
     @property
     def num_sets(self) -> int:
@@ -59,13 +63,17 @@ class GivenTables(SetDataset):
             if num > 0:
                 some.append((tables[:num], classes[:num]))
                 num -= len(tables)
-        return GivenTables(some)
+        return GivenTables(some, self.names[: len(some)])
 
     def to(self, device: torch.device | str, dtype: torch.dtype | None = None) -> GivenTables:
         """Move the tables, and cast their entries if a type is given."""
-        return GivenTables(
-            [(tables.to(device, dtype or tables.dtype), y.to(device)) for tables, y in self.given]
-        )
+        moved = [(x.to(device, dtype or x.dtype), y.to(device)) for x, y in self.given]
+        return GivenTables(moved, self.names)
+
+    def places(self) -> dict[str, Tensor]:
+        """Return which tables are of the batch of each name, as masks."""
+        batch = [k for k, (tables, _) in enumerate(self.given) for _ in range(len(tables))]
+        return {name: torch.tensor(batch) == k for k, name in enumerate(self.names)}
 
 
 class RandomTables(SetDataset):

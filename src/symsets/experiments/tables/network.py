@@ -13,7 +13,8 @@ from symsets.nn import set_layer
 
 MOST_SEQUENCES = 2**15  # that one call of torch's attention gets; kernels count them in 16 bits
 LARGEST = 8.0  # deviations from the mean of a column
-SLOPE = 6.0  # of the first scores of classes, as functions of those of the regressions
+SLOPE = 3.5  # of the first scores of classes, as functions of those of the regressions
+RAREST = 0.01  # added to the share of a class before its logarithm is taken
 
 
 class Attention(nn.Module):
@@ -140,7 +141,7 @@ class TableNetwork(nn.Module):
         self.blocks = nn.ModuleList(Block(model, width, heads) for _ in range(depth))
         self.norm = nn.LayerNorm(width)
         self.head = nn.Linear(width + num_scores, 1)
-        with torch.no_grad():  # training starts from the mean of the regressions
+        with torch.no_grad():  # training starts from the regressions and the shares of classes
             self.head.weight[:, :width] *= 0.1
             self.head.weight[:, width:] = SLOPE / NUM_SCORES
 
@@ -154,8 +155,9 @@ class TableNetwork(nn.Module):
             cells = block(cells, num_rows)
         target = self.norm(cells[:, :, num_rows:, -1]).transpose(1, 2)  # (B, Q, K, C)
         both = torch.cat([target, scores[:, num_rows:].to(target.dtype)], dim=3)
+        share = torch.log(x.labels.mean(1, keepdim=True) + RAREST)  # (B, 1, K)
         with torch.autocast(z.device.type, enabled=False):  # a softmax follows
-            return self.head(both.to(self.head.weight.dtype)).squeeze(3)  # type: ignore[no-any-return]
+            return share + self.head(both.to(self.head.weight.dtype)).squeeze(3)  # type: ignore[no-any-return]
 
     def _scores(self, z: Tensor, labels: Tensor) -> Tensor:
         """Return what regressions say about all rows, ``(B, R + Q, K, S)``."""
@@ -172,7 +174,8 @@ class TableNetwork(nn.Module):
         asked = F.pad(torch.zeros_like(labels), (0, 0, 0, num_queries), value=1.0)
         own = torch.stack([known, asked], dim=3)  # (B, R + Q, K, 2)
         target = torch.cat([own, share.expand_as(known).unsqueeze(3), scores], dim=3)
-        values = torch.stack([z, torch.tanh(z), z.square() - 1], dim=3)
+        bent = torch.tanh(z)
+        values = torch.stack([z, bent, bent.square()], dim=3)
         cells = self.value(values).unsqueeze(2) + self.label(own).unsqueeze(3)
         last = self.target(target).unsqueeze(3)  # (B, R + Q, K, 1, C)
         return torch.cat([cells, last], dim=3).transpose(1, 2)

@@ -40,16 +40,18 @@ def ridge_scores(x: Tensor, labels: Tensor) -> Tensor:
     tiny = torch.finfo(x.dtype).eps
     spread = apart[:, :num].mean((1, 2), keepdim=True) + tiny
     size = own[:, :num].mean(1)[:, None, None] + tiny
-    kernels = [inner / size, *(torch.exp(-apart / spread / length) for length in LENGTHS)]
-    scores = [_regress(kernel, centred, penalty) for kernel in kernels for penalty in PENALTIES]
-    return torch.stack(scores, dim=3)
+    smooth = [torch.exp(-apart / spread / length) for length in LENGTHS]
+    kernels = torch.stack([inner / size, *smooth], dim=1)  # (B, S', R + Q, R)
+    scores = [_regress(kernels, centred.unsqueeze(1), penalty) for penalty in PENALTIES]
+    return torch.cat(scores, dim=1).permute(0, 2, 3, 1)
 
 
 def _regress(kernel: Tensor, centred: Tensor, penalty: float) -> Tensor:
-    num = centred.shape[1]
-    ridge = penalty * torch.eye(num, dtype=kernel.dtype, device=kernel.device)
-    factor, _ = torch.linalg.cholesky_ex(kernel[:, :num] + ridge)
-    inverse = torch.cholesky_inverse(factor)  # (B, R, R)
-    weights = inverse @ centred  # (B, R, K)
-    left_out = centred - weights / inverse.diagonal(dim1=1, dim2=2).unsqueeze(2)
-    return torch.cat([left_out, kernel[:, num:] @ weights], dim=1)
+    """Return the scores ``(…, R + Q, K)`` of one penalty."""
+    num = centred.shape[-2]
+    unit = torch.eye(num, dtype=kernel.dtype, device=kernel.device)
+    factor, _ = torch.linalg.cholesky_ex(kernel[..., :num, :] + penalty * unit)
+    half = torch.linalg.solve_triangular(factor, unit, upper=False)  # A = halfᵀ half
+    weights = half.mT @ (half @ centred)  # (…, R, K)
+    left_out = centred - weights / half.square().sum(-2).unsqueeze(-1)
+    return torch.cat([left_out, kernel[..., num:, :] @ weights], dim=-2)

@@ -112,7 +112,7 @@ class RandomTables(SetDataset):
         num = max(1, min(most, most * CELLS // shape.cells))
         with allow_tf32(products=False), torch.autocast(self.device.type, enabled=False):
             tables, classes = random_tables(num, shape, self.device)
-        return tables.to(self.dtype), classes
+        return tables if self.dtype == tables.dtype else tables.to(self.dtype), classes
 
     def part(self, start: int, stop: int) -> tuple[Tables, Tensor]:
         """Raise: these tables are for training."""

@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from symsets.sets import RaggedSets
+from symsets.sets.partition import Partition
 
 
 class Tables(RaggedSets):
@@ -51,7 +52,9 @@ class Tables(RaggedSets):
                 f"got {tuple(queries.shape)}"
             )
         both = torch.cat([rows, queries], dim=1)
-        super().__init__(both.flatten(0, 1), [both.shape[1]] * len(both))
+        # Its sizes stay on the CPU: sending them to a GPU would make the host wait.
+        sizes = Partition([both.shape[1]] * len(both))
+        super().__init__(both.flatten(0, 1), partition=sizes)
         self.labels = labels.to(both.dtype)
 
     @property
@@ -84,8 +87,8 @@ class Tables(RaggedSets):
 
     def record_stream(self, stream: Any) -> None:
         """Keep the memory of rows and labels until a CUDA stream is done with them."""
-        super().record_stream(stream)
-        self.labels.record_stream(stream)
+        for part in (self.elements, self.labels):
+            part.record_stream(stream)
 
     def __getitem__(self, which: Any) -> Any:
         """Return some of the tables."""

@@ -128,8 +128,8 @@ def available(directories: Directories = None) -> list[Entry]:
             none of the datasets may hold files of your own, which are counted.
 
     Example:
-        >>> [entry.name for entry in available([]) if entry.found]
-        ['embedded', 'leaves', 'embedded', 'embedded', 'embedded', 'embedded', 'embedded', 'embedded']
+        >>> [entry.kind for entry in available([]) if entry.found]
+        ['images', 'images', 'videos', 'motions', 'views', 'scenes', 'graphs', 'tables']
     """
     roots = data_directories(directories)
     entries = [Entry(name, kind, True, None, note) for name, kind, note in EMBEDDED]

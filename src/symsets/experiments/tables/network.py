@@ -108,11 +108,13 @@ class TableNetwork(nn.Module):
         queries, which do not see each other.
 
     Example:
-        >>> rows, queries, labels = torch.randn(1, 6, 4), torch.randn(1, 3, 4), torch.eye(3)
+        >>> rows, queries = torch.randn(1, 6, 4), torch.randn(1, 3, 4)
+        >>> labels = torch.eye(3).repeat(1, 2, 1)
         >>> net = TableNetwork("dss-mean", width=16, depth=1)
-        >>> y = net(Tables(rows, labels.repeat(1, 2, 1), queries))
-        >>> moved = net(Tables(rows[..., [2, 0, 3, 1]], labels[:, [1, 2, 0]].repeat(1, 2, 1), queries))
-        >>> torch.allclose(moved, y[..., [1, 2, 0]], atol=1e-5)
+        >>> columns, classes = torch.tensor([2, 0, 3, 1]), torch.tensor([1, 2, 0])
+        >>> moved = Tables(rows[..., columns], labels[..., classes], queries[..., columns])
+        >>> y = net(Tables(rows, labels, queries))
+        >>> torch.allclose(net(moved), y[..., classes], atol=1e-5)
         True
     """
 

@@ -12,6 +12,7 @@ from torch.nn import functional as F
 from symsets.experiments.tables.tables import Tables
 
 CAUSES = 12
+NUM_ACTIVATIONS = 8  # five, and the identity three times
 SEEN = 5  # columns that decide the class, or splits of a tree
 KINDS = (0.45, 0.7, 0.8)  # of tables whose class is a cluster, the best score, … added up
 MOST_CLASSES = 10
@@ -141,16 +142,12 @@ def _nodes(draw: _Draw, num_classes: int) -> tuple[Tensor, Tensor]:
     return torch.cat(nodes, dim=2), cluster
 
 
-NUM_ACTIVATIONS = 8
-
-
 def _activate(x: Tensor, kind: Tensor) -> Tensor:
     """Apply to each unit ``(B, N, C)`` the function of its kind ``(B, C)``; three are linear."""
-    functions = (x, x, x, torch.tanh(2 * x), x.relu(), torch.sin(3 * x), x.abs(), (x > 0).to(x.dtype))
-    y = x
-    for number, values in enumerate(functions[3:], start=3):
-        y = torch.where((kind == number).unsqueeze(1), values, y)
-    return y
+    bent = (torch.tanh(2 * x), x.relu(), torch.sin(3 * x), x.abs(), (x > 0).to(x.dtype))
+    for number, values in enumerate(bent):
+        x = torch.where((kind == number).unsqueeze(1), values, x)
+    return x
 
 
 def _unit(x: Tensor) -> Tensor:

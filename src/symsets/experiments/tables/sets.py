@@ -25,9 +25,7 @@ class GivenTables(SetDataset):
         names: Of the batches, if they have some.
     """
 
-    def __init__(
-        self, batches: Sequence[tuple[Tables, Tensor]], names: Sequence[str] = ()
-    ) -> None:
+    def __init__(self, batches: Sequence[tuple[Tables, Tensor]], names: Sequence[str] = ()) -> None:
         self.given = list(batches)
         self.names = tuple(names)
 

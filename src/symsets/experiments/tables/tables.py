@@ -48,8 +48,7 @@ class Tables(RaggedSets):
             )
         if rows.shape[2] != queries.shape[2]:
             raise ValueError(
-                f"queries must have the {rows.shape[2]} columns of rows, "
-                f"got {tuple(queries.shape)}"
+                f"queries must have the {rows.shape[2]} columns of rows, got {tuple(queries.shape)}"
             )
         both = torch.cat([rows, queries], dim=1)
         # Its sizes stay on the CPU: sending them to a GPU would make the host wait.

@@ -1,0 +1,53 @@
+"""The experiment on tables."""
+
+import json
+from dataclasses import replace
+from typing import ClassVar
+
+import pytest
+
+import symsets
+from symsets.cli.options import RunOptions
+from symsets.experiments.study.describe import make_study
+from symsets.experiments.tables.experiment import PRESETS, SMALL_SHAPES, TablesExperiment
+from symsets.experiments.tables.sets import fixed_tables
+
+
+class SmallExperiment(TablesExperiment):
+    presets: ClassVar = {"smoke": replace(PRESETS["smoke"], train_sizes=(4,), epochs=(1,))}
+    baselines: ClassVar = {"logistic": TablesExperiment.baselines["logistic"]}
+    source_table = ""
+
+
+@pytest.fixture(scope="module")
+def study(tmp_path_factory):
+    out = tmp_path_factory.mktemp("tables") / "study"
+    study = make_study(SmallExperiment(), RunOptions(preset="smoke", out=out))
+    study.prepare()
+    for group in study.groups:
+        study.run_group(group)
+    return study
+
+
+def test_a_study_measures_every_table_and_more_classes(study):
+    records = json.loads((study.out / "results.json").read_text())["records"]
+    parts = {f"auc/{name}" for name in ("iris", "wine", "breast-cancer", "digits")}
+    for model, more in (("dss-mean", {"auc-20-classes"}), ("logistic", set())):
+        found = {r["metric"]: r["value"] for r in records if r["model"] == model}
+        assert set(found) == {"auc", "accuracy"} | parts | more
+        assert found["auc"] == pytest.approx(sum(found[part] for part in parts) / 4)
+        assert found["auc"] > 0.9
+
+
+def test_a_trained_network_is_loaded_by_its_folder(study):
+    [path] = study.out.glob("runs/*dss-mean*")
+    x, _ = fixed_tables(1, SMALL_SHAPES, seed=0).part(0, 1)
+    assert symsets.load(path)(x).shape == (1, x.queries.shape[1], x.num_classes)
+
+
+def test_random_tables_are_smaller_on_a_cpu():
+    experiment = TablesExperiment()
+    on_cpu, on_gpu = (
+        experiment.make_sets(None, "", "train", 1, device, 0).shapes for device in ("cpu", "cuda")
+    )
+    assert on_cpu.cells < on_gpu.cells

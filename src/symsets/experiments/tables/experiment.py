@@ -74,7 +74,7 @@ class TablesExperiment(Experiment[TableSource]):
     presets = PRESETS
     task = IN_CONTEXT
     plans: ClassVar = {"ours": PLAN, "published": PLAN}
-    baselines: ClassVar = BASELINES
+    baselines: ClassVar[Any] = BASELINES
     default_data = "embedded"
     source_table = "more-classes"
 

@@ -41,7 +41,7 @@ class Attention(nn.Module):
         )  # (A, h, M or N, C / h)
         parts = zip(*(part.split(MOST_SEQUENCES) for part in (query, key, value)), strict=True)
         mixed = torch.cat([F.scaled_dot_product_attention(*part) for part in parts])
-        return self.out(mixed.transpose(1, 2).flatten(2).reshape(x.shape))  # type: ignore[no-any-return]
+        return self.out(mixed.transpose(1, 2).flatten(2).reshape(x.shape))
 
 
 class Block(nn.Module):
@@ -77,7 +77,7 @@ class Block(nn.Module):
         x = x + self.rows(by_column, by_column[..., :num_rows, :]).transpose(2, 3)
         by_row = self.norms[1](x)
         x = x + self.columns(by_row, by_row)
-        return x + self.out(F.gelu(self.classes(self.norms[2](x))))  # type: ignore[no-any-return]
+        return x + self.out(F.gelu(self.classes(self.norms[2](x))))
 
 
 @register_network("tables")
@@ -159,7 +159,7 @@ class TableNetwork(nn.Module):
         both = torch.cat([target, scores[:, num_rows:].to(target.dtype)], dim=3)
         share = torch.log(x.labels.mean(1, keepdim=True) + RAREST)  # (B, 1, K)
         with torch.autocast(z.device.type, enabled=False):  # a softmax follows
-            return share + self.head(both.to(self.head.weight.dtype)).squeeze(3)  # type: ignore[no-any-return]
+            return share + self.head(both.to(self.head.weight.dtype)).squeeze(3)
 
     def _scores(self, z: Tensor, labels: Tensor) -> Tensor:
         """Return what regressions say about all rows, ``(B, R + Q, K, S)``."""

@@ -36,7 +36,7 @@ class NumberedBlock(nn.Module):
         by_column = x.transpose(1, 2)
         x = x + self.rows(by_column, by_column[:, :, :num_rows]).transpose(1, 2)
         x = self.norms[1](x)
-        return self.norms[2](x + self.mlp(x))  # type: ignore[no-any-return]
+        return self.norms[2](x + self.mlp(x))
 
 
 class NumberedNetwork(nn.Module):

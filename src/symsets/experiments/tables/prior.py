@@ -98,19 +98,22 @@ class _Draw:
         self, num: int, rows: int, device: torch.device, generator: torch.Generator | None
     ) -> None:
         self.num, self.rows = num, rows
-        self.options = {"device": device, "generator": generator}
+        self.device, self.generator = device, generator
 
     def uniform(self, *shape: int, low: float = 0.0, high: float = 1.0) -> Tensor:
-        return low + (high - low) * torch.rand(self.num, *shape, **self.options)  # type: ignore[call-overload, no-any-return]
+        size = (self.num, *shape)
+        lot = torch.rand(size, device=self.device, generator=self.generator)
+        return low + (high - low) * lot
 
     def scale(self, *shape: int, low: float, high: float) -> Tensor:
         return self.uniform(*shape, low=math.log(low), high=math.log(high)).exp()
 
     def normal(self, *shape: int) -> Tensor:
-        return torch.randn(self.num, *shape, **self.options)  # type: ignore[call-overload, no-any-return]
+        return torch.randn((self.num, *shape), device=self.device, generator=self.generator)
 
     def below(self, most: int, *shape: int) -> Tensor:
-        return torch.randint(most, (self.num, *shape), **self.options)  # type: ignore[call-overload, no-any-return]
+        size = (self.num, *shape)
+        return torch.randint(most, size, device=self.device, generator=self.generator)
 
 
 def _nodes(draw: _Draw, num_classes: int) -> tuple[Tensor, Tensor]:
@@ -179,7 +182,7 @@ def _classes(draw: _Draw, nodes: Tensor, x: Tensor, cluster: Tensor, num: int) -
     tree = draw.below(num, 2**SEEN).gather(1, leaf)
     kinds = torch.stack([cluster % num, best, steps, tree], dim=2)  # (B, N, 4)
     dice = draw.uniform(1, 1)
-    kind = sum((dice > share).long() for share in KINDS)  # (B, 1, 1)
+    kind = torch.stack([dice > share for share in KINDS]).sum(0)  # (B, 1, 1)
     classes = kinds.gather(2, kind.expand(-1, draw.rows, -1)).squeeze(2)
     wrong = draw.uniform(draw.rows) < draw.uniform(1, low=-0.3, high=0.1)
     classes = torch.where(wrong, draw.below(num, draw.rows), classes)

@@ -59,7 +59,7 @@ class Tables(RaggedSets):
     @property
     def both(self) -> Tensor:
         """Rows with labels, then queries, ``(B, R + Q, D)``."""
-        return self.elements.unflatten(0, (len(self), -1))  # type: ignore[no-any-return]
+        return self.elements.unflatten(0, (len(self), -1))
 
     @property
     def rows(self) -> Tensor:

@@ -1,10 +1,12 @@
-"""Classifiers of scikit-learn on tables."""
+"""What needs no training, on tables."""
 
 import pytest
 import torch
 
 from symsets.experiments.tables.baselines import BASELINES
 from symsets.experiments.tables.metrics import area_under_curve
+from symsets.experiments.tables.network import TableNetwork
+from symsets.experiments.tables.prior import Shape, random_tables
 from symsets.experiments.tables.tables import Tables
 
 
@@ -25,3 +27,12 @@ def test_the_only_class_is_the_answer(name):
     labels = torch.eye(2)[:1].repeat(1, 5, 1)
     output = BASELINES[name](Tables(torch.randn(1, 5, 2), labels, torch.randn(1, 3, 2)))
     assert output.argmax(2).tolist() == [[0, 0, 0]]
+
+
+def test_a_network_without_blocks_starts_from_the_regressions():
+    torch.manual_seed(0)
+    tables, _ = random_tables(2, Shape(30, 5, 3, 3), torch.device("cpu"))
+    net = TableNetwork("dss-mean", width=8, depth=0)
+    torch.nn.init.zeros_(net.head.bias)
+    torch.nn.init.zeros_(net.norm.weight)
+    torch.testing.assert_close(net(tables), BASELINES["ridge"](tables))

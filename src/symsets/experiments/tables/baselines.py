@@ -1,4 +1,4 @@
-"""Classifiers of scikit-learn, fitted to the labelled rows of each table."""
+"""What needs no training: classifiers that are fitted to the labelled rows of each table."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ import torch
 from torch import Tensor
 
 from symsets._extras import require
+from symsets.experiments.tables.network import RAREST, SLOPE, standardise
+from symsets.experiments.tables.ridge import ridge_scores
 from symsets.experiments.tables.tables import Tables
 
 SMALLEST = 1e-12  # probability whose logarithm is taken
@@ -29,6 +31,14 @@ def boosting(x: Tables) -> Tensor:
     return _fitted(x, lambda: trees(max_features="sqrt", random_state=0))
 
 
+def ridge(x: Tables) -> Tensor:
+    """Return where a table network starts: the mean of its regressions, and shares of classes."""
+    num = x.labels.shape[1]
+    scores = ridge_scores(standardise(x.both, num), x.labels)[:, num:]
+    share = torch.log(x.labels.mean(1, keepdim=True) + RAREST)
+    return share + SLOPE * scores.mean(3)
+
+
 def _fitted(x: Tables, make: Callable[[], Any]) -> Tensor:
     """Return logarithms of the probabilities that a classifier gives to queries."""
     rows, queries = x.rows.double().cpu().numpy(), x.queries.double().cpu().numpy()
@@ -44,4 +54,4 @@ def _fitted(x: Tables, make: Callable[[], Any]) -> Tensor:
     return logs.to(x.device, torch.float32)
 
 
-BASELINES = {"logistic": logistic, "boosting": boosting}
+BASELINES = {"logistic": logistic, "boosting": boosting, "ridge": ridge}

@@ -39,15 +39,15 @@ PRESETS = {
     ),
     "paper": Preset(
         models=MODELS,
-        train_sizes=(6400,),
-        epochs=(40,),
+        train_sizes=(12_800,),
+        epochs=(36,),
         test_size=80,
         duration="about ten minutes per model on one GPU (estimated)",
     ),
 }
 PLAN = {
     "learning_rate": 1e-3,
-    "batch_size": 16,
+    "batch_size": 32,
     "evaluation_batch": 4,
     "clip": 1.0,
     "keep": "loss",

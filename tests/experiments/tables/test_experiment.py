@@ -51,3 +51,11 @@ def test_random_tables_are_smaller_on_a_cpu():
         experiment.make_sets(None, "", "train", 1, device, 0).shapes for device in ("cpu", "cuda")
     )
     assert on_cpu.cells < on_gpu.cells
+
+
+def test_the_published_recipe_has_no_regressions():
+    nets = {
+        recipe: TablesExperiment().make_network("dss-mean", recipe, 0.25, "", None)
+        for recipe in TablesExperiment.recipes
+    }
+    assert {recipe: net.ridge for recipe, net in nets.items()} == {"ours": True, "published": False}

@@ -96,11 +96,15 @@ class TablesExperiment(Experiment[TableSource]):
     def make_network(
         self, model: str, recipe: str, width: float, setting: str, source: TableSource
     ) -> nn.Module:
-        """Make a network whose classes are a set, or one that takes them for numbers."""
+        """Make a network whose classes are a set, or one that takes them for numbers.
+
+        Recipe ``"published"`` has no regressions, as published networks of this kind.
+        """
         [channels] = scaled([WIDTH], width)
         if model == "nanotabpfn":
             return NumberedNetwork(width=channels, depth=NANO_DEPTH)
-        return TableNetwork(model, width=channels, depth=DEPTH if width == 1 else DEPTH // 2)
+        depth = DEPTH if width == 1 else DEPTH // 2
+        return TableNetwork(model, width=channels, depth=depth, ridge=recipe == "ours")
 
     def relative_cost(self, model: str) -> float:
         """Return the time that a model takes beside others."""

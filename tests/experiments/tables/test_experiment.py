@@ -5,12 +5,17 @@ from dataclasses import replace
 from typing import ClassVar
 
 import pytest
+import torch
 
 import symsets
 from symsets.cli.options import RunOptions
 from symsets.experiments.study.describe import make_study
 from symsets.experiments.tables.experiment import PRESETS, SMALL_SHAPES, TablesExperiment
-from symsets.experiments.tables.sets import fixed_tables
+from symsets.experiments.tables.network import TableNetwork
+from symsets.experiments.tables.prior import ShapeRange
+from symsets.experiments.tables.sets import RandomTables, fixed_tables
+from symsets.train.fitting import fit_together
+from symsets.train.plan import Plan
 
 
 class SmallExperiment(TablesExperiment):
@@ -59,3 +64,32 @@ def test_the_published_recipe_has_no_regressions():
         for recipe in TablesExperiment.recipes
     }
     assert {recipe: net.ridge for recipe, net in nets.items()} == {"ours": True, "published": False}
+
+
+def test_an_interrupted_training_ends_with_the_weights_of_an_undisturbed_one(tmp_path):
+    shapes = ShapeRange(rows=(8, 12), columns=(2, 4), queries=4, cells=2000)
+    val = fixed_tables(4, shapes, seed=0)
+
+    def train(name, progress=None):
+        torch.manual_seed(0)
+        net = TableNetwork("dss-mean", width=8, depth=1, heads=2)
+        [fitted] = fit_together(
+            [net],
+            [0],
+            Plan(3, batch_size=2),
+            RandomTables(4, shapes, "cpu"),
+            val,
+            TablesExperiment.task,
+            checkpoint=tmp_path / name,
+            progress=progress,
+        )
+        return [row["val_loss"] for row in fitted.curves]
+
+    def interrupt(epoch, values):
+        if epoch == 2:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        train("killed", interrupt)
+    assert (tmp_path / "killed").exists()
+    assert train("killed") == train("whole")

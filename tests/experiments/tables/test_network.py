@@ -176,3 +176,15 @@ def test_networks_learn_to_read_labels_without_regressions(net, share):
         losses[-1].backward()
         optimiser.step()
     assert sum(losses[-5:]) < share * sum(losses[:5])
+
+
+@pytest.mark.parametrize("net", [TableNetwork("dss-mean", width=16, depth=2), NumberedNetwork()])
+def test_half_precision_gives_nearly_the_same_scores(net):
+    torch.manual_seed(0)
+    tables, classes = random_tables(2, SHAPES[0], torch.device("cpu"))
+    whole = net(tables)
+    with torch.autocast("cpu", torch.bfloat16):
+        half = net(tables)
+        query_loss(half, classes).backward()
+    assert (half - whole).abs().max() < 0.1 * whole.abs().max()  # bfloat16 has eight bits
+    assert all(p.grad.isfinite().all() for p in net.parameters())

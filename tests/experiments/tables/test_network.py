@@ -178,12 +178,14 @@ def test_networks_learn_to_read_labels_without_regressions(net, share):
     assert sum(losses[-5:]) < share * sum(losses[:5])
 
 
+@pytest.mark.gpu
 @pytest.mark.parametrize("net", [TableNetwork("dss-mean", width=16, depth=2), NumberedNetwork()])
 def test_half_precision_gives_nearly_the_same_scores(net):
     torch.manual_seed(0)
-    tables, classes = random_tables(2, SHAPES[0], torch.device("cpu"))
+    net = net.cuda()
+    tables, classes = random_tables(2, SHAPES[0], torch.device("cuda"))
     whole = net(tables)
-    with torch.autocast("cpu", torch.bfloat16):
+    with torch.autocast("cuda", torch.bfloat16):
         half = net(tables)
         query_loss(half, classes).backward()
     assert (half - whole).abs().max() < 0.1 * whole.abs().max()  # bfloat16 has eight bits

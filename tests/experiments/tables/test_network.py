@@ -179,6 +179,7 @@ def test_networks_learn_to_read_labels_without_regressions(net, share):
 
 
 @pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
 @pytest.mark.parametrize("net", [TableNetwork("dss-mean", width=16, depth=2), NumberedNetwork()])
 def test_half_precision_gives_nearly_the_same_scores(net):
     torch.manual_seed(0)

@@ -24,6 +24,8 @@ demo: $(READY)  ## Run the main job: why early aggregation matters, in tables an
 	@$(BIN)/symsets run signals --preset quick --out runs/demo
 	@printf '\nAnd with pictures: six colour channels of two photographs, shuffled; which belong together, and what\nare the colours? Two networks that were trained for it, on pictures they have never seen.\n\n'
 	@$(BIN)/symsets evaluate results/colors --data embedded --sets 8 --out runs/demo-colors
+	@printf '\nAnd a tool: five shots of one scene, each with noise, shifted and turned, become one picture.\n\n'
+	@$(BIN)/python examples/merge_a_burst.py
 
 test: lint types check  ## Lint, format check, types and the whole test suite
 

@@ -22,6 +22,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache, partial
 from importlib.util import find_spec
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any, NamedTuple
 from zlib import crc32
@@ -283,6 +284,16 @@ def speed(network: nn.Module | None, device: str, out: Path | None) -> None:
     keep(out, device=device, shots=5, height=height, width=width, **numbers)
 
 
+def run_all(jobs: list[Callable[[], Any]]) -> None:
+    """Run each in a process of its own."""
+    forked = get_context("fork")  # so that functions need no names
+    processes = [forked.Process(target=job) for job in jobs]
+    for process in processes:
+        process.start()
+    for process in processes:
+        process.join()
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--photos", type=Path, help="a folder of photographs (.jpg)")
@@ -295,6 +306,7 @@ def main() -> None:
     parser.add_argument("--tune", action="store_true", help="try strengths of denoisers instead")
     parser.add_argument("--speed", action="store_true", help="measure time and memory instead")
     parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--processes", type=int, default=1, help="that share the photographs")
     parser.add_argument("--out", type=Path)
     options = parser.parse_args()
     torch.set_num_threads(options.threads)
@@ -315,15 +327,23 @@ def main() -> None:
         weights = find_weights(folder if folder.is_dir() else Path(options.network))
         assert weights is not None
         version = f" {digest(weights.read_bytes())[:8]}"
-    table = rows(network, options.device, with_bm3d=with_bm3d)
-    found, start = {}, time.monotonic()
-    photos = [*from_folder(options.photos, options.limit)]
-    for name, photo in [*photos, *(from_scikit_image() if options.scikit_image else ())]:
-        file = options.work / f"{name.replace('/', ' ')}.json"
-        file.parent.mkdir(parents=True, exist_ok=True)
-        found[name] = measure(name, photo, table, version, file)
-        print(f"{name} {time.monotonic() - start:.0f} s", flush=True)
-    records = summary(found)
+    photos = dict(from_folder(options.photos, options.limit))
+    photos |= dict(from_scikit_image() if options.scikit_image else ())
+    options.work.mkdir(parents=True, exist_ok=True)
+
+    def measure_all(first: int = 0) -> dict[str, dict[Setting, dict[str, list[float]]]]:
+        """Measure every so many-th photograph, as there are processes, from one of the first."""
+        table, found, start = rows(network, options.device, with_bm3d=with_bm3d), {}, time.time()
+        for name in [*photos][first :: options.processes]:
+            file = options.work / f"{name.replace('/', ' ')}.json"
+            found[name] = measure(name, photos[name], table, version, file)
+            print(f"{name} {time.time() - start:.0f} s", flush=True)
+        return found
+
+    if options.processes > 1:  # each keeps what it measures in files
+        run_all([partial(measure_all, first) for first in range(options.processes)])
+        options.processes = 1
+    records = summary(measure_all())
     show(records)
     keep(options.out, device=options.device, factors=FACTORS, records=records)
 

@@ -26,7 +26,7 @@ from symsets.data import LabelledSets
 from symsets.experiments.shapes.network import ShapeNetwork
 from symsets.experiments.signals.network import SignalNetwork
 from symsets.experiments.signals.sets import Signals
-from symsets.models import SelectionNetwork, UNet
+from symsets.models import MergeNetwork, SelectionNetwork, UNet, with_reference
 from symsets.ops._dispatch import OPERATIONS
 from symsets.train.metrics import Loss
 
@@ -54,6 +54,9 @@ def cases() -> Iterator[Case]:
     frames = choices(torch.rand(16, 8, 3, 64, 64, device="cuda"))
     net = SelectionNetwork("dss-max").to(**last)
     yield "frames, DSS(max)", net, frames, select_loss, "float16"
+    x = with_reference(torch.rand(32, 5, 3, 96, 96, device="cuda"))
+    bursts = LabelledSets(x, x[:, 0, :3])
+    yield "merge, DSS(mean)", MergeNetwork().to(**last), bursts, l1_loss, "bfloat16"
     shapes = choices(torch.rand(8, 7, 3, 83 * 83, device="cuda"))
     for model in ("dss-sum", "dss-max"):
         graphs = ShapeNetwork(model, kind="graphs")

@@ -12,8 +12,7 @@ from torch import Tensor, nn
 from symsets.data.labelled import SetDataset
 from symsets.train.ensemble import Ensemble
 from symsets.train.metrics import Loss
-from symsets.train.scaling import LossScale
-from symsets.train.step import CapturedSteps, EagerSteps, matmul_precision
+from symsets.train.step import CapturedSteps, EagerSteps, LossScale, matmul_precision
 
 __all__ = ["make_steps", "milliseconds", "run"]
 

@@ -2,45 +2,106 @@
 
 from __future__ import annotations
 
+import csv
 import json
-from collections.abc import Iterator, Sequence
-from functools import cache
+import re
+import tomllib
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cache, partial
+from operator import mul, sub, truediv
 from pathlib import Path
+from statistics import mean, stdev
 from typing import Any
 
 from symsets.experiments.report.load_records import load_records
 from symsets.experiments.report.tables import parts_table, results_table
 from symsets.pages import to_markdown
+from symsets.pages.styles import style_of
 
 RESULTS = Path(__file__).parents[1] / "results"
+PUBLISHED = RESULTS.parent / "src" / "symsets" / "experiments"
+SIGNS = {"over": truediv, "minus": sub, "times": mul}
+STATISTICS = {"mean": mean, "std": stdev, "min": min, "max": max, "count": len}
 
 
 @cache
 def read(name: str) -> Any:
-    """Return the content of a file under ``results/``."""
-    return json.loads((RESULTS / name).read_text(encoding="utf-8"))
+    """Return the content of a file under ``results/``; of a study (``"colors"``), its records.
+
+    ``"satellite/published.toml"`` is what others printed about an experiment, ``"colors/curves"``
+    what was measured during training: every line of every run's ``curves.csv``.
+    """
+    if name.endswith("/curves"):
+        return list(_curves(RESULTS / name.removesuffix("/curves")))
+    if name.endswith(".toml"):
+        return tomllib.loads((PUBLISHED / name).read_text(encoding="utf-8"))
+    if name.endswith(".json"):
+        return json.loads((RESULTS / name).read_text(encoding="utf-8"))
+    return read(f"{name}/results.json")["records"]
+
+
+def _curves(study: Path) -> Iterator[dict[str, Any]]:
+    """Give the lines of all curves of a study, with the run that they are of."""
+    for path in sorted(study.glob("runs/*/curves.csv")):
+        run = json.loads((path.parent / "config.json").read_text(encoding="utf-8"))
+        about = {key: run[key] for key in ("model", "setting", "train_size", "seed")}
+        for line in csv.DictReader(path.read_text(encoding="utf-8").splitlines()):
+            epoch = {"epoch": int(line.pop("epoch"))}
+            yield about | epoch | {key: float(text) for key, text in line.items() if text}
+
+
+def entries(content: Any, keys: str) -> list[Any]:
+    """Return entries of entries: ``"speeds.memory"``; of a list, all that match ``"k=1&x=3"``."""
+    found = [content]
+    for key in filter(None, keys.split(".")):
+        found = [part for each in found for part in _inside(each, key)]
+    return found
 
 
 def entry(content: Any, keys: str) -> Any:
-    """Return an entry of an entry: ``"speeds.memory"``, or ``"rows.style=ours&seeds=1.ratio"``."""
-    for key in keys.split("."):
-        if isinstance(content, list):
-            wanted = dict(part.split("=") for part in key.split("&"))
-            (content,) = (x for x in content if all(str(x[k]) == v for k, v in wanted.items()))
-        else:
-            content = content[key]
-    return content
+    """Return the one entry that matches: ``"rows.style=ours&seeds=1.ratio"``."""
+    (found,) = entries(content, keys)
+    return found
+
+
+def _inside(content: Any, key: str) -> list[Any]:
+    """Return what a dictionary has under a key, or the members of a list with these fields."""
+    if isinstance(content, dict):
+        return [content[key]]
+    wanted = [re.split("(!?=)", part) for part in key.split("&")]
+    return [
+        each
+        for each in content
+        if all((str(each[field]) == text) == (sign == "=") for field, sign, text in wanted)
+    ]
+
+
+def value(content: Any, keys: str) -> Any:
+    """Return a number, an entry, or a statistic of several entries (``"k=1.x mean"``)."""
+    keys, _, statistic = keys.strip().rpartition(" ")
+    if keys and statistic in STATISTICS:
+        return STATISTICS[statistic](entries(content, keys))
+    keys = f"{keys} {statistic}".strip()
+    return float(keys) if re.fullmatch(r"[\d.]+", keys) else entry(content, keys)
 
 
 def shown(content: Any, keys: str, form: str) -> str:
-    """Return an entry, or the ratio ``a/b`` of two, in a format of Python; all of a list."""
-    first, _, second = keys.partition("/")
-    value = entry(content, first)
-    if value is None:
+    """Return an entry, or ``a over b`` (``minus``, ``times``), formatted; all of a list."""
+    first, sign, second = [*re.split(f" ({'|'.join(SIGNS)}) ", keys), "", ""][:3]
+    found = value(content, first)
+    if found is None:
         return ""
-    values = value if isinstance(value, list) else [value]
-    divisor = entry(content, second) if second else None
-    return ", ".join(format(v / divisor if divisor else v, form) for v in values).replace("%", " %")
+    found = found if isinstance(found, list) else [found]
+    if sign:
+        other = value(content, second)
+        found = [SIGNS[sign](x, other) for x in found]
+    return ", ".join(map(partial(_written, form), found))
+
+
+def _written(form: str, number: Any) -> str:
+    """Return a number as pages show it: ``−0.2``, ``12 %``, ``2e-3``."""
+    text = re.sub(r"e([-+])0*(\d)", r"e\1\2", format(number, form)).replace("%", " %")
+    return f"−{text[1:]}" if text.startswith("-") else text
 
 
 def number(text: str) -> str:
@@ -48,6 +109,11 @@ def number(text: str) -> str:
     name, keys = text.split(None, 1)
     keys, form = keys.rsplit(None, 1)
     return shown(read(name), keys, form)
+
+
+def filled(text: str, name: str = "") -> str:
+    """Return Markdown with a number for each ``{keys format}``, of one file or of those named."""
+    return re.sub(r"{([^{}]+)}", lambda found: number(f"{name} {found[1]}".strip()), text)
 
 
 def cell(name: str, content: Any, column: str) -> str:
@@ -64,9 +130,46 @@ def rows(name: str, keys: str, columns: Sequence[str]) -> str:
     content = entry(read(name), keys)
     named = content.items() if isinstance(content, dict) else enumerate(content)
     heads, wanted = zip(*(column.split(": ", 1) for column in columns), strict=True)
-    lines = [heads, (":--", *["--:"] * (len(heads) - 1))]
-    lines += [tuple(cell(str(k), row, column) for column in wanted) for k, row in named]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+    return _table(heads, (tuple(cell(str(k), row, c) for c in wanted) for k, row in named))
+
+
+def pivot(name: str, keys: str, options: Sequence[str]) -> str:
+    """Return a table of a list: a row and a column for each value of some of its fields.
+
+    Options are ``rows: model``, ``columns: noise, shift``, ``value: psnr .2f`` and, to take a part
+    of the list, ``only: shots=5&noise!=0``. Several entries for one cell are averaged.
+    """
+    wanted = dict(option.split(": ", 1) for option in options)
+    content = entry(read(name), keys) if keys != "." else read(name)
+    down, across = (wanted[key].split(", ") for key in ("rows", "columns"))
+    field, _, form = wanted["value"].rpartition(" ")
+    cells: dict[tuple[str, str], list[Any]] = {}
+    for each in _inside(content, wanted["only"]) if "only" in wanted else content:
+        cells.setdefault((_label(each, down), _label(each, across)), []).append(each[field])
+    heads = list(dict.fromkeys(head for _, head in cells))
+    lines = (
+        (row, *(_mean(cells.get((row, head), []), form) for head in heads))
+        for row in dict.fromkeys(row for row, _ in cells)
+    )
+    return _table(("", *heads), lines)
+
+
+def _label(content: Any, fields: Sequence[str]) -> str:
+    """Return how a row or column is called; models have the names of the report."""
+    words = [style_of(content[f]).label if f == "model" else str(content[f]) for f in fields]
+    said = [f"{f} {w}" if w.isdigit() else w for f, w in zip(fields, words, strict=True)]
+    return ", ".join(said)
+
+
+def _mean(values: Sequence[Any], form: str) -> str:
+    known = [value for value in values if value is not None]
+    return _written(form, mean(known)) if known else ""
+
+
+def _table(heads: Sequence[str], lines: Iterable[Sequence[str]]) -> str:
+    """Return a table in Markdown, with numbers on the right."""
+    every = [heads, (":--", *["--:"] * (len(heads) - 1)), *lines]
+    return "\n".join(f"| {' | '.join(line)} |" for line in every)
 
 
 def study(name: str) -> Iterator[str]:

@@ -20,7 +20,7 @@ from symsets.train import fit, predict
 
 NUM_BAGS, CHANNELS, SIZES, CARRIERS = 1000, 64, (20, 200), (2, 6)
 STRENGTH, EPOCHS = 3.0, 10
-EXPECTED, EXPECTED_WEIGHT = "about 0.89", "about 0.82"
+EXPECTED, EXPECTED_WEIGHT = "about 0.89", "about 0.80"
 
 
 def make_bags(root: Path) -> dict[str, list[int]]:

@@ -1,7 +1,12 @@
+import os
 from contextlib import contextmanager
 
 import pytest
 import torch
+
+# Some virtual machines announce the matrix units of their processor (AMX) and then refuse their
+# instructions: products in bfloat16 would end the process. Read before the first product.
+os.environ.setdefault("ONEDNN_MAX_CPU_ISA", "AVX512_CORE_BF16")
 
 
 def pytest_addoption(parser):

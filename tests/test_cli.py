@@ -43,6 +43,26 @@ def test_help_comes_without_torch(words):
     assert "symsets" in shown
 
 
+@pytest.mark.parametrize(
+    ("words", "line"),
+    [
+        (["nope"], "symsets: No such command 'nope'; symsets --help shows what there is"),
+        (["--nope"], "symsets: No such option: --nope; symsets --help shows what there is"),
+        (["predict"], "symsets predict: Missing argument 'MODEL'; symsets predict --help"),
+        (
+            ["train", "x", "--epochs", "a"],
+            "symsets train: Invalid value for '--epochs': ",
+        ),
+        (["run", "signals", "--nope"], "symsets run signals: No such option: --nope"),
+    ],
+)
+def test_a_wrong_word_is_answered_with_one_line(words, line):
+    result = runner.invoke(app, words, prog_name="symsets")
+    assert result.exit_code == 2
+    assert result.stderr.startswith(line)
+    assert result.stderr.count("\n") == 1
+
+
 def test_group_prints_order_dimension_and_scheme(tmp_path):
     picture = tmp_path / "scheme.png"
     result = runner.invoke(app, ["group", "S5 x C4", "--figure", str(picture)])

@@ -20,6 +20,56 @@ def test_the_first_page_says_how_many_claims_hold(monkeypatch):
     assert import_module("claims").summary() in (ROOT / "README.md").read_text("utf-8")
 
 
+TABLE = {  # row of the README: study, which of its records, setting and unit of published numbers
+    "[signals](docs/signals.md), 30,000 sets: accuracy, %": ("signals", "train_size=30000", None),
+    "[colors](docs/images.md), Places: error in grey levels": ("colors", "metric=mae", "places"),
+    "[bursts](docs/images.md): error in grey levels": ("bursts", "metric=mae", ""),
+    "[frames](docs/images.md): accuracy, %": ("frames", "metric=accuracy", ""),
+    "[quality](docs/images.md), noise of 30: accuracy, %": (
+        "quality",
+        "setting=gaussian-30",
+        "gaussian-30",
+    ),
+    "[shapes](docs/shapes.md), points: accuracy, %": ("shapes", "setting=points", "points"),
+}
+
+
+def expected_row(measurements, study, which, setting):
+    """The cells of a row of the README: ours and published, Siamese+DS and DSS(sum)."""
+    scale = 100 if measurements.read(study)[0]["metric"].startswith("accuracy") else 1
+    for model in ("siamese-ds", "dss-sum"):
+        keys = f"model={model}&{which}.value mean times {scale}"
+        yield measurements.shown(measurements.read(study), keys, ".2f")
+    tables = [] if setting is None else measurements.read(f"{study}/published.toml")["tables"]
+    numbers = [t["numbers"] for t in tables if t.get("setting", "") == setting]
+    for model in ("siamese-ds", "dss-sum"):
+        yield f"{numbers[0][model][0]:.2f}" if numbers else "figure only"
+
+
+def test_the_table_of_the_first_page_is_what_was_measured(measurements):
+    text = (ROOT / "README.md").read_text("utf-8")
+    table = text.split("*published:* Siamese+DS | DSS(sum) |\n")[1].split("\n\n")[0]
+    rows = [[c.strip("* ") for c in line.split("|")[1:-1]] for line in table.splitlines()[1:]]
+    assert [row[0] for row in rows] == [*TABLE]
+    for name, *cells in rows:
+        assert cells == [*expected_row(measurements, *TABLE[name])], name
+
+
+def test_the_first_page_tells_the_time_of_a_step_as_measured(measurements):
+    text = (ROOT / "README.md").read_text("utf-8")
+    file = "benchmarks/signals_step_h200.json rows.model=dss-sum&seeds=1&style="
+    ours, half, theirs = (
+        measurements.number(f"{file}{which}.milliseconds .1f")
+        for which in (
+            "ours&precision=float32",
+            "ours&precision=bfloat16",
+            "reference style&precision=float32",
+        )
+    )
+    assert f"{ours} ms\nfor signals on an H200 in float32 ({half} in bfloat16)" in text
+    assert f"released way of computing it takes {theirs}." in text
+
+
 @pytest.fixture
 def measurements(monkeypatch):
     monkeypatch.syspath_prepend(str(DOCS))
@@ -31,11 +81,14 @@ def test_every_number_and_table_that_pages_ask_for_is_there(measurements):
     numbers = re.findall(r"{measured}`([^`]+)`", text)
     assert numbers
     for wanted in numbers:
-        assert re.fullmatch(r"[\d.,]+( %)?", measurements.number(wanted)), wanted
-    for name, keys, columns in re.findall(r"^```{rows} (\S+) (\S+)\n(.*?)```", text, re.M | re.S):
-        assert measurements.rows(name, keys, columns.splitlines()).count("\n") > 2
-    for name in re.findall(r"^```{study} (\S+)$", text, re.M):
-        assert all("| " in table for table in measurements.study(name))
+        assert re.fullmatch(r"−?[\d.,e-]+( %)?", measurements.number(wanted)), wanted
+    for kind, words, body in re.findall(r"^```{(\w+)} ?(.*)\n((?:(?!```).*\n)*)```", text, re.M):
+        if kind in ("rows", "pivot"):
+            assert getattr(measurements, kind)(*words.split(), body.splitlines()).count("\n") > 1
+        elif kind == "figures":
+            assert "{" not in measurements.filled(body, *words.split())
+        elif kind == "study":
+            assert all("| " in table for table in measurements.study(words))
 
 
 def test_tables_show_entries_of_entries_and_ratios(measurements, monkeypatch):
@@ -44,9 +97,45 @@ def test_tables_show_entries_of_entries_and_ratios(measurements, monkeypatch):
     table = measurements.rows(
         "x.json",
         "models",
-        ["model: @", "a: a.mean ± a.std .1%", "r: b/a.mean .0f", "c: c d", "d: d .1f"],
+        ["model: @", "a: a.mean ± a.std .1%", "r: b over a.mean .0f", "c: c d", "d: d .1f"],
     )
     assert table.splitlines()[2] == "| ours | 50.0 ± 12.5 | 4 |  | 1.0, 2.0 |"
+
+
+def test_a_list_becomes_a_table_by_two_of_its_fields(measurements, monkeypatch):
+    content = [
+        {"model": m, "noise": n, "seed": s, "psnr": n + s}
+        for m in ("dss-sum", "median")
+        for n in (10, 25)
+        for s in (0, 1)
+    ]
+    monkeypatch.setattr(measurements, "read", lambda name: {"records": content})
+    table = measurements.pivot(
+        "x.json",
+        "records",
+        ["rows: model", "columns: noise", "value: psnr .1f", "only: model!=median"],
+    )
+    assert table.splitlines() == [
+        "|  | noise 10 | noise 25 |",
+        "| :-- | --: | --: |",
+        "| DSS(sum) | 10.5 | 25.5 |",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("wanted", "shown"),
+    [
+        ("a.x=1.y mean .1f", "3.0"),
+        ("a.x=1.y max d", "4"),
+        ("a.x=2.y minus a.x=1.y max d", "−5"),
+        ("a.x=2.y over 4 .2%", "−25.00 %"),
+        ("b .1e", "2.4e-3"),
+    ],
+)
+def test_text_is_filled_with_numbers(measurements, monkeypatch, wanted, shown):
+    content = {"a": [{"x": 1, "y": 2}, {"x": 1, "y": 4}, {"x": 2, "y": -1}], "b": 0.0024}
+    monkeypatch.setattr(measurements, "read", lambda name: content)
+    assert measurements.filled(f"| {{{wanted}}} |", "x.json") == f"| {shown} |"
 
 
 def test_a_row_is_found_by_its_fields_and_must_be_the_only_one(measurements):
@@ -54,6 +143,34 @@ def test_a_row_is_found_by_its_fields_and_must_be_the_only_one(measurements):
     assert measurements.entry(content, "rows.k=2&x=4.x") == 4
     with pytest.raises(ValueError, match="too many values"):
         measurements.entry(content, "rows.k=2.x")
+
+
+ORIGIN = re.compile(  # words by which a number that was not read from results/ says what it is
+    r"commit|no record|not kept|published|paper|counted|bound|chance|holds it to|Python|torch"
+    r"|CC BY|checked against",
+    re.I,
+)
+SETTINGS = {  # numbers that nobody has measured
+    ("images.md", "50 %"),  # lost pixels
+    ("images.md", "1.7"),  # MB of a clip
+    ("views.md", "10 %"),  # a split
+    ("subgraphs.md", "90 %"),  # nine classes of ten
+}
+
+
+@pytest.mark.parametrize("page", sorted(DOCS.rglob("*.md")), ids=lambda page: page.name)
+def test_numbers_come_from_results_or_say_where_from(page):
+    """A figure that somebody typed is not checked by anything, so it must name its origin."""
+    text = page.read_text("utf-8")
+    for part in (r"^---\n.*?^---\n", r"^```.*?^```$"):  # the head of a notebook; code, tables
+        text = re.sub(part, "", text, flags=re.M | re.S)
+    text = re.sub(r"({\w+})?`[^`]+`|\$[^$]+\$|\]\([^)]+\)", "", text)
+    for paragraph in re.split(r"\n\s*\n|\n(?=- |\| )", text):
+        figures = re.findall(
+            r"(?<![\w./=@-])\d+\.\d+(?![\w.-])|\d+(?:\.\d+)? ?(?:%|ms|dB)\b|\d+ %", paragraph
+        )
+        typed = [figure for figure in figures if (page.name, figure) not in SETTINGS]
+        assert not typed or ORIGIN.search(paragraph), (typed, paragraph)
 
 
 def anchor(heading):
@@ -140,3 +257,9 @@ def test_methods_have_a_docstring_or_override_one_that_has(package):
                 member = getattr(kind, name)
                 if not name.startswith("_") and (callable(member) or isinstance(member, property)):
                     assert kind.__name__.startswith("_") or inspect.getdoc(member), f"{kind}.{name}"
+
+
+def test_the_package_names_the_versions_of_python_that_are_tested():
+    named = re.findall(r"Python :: (3\.\d+)", (ROOT / "pyproject.toml").read_text("utf-8"))
+    workflow = (ROOT / ".github" / "workflows" / "test.yml").read_text("utf-8")
+    assert named == re.findall(r"3\.\d+", workflow.split("python: [")[1].split("]")[0])

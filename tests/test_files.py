@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from symsets import _files
-from symsets._files import atomic_write, below, file_lock, reading, write_json
+from symsets._files import atomic_write, below, check_place, file_lock, reading, write_json
 
 # The package without what it imports: torch takes seconds to load, and no lock needs it.
 HEAD = f"""
@@ -149,3 +149,14 @@ def test_json_of_another_kind_is_one_short_line(tmp_path, content, problem):
     with pytest.raises(ValueError, match=rf"one\.json must be an object: .*{problem}") as error:
         reading(path, "an object").__enter__()
     assert len(str(error.value)) < 600
+
+
+def test_files_and_locked_folders_are_no_places(tmp_path, monkeypatch):
+    check_place("out", tmp_path / "new" / "deep")
+    (tmp_path / "file").write_text("")
+    for path in (tmp_path / "file", tmp_path / "file" / "below"):
+        with pytest.raises(ValueError, match=r"out must be a folder, got the file .*file"):
+            check_place("out", path)
+    monkeypatch.setattr(os, "access", lambda path, mode: path != tmp_path)  # roots may everything
+    with pytest.raises(ValueError, match=r"out must be a folder that may be written to, got .*new"):
+        check_place("out", tmp_path / "new" / "deep")

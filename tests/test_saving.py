@@ -82,7 +82,7 @@ def test_networks_of_the_package_are_loaded_by_name_in_single_precision():
 
 
 def test_every_network_of_the_package_has_a_card_and_all_are_small():
-    assert pretrained() == ["best", "colors-dss-sum", "colors-siamese-ds"]
+    assert pretrained() == ["best", "colors-dss-sum", "colors-siamese-ds", "merge"]
     for name in pretrained():
         card = (PRETRAINED / name / "card.md").read_text(encoding="utf-8")
         assert card.startswith(f"# {name}\n")

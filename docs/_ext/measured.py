@@ -5,8 +5,13 @@
 - ``{rows} benchmarks/layer_cost.json ratios``: a row for each entry of a JSON file. Every line of
   the body is a column, ``head: key format``; ``@`` is the name of the row, ``a.b`` an entry of an
   entry, and ``a ± b`` shows two of them.
-- ``{measured}`benchmarks/folder_speed.json speeds.streamed/speeds.memory .2f```: a number in a
-  sentence, or the ratio of two.
+- ``{pivot} benchmarks/merging_bm3d.json records``: a list of measurements as a table, with
+  ``rows: row``, ``columns: noise, shift``, ``value: psnr .2f`` and, for a part, ``only: shots=5``.
+- ``{figures} benchmarks/bags_time.json``: Markdown in which ``{keys format}`` is a number of the
+  file; without a file, ``{file keys format}``.
+- ``{measured}`benchmarks/folder_speed.json speeds.streamed over speeds.memory .2f```: a number in
+  a sentence; also ``a minus b``, and ``colors model=dss-sum.value mean .2f`` of the records of a
+  study (``mean``, ``std``, ``min``, ``max``, ``count``).
 """
 
 from __future__ import annotations
@@ -45,11 +50,30 @@ class Rows(SphinxDirective):
 
     required_arguments = 2
     has_content = True
+    table = staticmethod(measurements.rows)
 
     def run(self) -> list[nodes.Node]:
         """Return the table."""
         self.env.note_dependency(str(measurements.RESULTS / self.arguments[0]))
-        return self.parse_text_to_nodes(measurements.rows(*self.arguments, list(self.content)))
+        return self.parse_text_to_nodes(self.table(*self.arguments, list(self.content)))
+
+
+class Pivot(Rows):
+    """Show a list of measurements, by some of their fields."""
+
+    table = staticmethod(measurements.pivot)
+
+
+class Figures(SphinxDirective):
+    """Show Markdown with numbers of a file."""
+
+    optional_arguments = 1
+    has_content = True
+
+    def run(self) -> list[nodes.Node]:
+        """Return the text."""
+        text = measurements.filled("\n".join(self.content), *self.arguments)
+        return self.parse_text_to_nodes(text)
 
 
 class Measured(SphinxRole):
@@ -65,5 +89,7 @@ def setup(app: Sphinx) -> dict[str, Any]:
     app.add_directive("claims", Claims)
     app.add_directive("study", Study)
     app.add_directive("rows", Rows)
+    app.add_directive("pivot", Pivot)
+    app.add_directive("figures", Figures)
     app.add_role("measured", Measured())
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -31,7 +31,6 @@ def draw(folder: Path) -> None:
     with mpl.rc_context(STYLE):
         idea.draw(folder / "idea.svg")
         made = {
-            "burst.png": burst(),
             "early.svg": early(),
             "schemes.svg": schemes(),
             "symmetry.png": symmetry(),
@@ -48,27 +47,6 @@ def _canvas(width: float, height: float, size: tuple[float, float]) -> tuple[Fig
     axis.set(xlim=(0, width), ylim=(0, height), aspect="equal")
     axis.axis("off")
     return figure, axis
-
-
-def burst() -> Figure:
-    """Five shots, and what a network makes of them: parts of a picture of `results/bursts`."""
-    page = plt.imread(HERE / "bursts.png")
-    shots = [page[22:138, x : x + 117] for x in (45, 169, 293, 418, 542)]
-    merged = page[158:275, 169:286]
-    figure, axes = plt.subplots(
-        1, 7, figsize=(9, 1.75), width_ratios=[1, 1, 1, 1, 1, 0.35, 1.25], layout="constrained"
-    )
-    for k, (axis, shot) in enumerate(zip(axes, shots, strict=False), 1):
-        axis.imshow(shot)
-        axis.set_title(f"shot {k}", color=GREY, fontsize=10)
-    axes[5].annotate(
-        "", (1, 0.5), (0, 0.5), arrowprops={"arrowstyle": "-|>", "color": ORANGE, "lw": 2.5}
-    )
-    axes[6].imshow(merged)
-    axes[6].set_title("merged", color=ORANGE, fontsize=11, fontweight="bold")
-    for axis in axes:
-        axis.axis("off")
-    return figure
 
 
 def early() -> Figure:

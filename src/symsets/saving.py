@@ -3,7 +3,7 @@
 import json
 import os
 from collections.abc import Mapping
-from contextlib import AbstractContextManager, suppress
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -108,12 +108,13 @@ def load(path: str | os.PathLike[str], *, allow: Allowed = ()) -> nn.Module:
             f"path must be a run's directory, but {directory} has no {missing}; or one of the "
             f"names {pretrained()}"
         )
-    with _named(weights):
+    readable = partial(named_errors, weights, "does not hold a readable network")
+    with readable():
         values = _read_weights(weights)
     with reading(description, "the description of a network") as described:
         network = _make(described, values, weights.name, allow)
         card = Card.from_dict(described["card"]) if "card" in described else None
-    with _named(weights):
+    with readable():
         network.load_state_dict(_renamed(values, network))
     if card is not None:
         network.card = card  # type: ignore[assignment]
@@ -149,10 +150,6 @@ def _read_weights(path: Path) -> dict[str, Tensor]:
     if written not in (None, found):
         raise ValueError("it was changed after it was written, as its SHA-256 shows")
     return _unpack(load_bytes(content))
-
-
-def _named(weights: Path) -> AbstractContextManager[None]:
-    return named_errors(weights, "does not hold a readable network")
 
 
 def _seal(weights: bytes) -> tuple[str | None, str]:

@@ -53,6 +53,14 @@ def test_shots_become_a_picture(work):
     torch.testing.assert_close(read_shot(work / "out.png").picture, read_shot(shots[0]).picture)
 
 
+def test_a_folder_stands_for_its_pictures_without_what_is_written(work):
+    (work / "notes.txt").write_text("no picture")
+    for _ in range(2):
+        result = invoke(".", "-o", "out.png", "--compare", "sheet.png")
+        assert result.exit_code == 0, result.output
+        assert "3 shots, aligned to" in result.stdout
+
+
 def test_one_shot_is_enough_and_its_name_is_not_repeated(work):
     result = invoke("[1].png", "-o", "out.jpg")
     assert result.exit_code == 0, result.output
@@ -69,12 +77,13 @@ def test_other_scenes_are_merged_if_they_are_not_to_be_aligned(work):
 def test_what_is_wrong_is_said_in_one_line(work):
     out = ["-o", "out.png"]
     (work / "text.png").write_text("no picture")
+    (work / "empty").mkdir()
     write_picture(work / "small.png", torch.rand(3, 30, 30))
     write_picture(work / "other.png", nn.functional.avg_pool2d(torch.rand(3, 68, 94), 5, 1))
     for words, said in (
         (["none.png", *out], "there is no file none.png"),
         (["text.png", *out], "text.png is not readable"),
-        ([work, *out], "is no file"),
+        (["empty", *out], "the folder empty holds none"),
         (["[0].png", "small.png", *out], "one size, got 30×30 pixels in small.png and 90×64 in"),
         (["[0].png", "other.png", *out], "shows nothing of"),
         (["[0].png", *out, "--reference", "[1].png"], "reference must be auto, first or one of"),

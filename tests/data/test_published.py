@@ -194,14 +194,8 @@ def test_one_dataset_is_not_taken_for_another(tmp_path):
         places365(tmp_path)
 
 
-def test_ucf101_has_three_folds(tmp_path):
-    with pytest.raises(ValueError, match=r"fold must be one of \[1, 2, 3\], got 4"):
-        ucf101(tmp_path, fold=4)
-
-
 def test_sets_of_ucf101_start_anywhere_in_a_video(tmp_path):
     ucf_tree(tmp_path, groups=4, frames=120)
     clips = ucf101(tmp_path, size=16).clips("test")
     assert set(clips.lengths.tolist()) == {60}  # every second frame of the whole video
     assert set(FrameSets(clips, 8, size=16).room.tolist()) == {53}  # frames to start with
-    assert set(ucf101(tmp_path, size=16, max_frames=24).clips("test").lengths.tolist()) == {24}

@@ -6,7 +6,7 @@ import torch
 from symsets.data.shots import SPARE, Camera, ShotSets
 
 STILL = {"shift": 0.0, "turn": 0.0, "sharp": 1.0, "exposure": 0.0, "jpeg": 0.0}
-CLEAN = Camera(noise=(1e-3, 1e-3), **STILL)
+CLEAN = Camera(noise=(1e-3, 1e-3), aligned=0.0, **STILL)
 
 
 def photos(num=4, side=96):
@@ -48,7 +48,7 @@ def test_the_first_shot_is_neither_moved_nor_changed_in_brightness():
 
 @pytest.mark.parametrize("level", [5.0, 25.0])
 def test_noise_is_as_strong_as_the_camera_says(level):
-    camera = Camera(noise=(level, level), poisson=0.0, **STILL)
+    camera = Camera(noise=(level, level), poisson=0.0, aligned=0.0, **STILL)
     x, y = sets(camera, 32).part(0, 32)
     middle = ((y > 0.4) & (y < 0.6))[:, None].expand(-1, 4, -1, -1, -1)  # not clipped
     wrong = 255 * (x[:, :, :3] - y[:, None])[middle]
@@ -58,7 +58,7 @@ def test_noise_is_as_strong_as_the_camera_says(level):
 
 def test_poisson_noise_grows_with_brightness():
     def ratio(poisson):
-        camera = Camera(noise=(10.0, 10.0), poisson=poisson, **STILL)
+        camera = Camera(noise=(10.0, 10.0), poisson=poisson, aligned=0.0, **STILL)
         x, y = sets(camera, 64).part(0, 64)
         wrong, y = x[:, :, :3] - y[:, None], y[:, None].expand(-1, 4, -1, -1, -1)
         return wrong[(y > 0.6) & (y < 0.8)].std() / wrong[(y > 0.2) & (y < 0.3)].std()
@@ -68,11 +68,27 @@ def test_poisson_noise_grows_with_brightness():
 
 
 def test_shots_are_stored_with_8_bits():
-    x, _ = sets(Camera(jpeg=0.0)).part(0, 4)
+    x, _ = sets(Camera(jpeg=0.0, aligned=0.0)).part(0, 4)
     levels = 255 * x[:, :, :3]
     torch.testing.assert_close(levels, levels.round(), atol=1e-3, rtol=0)
     assert levels.min() >= 0
     assert levels.max() <= 255.001
+
+
+def test_where_an_aligned_shot_shows_nothing_it_has_the_pixels_of_the_first_one():
+    x, _ = sets(Camera(**{**STILL, "shift": 8.0}, noise=(9.0, 9.0), aligned=1.0)).part(0, 16)
+    copied = (x[:, 1:, :3] == x[:, :1, :3]).all(2)
+    border = torch.cat([copied[..., :4].flatten(), copied[..., -4:].flatten()])
+    middle = copied[..., 20:-20, 20:-20]
+    assert border.float().mean() > 0.1
+    assert middle.float().mean() < 0.01
+
+
+def test_alignment_interpolates_so_noise_of_other_shots_is_weaker():
+    camera = Camera(**{**STILL, "shift": 2.0}, noise=(20.0, 20.0), poisson=0.0, aligned=1.0)
+    x, y = sets(camera, 64).part(0, 64)
+    wrong = (x[:, :, :3] - y[:, None])[..., 24:-24, 24:-24].std((0, 2, 3, 4))
+    assert wrong[1:].max() < 0.95 * wrong[0]
 
 
 def test_a_share_of_bursts_lies_within_what_alignment_leaves():

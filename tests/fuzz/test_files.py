@@ -14,9 +14,9 @@ import symsets
 import symsets.nn as snn
 from symsets import groups, load
 from symsets.data import ImageFolder, ImagePack, VideoPack
-from symsets.data._video import decode_video
 from symsets.data.decoding import UnusableError, decode_image
 from symsets.data.folders import read_list
+from symsets.data.videos import decode_video
 from symsets.experiments.satellite.packs import ScenePack, pack_scenes
 from symsets.experiments.shapes.dfaust import DynamicFaust
 from symsets.experiments.shapes.motion_packs import MotionPack

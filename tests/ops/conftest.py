@@ -7,7 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 import torch
-from torch.nn.functional import elu, max_pool2d
+from torch.nn.functional import elu, layer_norm, max_pool2d
 
 from symsets import ops
 from symsets.ops import _dispatch, triton
@@ -109,7 +109,35 @@ def _spmm(starts, columns, values, x):
     return y
 
 
+def _normalised(x, eps):
+    _read(x)
+    return layer_norm(x, x.shape[-1:], eps=eps)
+
+
+def _of_normalised(grad, x, eps):
+    _read(grad, x)
+    scale = (x.var(-1, correction=0, keepdim=True) + eps).rsqrt()
+    value = (x - x.mean(-1, keepdim=True)) * scale
+    along = (grad * value).mean(-1, keepdim=True)
+    return scale * (grad - grad.mean(-1, keepdim=True) - value * along)
+
+
+def _gated(x):
+    _read(x)
+    a, b = x.chunk(2, -1)
+    return a * b.sigmoid()
+
+
+def _of_gated(grad, x):
+    _read(grad, x)
+    a, b = x.chunk(2, -1)
+    share = b.sigmoid()
+    return torch.cat([grad * share, grad * a * share * (1 - share)], -1)
+
+
 STAND_INS = {
+    "channel_norm": {"normalised": _normalised, "gradient": _of_normalised},
+    "gate": {"gated": _gated, "gradient": _of_gated},
     "norm_act": {"moments": _moments, "apply": _apply, "gradients": _gradients},
     "set_max": {"top": _top, "share": _share},
     "max_pool": {"maxima": _maxima, "spread": _spread},

@@ -54,6 +54,10 @@ def ties(*shape):
     return torch.randint(-2, 3, shape).double()
 
 
+def pixels(channels):
+    return lambda: (torch.randn(2, 3, 4, channels).double().movedim(-1, 1),)
+
+
 ROW, COLUMN = torch.tensor([0, 0, 2, 2, 3]), torch.tensor([1, 3, 0, 0, 2])
 MATRIX = ops.SparseMatrix.from_entries(ROW, COLUMN, torch.randn(5).double(), 4)
 
@@ -67,6 +71,10 @@ OPERATIONS = {
         ("maxima",),
         ("spread",),
     ),
+    "channel_norm": Operation(
+        lambda x: ops.channel_norm(x, 1e-2), pixels(5), ("normalised",), ("gradient",)
+    ),
+    "gate": Operation(ops.gate, pixels(6), ("gated",), ("gradient",)),
     "spmm": Operation(lambda x: MATRIX @ x, lambda: (torch.randn(4, 6).double(),), ("spmm",), ()),
 }
 
@@ -178,7 +186,7 @@ def test_the_switch(operation, fast_forms):
 
 
 def test_an_unknown_operation_is_refused():
-    choices = r"\['conv2d', 'enlarge', 'max_pool', 'norm_act', 'set_max', 'spectral', 'spmm'\]"
+    choices = r"\['channel_norm', 'conv2d', 'enlarge', 'gate', .*, 'spectral', 'spmm'\]"
     with pytest.raises(ValueError, match=f"name must be one of {choices}, got 'set_min'"):
         ops.plain("set_max", "set_min").__enter__()
 
@@ -187,7 +195,7 @@ def test_registered_operators_keep_the_rules_of_torch(fast_forms):
     rows, told = torch.randn(12, C), torch.randn(4, C)
     line = [torch.rand(C) for _ in range(4)]  # weight, bias, mean, scale
     sets = torch.randn(2, 3, 8).round()
-    pixels = torch.randn(2, 5, 7, 3)
+    pixels, even = torch.randn(2, 5, 7, 3), torch.randn(2, 5, 7, 4)
     places = torch.randint(0, 4, (2, 2, 3, 3), dtype=torch.uint8)
     matrix = MATRIX.matrix.parts(torch.float32)
     running = [torch.rand(C) for _ in range(2)]
@@ -202,10 +210,14 @@ def test_registered_operators_keep_the_rules_of_torch(fast_forms):
         ("set_max_gradient", sets.amax(1), sets, sets.amax(1)),
         ("max_pool", pixels, 2),
         ("max_pool_gradient", torch.randn(2, 2, 3, 3), places, 5, 7, 2),
+        ("channel_norm", pixels, 1e-3),
+        ("channel_norm_gradient", pixels.cos(), pixels, 1e-3),
+        ("gate", even),
+        ("gate_gradient", even[..., :2].cos(), even),
         ("spmm", *matrix, torch.randn(4, 6)),
     ):
         operator = getattr(torch.ops.symsets, name).default
         torch.library.opcheck(operator, args)
-        if name in ("norm_act", "set_max", "max_pool"):
+        if name in ("norm_act", "set_max", "max_pool", "channel_norm", "gate"):
             leaf = args[0].clone().requires_grad_()
             torch.library.opcheck(operator, (leaf, *args[1:]))

@@ -2,8 +2,7 @@
 
 import torch
 
-from symsets.tools.figures import confusion, curves, scatter
-from symsets.tools.sheet import ShownSet, sheet
+from symsets.tools.figures import ShownSet, confusion, curves, scatter, sheet
 
 
 def test_one_epoch_is_a_point_and_several_are_a_line():

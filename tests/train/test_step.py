@@ -9,8 +9,7 @@ from symsets.experiments.signals.network import SignalNetwork
 from symsets.experiments.signals.sets import Signals
 from symsets.nn import NormAct
 from symsets.train import Ensemble
-from symsets.train.scaling import LossScale
-from symsets.train.step import PRECISIONS, CapturedSteps, EagerSteps, matmul_precision
+from symsets.train.step import PRECISIONS, CapturedSteps, EagerSteps, LossScale, matmul_precision
 
 SIGNALS = Signals(num_elements=5, length=16)
 
@@ -156,3 +155,16 @@ def test_captured_steps_draw_the_same_random_sets_whenever_they_are_captured():
         return steps.run(order, rates)
 
     torch.testing.assert_close(losses(captured_before=True), losses(captured_before=False))
+
+
+def test_scales_grow_again_and_stay_within_bounds():
+    scale = LossScale(1, patience=3)
+    good, bad = torch.tensor([True]), torch.tensor([False])
+    seen = []
+    for finite in (bad, good, good, bad, good, good, good, good):
+        scale.update(finite)
+        seen.append(scale.value.item() / 2**16)
+    assert seen == [0.5, 0.5, 0.5, 0.25, 0.25, 0.25, 0.5, 0.5]
+    for _ in range(100):
+        scale.update(bad)
+    assert scale.value.item() == 2**-10

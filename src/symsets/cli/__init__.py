@@ -11,12 +11,11 @@ import typer
 from rich.padding import Padding
 from rich.text import Text
 
-from symsets._extras import check_experiments
 from symsets._version import __version__
 from symsets.cli import run
 from symsets.cli.best import best
 from symsets.cli.check import check
-from symsets.cli.common import console, show_report, user_errors
+from symsets.cli.common import OneLineErrors, console, show_report, user_errors
 from symsets.cli.evaluate import evaluate
 from symsets.cli.merge import merge
 from symsets.cli.pack import pack
@@ -26,6 +25,7 @@ from symsets.cli.train import train
 __all__ = ["app", "main"]
 
 app = typer.Typer(
+    cls=OneLineErrors,
     help="Deep learning on sets whose elements have symmetries of their own.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
@@ -91,8 +91,7 @@ def report(
     ] = True,
 ) -> None:
     """Show finished runs beside the published numbers; write a page, Markdown and figures."""
-    with user_errors():
-        check_experiments()
+    with user_errors(experiments=True):
         from symsets.experiments import report as reports
 
         show_report(reports.write(directories, out, examples=examples))

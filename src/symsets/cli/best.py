@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
-from symsets._extras import check_experiments
 from symsets.cli.common import console, user_errors
+from symsets.cli.options import AnyDevice
 
 
 def best(
@@ -24,15 +24,14 @@ def best(
     sheet: Annotated[
         Path, typer.Option(help="The contact sheet to write, a PNG, the best shots first.")
     ] = Path("best.png"),
-    device: Annotated[str, typer.Option(help="auto, cpu, cuda, …")] = "auto",
+    device: AnyDevice = "auto",
 ) -> None:
     """Rank the shots of a scene, the best first.
 
     The best one is the sharpest with the least noise, well exposed. Scores are in decibels: how
     much smaller the error of a shot is than that of the average one.
     """
-    with user_errors():
-        check_experiments()
+    with user_errors(experiments=True):
         from rich.progress import Progress
 
         from symsets.tools.best_files import SHOWN, best_files

@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import typer
 from rich.console import Console
+from typer.core import TyperGroup
 
-from symsets._extras import MissingExtraError
+from symsets._extras import MissingExtraError, check_experiments
 from symsets._interrupt import interrupts_as_usual
 
 if TYPE_CHECKING:
@@ -19,20 +20,26 @@ if TYPE_CHECKING:
 
 MEMORY, DIVERGED = "allocate|not enough memory", "^training failed"
 
+USAGE_ERROR: Any = typer.BadParameter.__base__  # typer's own, or click's in older versions
+
 PART = re.compile(r"\.([^/\\]+)\.[0-9a-f]{12}\.part$")
 
 console = Console(highlight=False, markup=False)  # names of files may hold brackets
 
 
 @contextmanager
-def user_errors(*, interrupted: str = "interrupted") -> Iterator[None]:
+def user_errors(*, experiments: bool = False, continues: bool = False) -> Iterator[None]:
     """Turn what a user can get wrong into one line and exit status 2, an interrupt into 130.
 
     Args:
-        interrupted: What to say after an interrupt.
+        experiments: Whether the libraries of the experiments are needed.
+        continues: Whether the same command goes on after an interrupt.
     """
     interrupts_as_usual()
+    interrupted = "interrupted" + "; the same command continues where it was" * continues
     try:
+        if experiments:
+            check_experiments()
         yield
     except KeyboardInterrupt as error:
         Console(stderr=True, highlight=False, markup=False).print(f"symsets: {interrupted}")
@@ -42,6 +49,35 @@ def user_errors(*, interrupted: str = "interrupted") -> Iterator[None]:
             raise  # a mistake of ours
         console = Console(stderr=True, highlight=False, markup=False)
         console.print(f"symsets: {_message(error)}", soft_wrap=True)
+        raise typer.Exit(2) from error
+
+
+class OneLineErrors(TyperGroup):
+    """Commands that answer a wrong option or a missing argument with one line, too."""
+
+    def make_context(self, *args: Any, **options: Any) -> Any:
+        """Read the arguments of the group itself."""
+        with _usage_errors():
+            return super().make_context(*args, **options)
+
+    def invoke(self, ctx: Any) -> Any:
+        """Read the arguments of the command that was asked for, and run it."""
+        with _usage_errors():
+            return super().invoke(ctx)
+
+
+@contextmanager
+def _usage_errors() -> Iterator[None]:
+    """Turn an error of typer's into one line and exit status 2; a call for help stays one."""
+    try:
+        yield
+    except USAGE_ERROR as error:
+        if type(error).__name__ == "NoArgsIsHelpError":
+            raise
+        path = error.ctx.command_path if error.ctx else "symsets"
+        text = error.format_message().rstrip(".")
+        console = Console(stderr=True, highlight=False, markup=False)
+        console.print(f"{path}: {text}; {path} --help shows what there is", soft_wrap=True)
         raise typer.Exit(2) from error
 
 

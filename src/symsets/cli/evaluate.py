@@ -8,7 +8,6 @@ from typing import Annotated
 import typer
 from rich.progress import Progress
 
-from symsets._extras import check_experiments
 from symsets.cli.common import console, show_left_out, show_report, user_errors
 from symsets.cli.options import DATA, Device, ImportFile, ModelNames, Out
 from symsets.cli.parse import MOST_SETS
@@ -38,8 +37,7 @@ def evaluate(
     The test split of the data is used, or with --all everything, if none of it was used in
     training. Networks that have been tested are not tested again.
     """
-    with user_errors(interrupted="interrupted; the same command continues where it was"):
-        check_experiments()
+    with user_errors(experiments=True, continues=True):
         from symsets._checks import checked_device
         from symsets.experiments import report
         from symsets.experiments.study.imported import Imported, import_file

@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
-from symsets._extras import check_experiments
 from symsets.cli.common import console, user_errors
+from symsets.cli.options import AnyDevice
 
 __all__ = ["merge"]
 
@@ -18,7 +18,7 @@ def merge(
         list[Path],
         typer.Argument(
             metavar="SHOTS...",
-            help="Pictures of one scene and one size; with --scale 3, the folder of a scene.",
+            help="Pictures of one scene and one size, or the folder of them.",
         ),
     ],
     out: Annotated[
@@ -40,22 +40,22 @@ def merge(
     network: Annotated[
         Path | None, typer.Option(help="For --scale 3: the folder of a run of `run satellite`.")
     ] = None,
-    device: Annotated[str, typer.Option(help="auto, cpu, cuda, …")] = "auto",
+    device: AnyDevice = "auto",
 ) -> None:
     """Merge shots of one scene into one picture with less noise.
 
     Shots may be shifted, turned a little, and differ in brightness and sharpness. One shot alone is
     denoised.
     """
-    with user_errors():
-        check_experiments()
+    with user_errors(experiments=True):
         if scale != 1 or network is not None:
             _enlarge(shots, out, scale, network, device)
             return
         from rich.progress import Progress
 
-        from symsets.tools.merge_files import merge_files
+        from symsets.tools.merge_files import find_shots, merge_files
 
+        shots = find_shots(shots, out, compare)
         with Progress(console=console, transient=True, disable=not console.is_terminal) as bar:
             task = bar.add_task("merging", total=None)
             which = merge_files(

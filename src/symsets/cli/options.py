@@ -13,6 +13,8 @@ from typer.core import TyperCommand
 
 DATA = typer.Option(help="A folder, a packed .npz, or a name that `symsets data` lists.")
 Device = Annotated[str, typer.Option(help="Where to compute, such as cpu or cuda.")]
+AnyDevice = Annotated[str, typer.Option(help="auto, cpu, cuda, …")]
+Workers = Annotated[int | None, typer.Option(min=0, max=64, help="Processes that read files.")]
 ImportFile = Annotated[
     Path | None,
     typer.Option("--import", help="A Python file to run first; it may register a scheme."),

@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
-from symsets._extras import check_experiments
 from symsets.cli.common import console, user_errors
+from symsets.cli.options import AnyDevice, Workers
 
 
 def predict(
@@ -21,14 +21,11 @@ def predict(
     out: Annotated[
         Path, typer.Option(help="The table to write, one row for each set (or element).")
     ] = Path("predictions.csv"),
-    device: Annotated[str, typer.Option(help="auto, cpu, cuda, …")] = "auto",
-    workers: Annotated[
-        int | None, typer.Option(min=0, max=64, help="Processes that read files.")
-    ] = None,
+    device: AnyDevice = "auto",
+    workers: Workers = None,
 ) -> None:
     """Apply a trained network to new sets, and write a table and a page."""
-    with user_errors():
-        check_experiments()
+    with user_errors(experiments=True):
         from symsets.pages import to_rich
         from symsets.tools import predict_folder
 

@@ -19,7 +19,6 @@ from rich.progress import (
 )
 from rich.table import Table
 
-from symsets._extras import check_experiments
 from symsets.cli.common import console, show_left_out, show_report, user_errors
 from symsets.cli.options import Device, Out, RunOptions, add_command
 
@@ -60,8 +59,7 @@ def orbits(
     device: Device = "cpu",
 ) -> None:
     """Show what early aggregation sees and late aggregation cannot (under a minute)."""
-    with user_errors():
-        check_experiments()
+    with user_errors(experiments=True):
         from symsets._checks import checked_device
         from symsets.experiments.orbits import experiment, report
 
@@ -86,8 +84,7 @@ def orbits(
 
 
 def _run(name: str, options: RunOptions) -> None:
-    with user_errors(interrupted="interrupted; the same command continues where it was"):
-        check_experiments()
+    with user_errors(experiments=True, continues=True):
         from symsets._checks import check_choice, checked_device
         from symsets.experiments import report
         from symsets.experiments.study.describe import announcement, make_study

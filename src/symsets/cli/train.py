@@ -8,8 +8,8 @@ from typing import Annotated
 
 import typer
 
-from symsets._extras import check_experiments
 from symsets.cli.common import console, user_errors
+from symsets.cli.options import AnyDevice, Workers
 
 RUNS = Path("runs")
 EXAMPLES = ("digits",)  # each in a folder digits-sets, its network in digits
@@ -55,10 +55,8 @@ def train(
     balanced: Annotated[
         bool, typer.Option("--balanced", help="Give rare classes more weight.")
     ] = False,
-    device: Annotated[str, typer.Option(help="auto, cpu, cuda, …")] = "auto",
-    workers: Annotated[
-        int | None, typer.Option(min=0, max=64, help="Processes that read files.")
-    ] = None,
+    device: AnyDevice = "auto",
+    workers: Workers = None,
     seed: Annotated[int, typer.Option(min=0, max=2**31, help="Of splits and weights.")] = 0,
     out: Annotated[
         Path | None, typer.Option(help="Folder to write to; one in runs if left out.")
@@ -72,8 +70,7 @@ def train(
     What is asked is found from the folder. The best network is kept with its classes and with how
     pictures were prepared, for `symsets predict`. The same command continues after an interrupt.
     """
-    with user_errors(interrupted="interrupted; the same command continues where it was"):
-        check_experiments()
+    with user_errors(experiments=True, continues=True):
         from symsets.pages import to_rich
         from symsets.tools import train_folder
 

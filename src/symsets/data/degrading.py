@@ -9,6 +9,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from symsets.ops._constants import constant
+
 RADIUS = 15  # px: kernels of a shaking camera are 31 pixels wide
 POINTS = 48  # of its path
 BLOCK = 8  # px of JPEG
@@ -50,8 +52,24 @@ def move(pictures: Tensor, shifts: Tensor, angles: Tensor, size: int) -> Tensor:
     columns = cos * column - sin * row + shifts[:, 1, None, None]
     grid = torch.stack([2 * columns / width, 2 * rows / height], dim=-1)
     if (height - size) % 2:
-        grid = grid - grid.new_tensor([1 / width, 1 / height])
+        grid = torch.stack([grid[..., 0] - 1 / width, grid[..., 1] - 1 / height], dim=-1)
     return F.grid_sample(pictures, grid, "bicubic", "reflection", align_corners=False)
+
+
+def opposite(shifts: Tensor, angles: Tensor) -> tuple[Tensor, Tensor]:
+    """Return the shifts and angles by which :func:`move` undoes other shifts and angles.
+
+    Example:
+        >>> shifts, angles = torch.tensor([[3.0, -2.0]]), torch.tensor([0.1])
+        >>> wave = torch.linspace(0, 6, 40).sin()
+        >>> x = (wave[:, None] * wave).expand(1, 1, 40, 40)
+        >>> y = move(move(x, shifts, angles, 40), *opposite(shifts, angles), 40)
+        >>> bool((y - x)[..., 10:-10, 10:-10].abs().max() < 1e-2)
+        True
+    """
+    rows, columns = shifts.unbind(-1)
+    cos, sin = angles.cos(), angles.sin()
+    return torch.stack([sin * columns - cos * rows, -sin * rows - cos * columns], -1), -angles
 
 
 def shake_kernels(
@@ -157,26 +175,45 @@ def jpeg(pictures: Tensor, quality: Tensor) -> Tensor:
         quality: ``(T,)``, from 1 to 100, as other programs count it.
     """
     T, _, H, W = pictures.shape
-    to_ycc = pictures.new_tensor(TO_YCC)
-    tables = pictures.new_full((3, BLOCK, BLOCK), 99.0)
-    tables[0] = pictures.new_tensor(BRIGHTNESS)
-    tables[1:, :4, :4] = pictures.new_tensor(COLOUR)
+    to_ycc, to_rgb, grey, tables, cosines = (
+        constant(part, (), pictures.dtype, pictures)
+        for part in (_to_ycc, _to_rgb, _grey, _tables, _cosines)
+    )
     scale = torch.where(quality < 50, 50 / quality, 2 - quality / 50)[:, None, None, None]
     steps = (tables * scale).round().clamp(1, 255)[:, :, None, :, None, :]  # (T, 3, 1, 8, 1, 8)
-    cosines = _cosines(pictures)
-    ycc = 255 * torch.einsum("kc,tchw->tkhw", to_ycc, pictures)
-    ycc = ycc - ycc.new_tensor([128.0, 0, 0])[:, None, None]
+    ycc = 255 * torch.einsum("kc,tchw->tkhw", to_ycc, pictures) - grey
     blocks = ycc.reshape(T, 3, H // BLOCK, BLOCK, W // BLOCK, BLOCK)
     waves = torch.einsum("ai,tchiwj,bj->tchawb", cosines, blocks, cosines)
     waves = (waves / steps).round() * steps
     blocks = torch.einsum("ai,tchawb,bj->tchiwj", cosines, waves, cosines)
-    ycc = blocks.reshape(T, 3, H, W) + ycc.new_tensor([128.0, 0, 0])[:, None, None]
-    return torch.einsum("ck,tkhw->tchw", torch.linalg.inv(to_ycc), ycc / 255).clamp(0, 1)
+    ycc = blocks.reshape(T, 3, H, W) + grey
+    return torch.einsum("ck,tkhw->tchw", to_rgb, ycc / 255).clamp(0, 1)
 
 
-def _cosines(like: Tensor) -> Tensor:
+def _to_ycc(device: torch.device) -> Tensor:
+    return torch.tensor(TO_YCC, dtype=torch.float64, device=device)
+
+
+def _to_rgb(device: torch.device) -> Tensor:
+    return torch.linalg.inv(_to_ycc(device))
+
+
+def _grey(device: torch.device) -> Tensor:
+    """Return what brightness and colours are counted from."""
+    return torch.tensor([128.0, 0, 0], device=device)[:, None, None]
+
+
+def _tables(device: torch.device) -> Tensor:
+    """Return the steps of JPEG at quality 50, ``(3, 8, 8)``."""
+    tables = torch.full((3, BLOCK, BLOCK), 99.0, device=device)
+    tables[0] = torch.tensor(BRIGHTNESS, device=device)
+    tables[1:, :4, :4] = torch.tensor(COLOUR, device=device)
+    return tables
+
+
+def _cosines(device: torch.device) -> Tensor:
     """Return the orthogonal matrix of the discrete cosine transform."""
-    k = torch.arange(BLOCK, device=like.device, dtype=like.dtype)
+    k = torch.arange(BLOCK, device=device, dtype=torch.float64)
     waves = torch.cos(math.pi / BLOCK * (k + 0.5) * k[:, None]) * math.sqrt(2 / BLOCK)
     waves[0] = waves[0] / math.sqrt(2)
     return waves

@@ -6,7 +6,7 @@ import os
 from collections import Counter
 from pathlib import Path
 
-from symsets._checks import as_path, check_choice
+from symsets._checks import as_path
 from symsets.data.folders import (
     MissingDataError,
     all_existing,
@@ -41,6 +41,7 @@ UCF101_NEEDS = (
 )
 PLACES_LISTS = ("places365_train_standard.txt", "places365_val.txt")
 JPEG = (".jpg", ".jpeg")
+FPS = 12.5  # frames of UCF101 to take in a second: every other one
 
 
 def has_places365(root: Path) -> bool:
@@ -62,7 +63,7 @@ def has_celeba(root: Path) -> bool:
 
 def has_ucf101(root: Path) -> bool:
     """Tell whether the files of UCF101 are there."""
-    return bool(_ucf101_paths(root, 1))
+    return bool(_ucf101_paths(root))
 
 
 def places365(
@@ -128,30 +129,19 @@ def celeba(root: str | os.PathLike[str], *, size: int = 80) -> ImageFiles:
     return _image_files("CelebA", faces, splits, size)
 
 
-def ucf101(
-    root: str | os.PathLike[str],
-    *,
-    size: int = 80,
-    fps: float = 12.5,
-    max_frames: int | None = None,
-    fold: int = 1,
-) -> VideoFiles:
-    """Open UCF101 with one of its three official splits; the source of a clip is its class.
+def ucf101(root: str | os.PathLike[str], *, size: int = 80) -> VideoFiles:
+    """Open UCF101 with the first of its official splits; the source of a clip is its class.
 
     Validation takes a tenth of the groups of the training list: the clips of a group show the
-    same people in the same place, so they stay together.
+    same people in the same place, so they stay together. Clips are whole videos, so that sets
+    start anywhere in them (about 1.7 MB a video at 80 px).
 
     Args:
         root: The folder with the files that :data:`UCF101_NEEDS` names.
         size: Height and width of the frames.
-        fps: Frames to take in a second (the videos have 25).
-        max_frames: Frames of a clip at most; all of the video if None, so that sets start
-            anywhere in it (about 1.7 MB a video at 80 px).
-        fold: Which official split, 1 to 3.
     """
     root = as_path("root", root)
-    check_choice("fold", fold, (1, 2, 3))
-    if not (paths := _ucf101_paths(root, fold)):
+    if not (paths := _ucf101_paths(root)):
         raise MissingDataError(f"{root}: {UCF101_NEEDS}")
     videos, train, test = paths
     # lines: "ApplyEyeMakeup/v_ApplyEyeMakeup_g08_c01.avi 1", in the test list without the number
@@ -162,7 +152,7 @@ def ucf101(
     )
     splits["test"] = shuffled(words[0] for words in read_list(test, 1))
     files = {split: [(name, videos / name) for name in splits[split]] for split in SPLITS}
-    return VideoFiles("UCF101", files, root=root, size=size, fps=fps, max_frames=max_frames)
+    return VideoFiles("UCF101", files, root=root, size=size, fps=FPS, max_frames=None)
 
 
 def _places_paths(root: Path) -> list[Path]:
@@ -215,7 +205,7 @@ def _image_files(name: str, root: Path, splits: dict[str, list[str]], size: int)
     return ImageFiles(name, files, size=size, root=root)
 
 
-def _ucf101_paths(root: Path, fold: int) -> list[Path]:
-    """Return the folder of videos and the two lists of a fold, if all are there."""
-    lists = [f"trainlist0{fold}.txt", f"testlist0{fold}.txt"]
+def _ucf101_paths(root: Path) -> list[Path]:
+    """Return the folder of videos and the two lists of the first split, if all are there."""
+    lists = ("trainlist01.txt", "testlist01.txt")
     return all_existing(root, ["UCF-101"], *([f"ucfTrainTestlist/{x}", x] for x in lists))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
@@ -16,13 +17,15 @@ from symsets.data.degrading import (
     gaussian_kernels,
     jpeg,
     move,
+    opposite,
     sensor_noise,
     shake_kernels,
 )
 from symsets.data.on_the_fly import OnTheFlySets
-from symsets.models import with_reference
 
 SPARE = 16  # px of a photograph around a crop, so that a moved camera sees no border
+LEFT_SHIFT, LEFT_TURN = 0.3, 0.05  # px and degrees: the most that alignment is wrong by
+FAR, FARTHEST = 0.3, 0.3  # the share of aligned bursts that moved far, and how far, of the size
 
 
 @dataclass(frozen=True)
@@ -33,10 +36,11 @@ class Camera:
         noise: Smallest and largest standard deviation at full brightness, in grey levels of 255; a
             burst draws its own, evenly on a logarithmic scale.
         poisson: The share of its variance that grows with brightness.
-        shift: Pixels on each axis, after shots were aligned.
+        shift: Pixels on each axis.
         turn: Degrees.
-        aligned: The share of bursts whose shots lie within 0.3 pixels and 0.1 degrees, as good
-            alignment leaves them.
+        aligned: The share of bursts whose shots were laid over the first one again, as
+            :func:`symsets.merge` does: interpolated, wrong by up to 0.3 pixels, and with the pixels
+            of the first one where they show nothing.
         blur: Width of a Gaussian, in pixels, of each shot.
         shake: Length of the path of a shaking camera, in pixels, of each shot.
         sharp: The share of bursts without blur and shake.
@@ -69,8 +73,8 @@ class ShotSets(OnTheFlySets):
     r"""Bursts of shots of one scene, and the scene as the first shot should have shown it.
 
     Each shot is moved, blurred, changed in brightness, gets noise, is clipped to [0, 1], and stored
-    with 8 bits or as JPEG. The first one is the reference: it is not moved and keeps its
-    brightness, and a further channel tells it from the others (see
+    with 8 bits or as JPEG; a share of bursts is then aligned. The first shot is the reference: it
+    is not moved and keeps its brightness, and a further channel tells it from the others (see
     :func:`symsets.models.with_reference`).
 
     .. math:: x_i = \operatorname{clip}\bigl(g_i \, k_i * T_i y + \sqrt{a \, y + b} \; n_i\bigr)
@@ -123,7 +127,9 @@ class ShotSets(OnTheFlySets):
         scene = self.augment(photo, generator=generator, move=augment)[:, 0] / 255
         inside = slice(SPARE, SPARE + self.size)
         x = self._shoot(scene, generator)
-        return with_reference(x), scene[..., inside, inside]
+        flag = torch.zeros_like(x[:, :, :1])
+        flag[:, 0] = 1  # as with_reference does, which waits for the device
+        return torch.cat([x, flag], dim=2), scene[..., inside, inside]
 
     def _shoot(self, scene: Tensor, generator: torch.Generator | None) -> Tensor:
         """Return shots ``(B, N, 3, size, size)`` of scenes."""
@@ -132,11 +138,8 @@ class ShotSets(OnTheFlySets):
         others = torch.ones(shape[1], device=self.device)
         others[0] = 0
         # Moved
-        aligned = uniform(len(scene), 1) < camera.aligned
-        reach = torch.where(aligned, min(camera.shift, 0.3), camera.shift) * others
-        turn = torch.deg2rad(torch.where(aligned, min(camera.turn, 0.1), camera.turn)) * others
-        shifts = (2 * uniform(*shape, 2) - 1) * reach[..., None]
-        angles = (2 * uniform(*shape) - 1) * turn
+        shifts = camera.shift * (2 * uniform(*shape, 2) - 1) * others[:, None]
+        angles = math.radians(camera.turn) * (2 * uniform(*shape) - 1) * others
         scenes = scene[:, None].expand(-1, shape[1], -1, -1, -1).flatten(0, 1)
         x = move(scenes, shifts.flatten(0, 1), angles.flatten(), self.size + 2 * SPARE)
         x = x.unflatten(0, shape)
@@ -160,4 +163,29 @@ class ShotSets(OnTheFlySets):
         # Stored
         quality = (40 + 58 * uniform(len(scene), 1)).expand(shape)
         stored = jpeg(x.flatten(0, 1), quality.flatten()).unflatten(0, shape)
-        return torch.where(uniform(*each) < camera.jpeg, stored, x)
+        x = torch.where(uniform(*each) < camera.jpeg, stored, x)
+        # Aligned
+        laid = self._aligned(x, shifts, angles, others, uniform)
+        return torch.where(uniform(*each) < camera.aligned, laid, x)
+
+    def _aligned(
+        self,
+        x: Tensor,
+        shifts: Tensor,
+        angles: Tensor,
+        others: Tensor,
+        uniform: Callable[..., Tensor],
+    ) -> Tensor:
+        """Lay shots where the first one lies, but for a small error."""
+        shape, (B, N) = shifts.shape, shifts.shape[:2]
+        wrong = uniform(B, 1).square() * others  # alignment is mostly good
+        shifts, angles = opposite(shifts, angles)
+        shifts = shifts + LEFT_SHIFT * wrong[..., None] * (2 * uniform(*shape) - 1)
+        angles = angles + math.radians(LEFT_TURN) * wrong * (2 * uniform(B, N) - 1)
+        laid = move(x.flatten(0, 1), shifts.flatten(0, 1), angles.flatten(), self.size)
+        far = FARTHEST * self.size * (uniform(B, 1) < FAR) * others
+        place = torch.arange(self.size, device=self.device) - (self.size - 1) / 2
+        places = place + (shifts + far[..., None] * (2 * uniform(*shape) - 1))[..., None]
+        rows, columns = (places.abs() <= self.size / 2).unbind(2)  # (B, N, size)
+        seen = (rows[..., :, None] & columns[..., None, :]).unsqueeze(2)
+        return torch.where(seen, laid.unflatten(0, (B, N)), x[:, :1])

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from hashlib import blake2b
 from typing import TypeVar
 
-from symsets._checks import check_choice
+from symsets._checks import check_choice, check_number, shown
 
 T = TypeVar("T")
 
 SPLITS = ("train", "val", "test")
+VAL = 0.1  # the share of the validation split
 
 
 def checked_split(split: str) -> str:
@@ -53,7 +55,6 @@ def shuffled(names: Iterable[str]) -> list[str]:
 def split_by_hash(
     names: Iterable[str],
     *,
-    val: float = 0.1,
     test: float = 0.1,
     group: Callable[[str], str] = lambda name: name,
 ) -> dict[str, list[str]]:
@@ -65,8 +66,7 @@ def split_by_hash(
 
     Args:
         names: What to divide, such as paths below a folder.
-        val: Share of the validation split.
-        test: Share of the test split; 0 if it comes from elsewhere.
+        test: Share of the test split, 0 if it comes from elsewhere; validation has a tenth.
         group: Names with the same group stay together.
 
     Example:
@@ -79,13 +79,13 @@ def split_by_hash(
         members.setdefault(group(name), []).append(name)
     groups = shuffled(members)
     place = [fraction(key) for key in groups]
-    splits = _cut(groups, place, val, test)
+    splits = _cut(groups, place, VAL, test)
     wanted = SPLITS if test else SPLITS[:2]
     least = min(2, len(groups) // len(wanted))
     if any(sum(len(members[key]) for key in splits[split]) < least for split in wanted):
         share = least / len(groups)
         ranks = [(i + 0.5) / len(groups) for i in range(len(groups))]
-        splits = _cut(groups, ranks, max(val, share), max(test, share) if test else 0)
+        splits = _cut(groups, ranks, max(VAL, share), max(test, share) if test else 0)
     return {
         split: shuffled(name for key in keys for name in members[key])
         for split, keys in splits.items()
@@ -140,3 +140,51 @@ def split_stratified(
         if share and not part and len(largest) > 1:
             part.append(largest.pop())
     return [sorted(part) for part in parts]
+
+
+def divide(
+    names: Sequence[str],
+    strata: Sequence[object],
+    splits: Sequence[str | None],
+    fractions: Sequence[float],
+    seed: int,
+) -> list[list[int]]:
+    """Return which sets are for training, for validation and for the test.
+
+    Args:
+        names: Of the sets.
+        strata: What is to be spread evenly, such as their classes.
+        splits: What a folder or a column says; all None if nothing does.
+        fractions: The shares of a random division.
+        seed: Chooses another one.
+    """
+    shares = list(fractions)
+    for share in shares:
+        check_number("fractions", share)
+    whole = len(shares) == len(SPLITS) and math.isclose(sum(shares), 1, abs_tol=1e-6)
+    if not whole or not shares[0]:
+        raise ValueError(
+            f"fractions must be the shares of {', '.join(SPLITS)} and sum to 1, got {shown(shares)}"
+        )
+    given = {split: [k for k, own in enumerate(splits) if own == split] for split in SPLITS}
+    if not any(given.values()) or len(given["train"]) == len(names):
+        wanted = sum(share > 0 for share in shares)
+        if len(names) < wanted:
+            raise ValueError(f"sets must be at least {wanted} to be split, got {len(names)}")
+        return split_stratified(names, strata, shares, seed)
+    if not given["train"]:
+        raise ValueError("sets must be there for split 'train', found only those of others")
+    if not (given["val"] and given["test"]):
+        train = given["train"]
+        if len(train) < 2:
+            raise ValueError(
+                f"sets must be at least 2 for split 'train', as validation takes some of them, got "
+                f"only {names[train[0]]!r}"
+            )
+        share = shares[1] / (shares[0] + shares[1])
+        parts = split_stratified(
+            [names[k] for k in train], [strata[k] for k in train], (1 - share, share), seed
+        )
+        test = given["test"] or given["val"]
+        return [[train[k] for k in part] for part in parts] + [test]
+    return [given[split] for split in SPLITS]

@@ -41,8 +41,11 @@ def check_widths(widths: Any) -> None:
         raise TypeError(f"widths must be a list of numbers of channels, got {shown(widths)}")
 
 
-def image_size(x: Sets, channels: int) -> tuple[int, int]:
-    """Return height and width of the images of ``x``; one sentence if these are none to take."""
+def image_size(x: Sets, channels: int, *, stride: int = 1) -> tuple[int, int]:
+    """Return height and width of the images of ``x``, which ``stride`` must divide.
+
+    Raise ValueError saying what ``x`` must be if these are none to take.
+    """
     rows, _ = fold(x)
     if not isinstance(rows, Tensor) or rows.ndim != 4:
         got = f"elements of shape {tuple(rows.shape[1:])}" if isinstance(rows, Tensor) else rows
@@ -57,7 +60,12 @@ def image_size(x: Sets, channels: int) -> tuple[int, int]:
         )
     if not rows.is_floating_point():
         raise ValueError(f"x must hold floating-point numbers, such as x / 255, got {rows.dtype}")
-    return rows.shape[2], rows.shape[3]
+    height, width = rows.shape[2:]
+    if stride > 1 and (height % stride or width % stride or not height * width):
+        raise ValueError(
+            f"x must have images whose height and width {stride} divides, got {height}×{width}"
+        )
+    return height, width
 
 
 class Scores(Sequential):

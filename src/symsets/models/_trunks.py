@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import pairwise
@@ -12,6 +13,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from symsets._extras import require
+from symsets.lift import lift
+from symsets.lift.network import Lifted
 from symsets.models._convolution import convolution
 from symsets.nn import Classify, Residual, Sequential, SetModule, SetNorm, Siamese, set_layer
 from symsets.nn.registry import Make
@@ -22,16 +26,6 @@ WIDEST = 8  # channels, times the width of the first layer
 LENGTH = 8  # of the vector of a picture or signal, times that width
 STRETCH = 0.15  # of pictures, at random
 DEPTH = 2  # residual blocks of networks for vectors, layers of those for clouds and graphs
-
-
-def picture_trunk(channels: int, size: Sequence[int], width: int, scheme: str) -> Sequential:
-    """Halve pictures until at most 4 pixels are left on the shorter side, and keep their places."""
-    return _halving(2, channels, size, width, scheme)
-
-
-def signal_trunk(channels: int, size: Sequence[int], width: int, scheme: str) -> Sequential:
-    """Halve signals until at most 4 entries are left, and keep their places."""
-    return _halving(1, channels, size, width, scheme)
 
 
 def vector_trunk(channels: int, width: int, scheme: str) -> Sequential:
@@ -62,12 +56,12 @@ def cloud_trunk(channels: int, width: int) -> Sequential:
     return Sequential(Siamese(points), nn.ReLU())
 
 
-def graph_trunk(channels: int, width: int) -> Sequential:
-    """Make a vector of every graph on its own: graphs have no common nodes."""
-    return Sequential(GraphVectors(channels, width), nn.ReLU())
+def halving_trunk(channels: int, size: Sequence[int], width: int, scheme: str) -> Sequential:
+    """Halve pictures or signals of a size until at most 4 entries are left on the shorter side.
 
-
-def _halving(axes: int, channels: int, size: Sequence[int], width: int, scheme: str) -> Sequential:
+    What is left keeps its place.
+    """
+    axes = len(size)
     conv: Callable[..., nn.Module] = convolution if axes == 2 else nn.Conv1d
     norm: Callable[[int], nn.Module] = nn.BatchNorm2d if axes == 2 else nn.BatchNorm1d
     make: Make = partial(conv, kernel_size=3, padding=1, bias=False)
@@ -205,7 +199,7 @@ class Shift(nn.Module):
         return x
 
 
-class Jitter(nn.Module):
+class Jitter(Shift):
     r"""Move every picture a little at random, in training only: shift, turn, stretch and shear it.
 
     A pixel at :math:`p`, counted from the middle, comes from :math:`(I + A) p + t`. Entries of
@@ -220,14 +214,6 @@ class Jitter(nn.Module):
         (torch.Size([2, 1, 8, 8]), True)
     """
 
-    def __init__(self, most: int) -> None:
-        super().__init__()
-        self.most = most
-
-    def extra_repr(self) -> str:
-        """Show how far."""
-        return str(self.most)
-
     def forward(self, x: Tensor) -> Tensor:
         """Move rows ``(T, C, H, W)``."""
         if not self.training:
@@ -238,3 +224,47 @@ class Jitter(nn.Module):
         matrix[:, :, 2] = drawn[:, :, 2] * matrix.new_tensor(shift)
         grid = F.affine_grid(matrix, list(x.shape), align_corners=False)
         return F.grid_sample(x, grid, align_corners=False)
+
+
+def timm_trunk(name: str, channels: int, scheme: str) -> tuple[Sequential, int]:
+    """Return a network of timm with random weights, and the length of its vectors."""
+    model = _create(name, channels, pretrained=False)
+    return Sequential(Standardise(model, channels), lift(model, scheme)), int(model.num_features)
+
+
+def load_pretrained(trunk: nn.Module, name: str, channels: int) -> None:
+    """Give a trunk the trained weights of timm, or warn that there are none."""
+    try:
+        model = _create(name, channels, pretrained=True)
+    except Exception as error:
+        warnings.warn(
+            f"no trained weights of {name} could be had ({error}): they are random", stacklevel=3
+        )
+        return
+    lifted = next(part for part in trunk.modules() if isinstance(part, Lifted))
+    lifted.load_element_state_dict(model.state_dict())
+
+
+def _create(name: str, channels: int, *, pretrained: bool) -> Any:
+    timm = require("timm", "vision")
+    return timm.create_model(name, pretrained=pretrained, num_classes=0, in_chans=channels)
+
+
+class Standardise(nn.Module):
+    """Give pictures in [0, 1] the mean and deviation that a network of timm was trained with."""
+
+    mean: Tensor
+    std: Tensor
+
+    def __init__(self, model: nn.Module, channels: int) -> None:
+        super().__init__()
+        known: Any = getattr(model, "pretrained_cfg", None) or {}
+        for name in ("mean", "std"):
+            values = torch.tensor(known.get(name, (0.5,)))
+            if len(values) != channels:
+                values = values.mean().expand(channels)
+            self.register_buffer(name, values.reshape(-1, 1, 1).clone())
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Standardise ``(T, C, H, W)``."""
+        return (x - self.mean) / self.std

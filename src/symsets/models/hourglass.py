@@ -7,11 +7,11 @@ from itertools import pairwise
 from typing import Any
 
 import torch.nn.functional as F
-from torch import Tensor, nn
+from torch import nn
 
 from symsets._checks import positive, shown
 from symsets.models._convolution import convolution
-from symsets.models.restoration import GatedBlock
+from symsets.models.restoration import GatedBlock, sum_of
 from symsets.nn import Sequential
 from symsets.nn.base import SetModule
 from symsets.sets import Sets, map_elements
@@ -79,11 +79,6 @@ class Hourglass(SetModule):
             finer = map_elements(x, lambda rows, refine=refine: F.pixel_shuffle(refine(rows), 2))
             x = blocks(sum_of(kept.pop(), finer))
         return x
-
-
-def sum_of(x: Any, y: Any) -> Any:
-    """Add two batches of the same sets, element by element."""
-    return x + y if isinstance(x, Tensor) else x.with_elements(x.elements + y.elements)
 
 
 def check_resolutions(channels: Any, num_blocks: Any) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -10,15 +10,15 @@ from torch import nn
 
 from symsets._checks import check_choice, positive, shown
 from symsets.models._blocks import Scores
-from symsets.models._timm import load_pretrained, timm_trunk
 from symsets.models._trunks import (
     LENGTH,
+    GraphVectors,
     Jitter,
     Shift,
     cloud_trunk,
-    graph_trunk,
-    picture_trunk,
-    signal_trunk,
+    halving_trunk,
+    load_pretrained,
+    timm_trunk,
     vector_trunk,
 )
 from symsets.models.card import KINDS, TASKS, Card
@@ -102,7 +102,11 @@ class SetNetwork(SetModule):
         check_choice("task", task, TASKS)
         check_choice("kind", kind, KINDS)
         if size is not None:
-            size = _lengths(size)
+            if not isinstance(size, Sequence) or isinstance(size, str | bytes):
+                raise TypeError(
+                    f"size must list lengths of axes, as in (64, 64), got {shown(size)}"
+                )
+            size = [positive("size", length) for length in size]
         if early is None:
             early = task in PER_ELEMENT or backbone != "small"
         if shift is None:
@@ -168,12 +172,13 @@ class SetNetwork(SetModule):
             size = known["size"]
             if size is None or len(size) != axes:
                 raise ValueError(f"size must be {axes} numbers for {kind}, got {shown(size)}")
-            make = picture_trunk if axes == 2 else signal_trunk
-            return make(channels, size, width, inner), LENGTH * width
+            return halving_trunk(channels, size, width, inner), LENGTH * width
         if kind == "vectors":
             return vector_trunk(channels, width, known["scheme"]), width
-        vectors: Callable[..., Sequential] = cloud_trunk if kind == "clouds" else graph_trunk
-        return vectors(channels, width), width
+        if kind == "clouds":
+            return cloud_trunk(channels, width), width
+        # Graphs have no common nodes: a vector of every one on its own.
+        return Sequential(GraphVectors(channels, width), nn.ReLU()), width
 
     def _lifted(self) -> tuple[Sequential, int]:
         known = self.arguments
@@ -207,13 +212,6 @@ class SetNetwork(SetModule):
             trunk = vector_trunk(channels, width, known["scheme"])
             return trunk, Merge(nn.Linear(width, outputs), pool="mean")
         raise ValueError(f"kind must be 'pictures' or 'vectors' for merging, got {known['kind']!r}")
-
-
-def _lengths(size: Any) -> list[int]:
-    """Return lengths of axes; raise TypeError or ValueError unless they are some."""
-    if not isinstance(size, Sequence) or isinstance(size, str | bytes):
-        raise TypeError(f"size must list lengths of axes, as in (64, 64), got {shown(size)}")
-    return [positive("size", length) for length in size]
 
 
 def network_for(

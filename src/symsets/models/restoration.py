@@ -10,6 +10,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from symsets import ops
 from symsets._checks import check_number, positive
 from symsets.models._convolution import convolution
 from symsets.nn import Sequential, SetModule, Siamese, set_layer
@@ -49,14 +50,10 @@ class ChannelNorm(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         """Normalise."""
         if x.device.type == "meta" or not torch.is_autocast_enabled(x.device.type):
-            return self._normalised(x)
-        # Autocast would take it to float32; layer_norm sums in float32 by itself.
+            return ops.channel_norm(x, self.eps)
+        # Autocast would take it to float32; sums are in float32 by themselves.
         with torch.autocast(x.device.type, enabled=False):
-            return self._normalised(x)
-
-    def _normalised(self, x: Tensor) -> Tensor:
-        last = x.permute(0, 2, 3, 1)
-        return F.layer_norm(last, x.shape[1:2], eps=self.eps).permute(0, 3, 1, 2)
+            return ops.channel_norm(x, self.eps)
 
 
 class GatedBlock(SetModule):
@@ -116,12 +113,15 @@ class GatedBlock(SetModule):
     def forward(self, x: Sets, *args: Any) -> Any:
         """Apply the block."""
         heard = self.hear(map_elements(x, self.norm))
-        change = map_elements(heard, lambda rows: self.last(_gated(rows)))
+        change = map_elements(heard, lambda rows: self.last(ops.gate(rows)))
         if self.drop and self.training:
             change = _dropped(change, self.drop)
-        if isinstance(x, Tensor):
-            return x + change
-        return x.with_elements(x.elements + change.elements)
+        return sum_of(x, change)
+
+
+def sum_of(x: Any, y: Any) -> Any:
+    """Add two batches of the same sets, element by element."""
+    return x + y if isinstance(x, Tensor) else x.with_elements(x.elements + y.elements)
 
 
 def _dropped(change: Sets, share: float) -> Any:
@@ -132,11 +132,6 @@ def _dropped(change: Sets, share: float) -> Any:
     if isinstance(change, Tensor):
         return change * factor[:, None]
     return change.with_elements(change.elements * spread(factor, change))
-
-
-def _gated(rows: Tensor) -> Tensor:
-    a, b = rows.chunk(2, dim=1)
-    return a * b.sigmoid()
 
 
 def in_cells(rows: Tensor, cell: int, stride: int) -> Tensor:

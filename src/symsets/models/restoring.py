@@ -10,9 +10,9 @@ from torch import Tensor, nn
 from symsets._checks import check_choice, positive
 from symsets.models._blocks import check_model, image_size, in_full_precision
 from symsets.models._convolution import convolution
-from symsets.models.hourglass import Hourglass, sum_of
+from symsets.models.hourglass import Hourglass
 from symsets.models.registry import register_network
-from symsets.models.restoration import WeightedMerge
+from symsets.models.restoration import WeightedMerge, sum_of
 from symsets.nn import Siamese
 from symsets.sets import Sets, map_elements, pool
 
@@ -129,7 +129,8 @@ class RestoringNetwork(nn.Module):
 
     def forward(self, x: Sets) -> Any:
         """Return a new picture for every element, or for every set."""
-        self._check(x)
+        stride = 2 ** (len(self.arguments["channels"]) - 1)
+        image_size(x, self.arguments["in_channels"], stride=stride)
         features = self.hourglass(self.first(x))
         same = self.arguments["in_channels"] == self.arguments["out_channels"]
         if self.merge is None:
@@ -139,14 +140,5 @@ class RestoringNetwork(nn.Module):
         detail = self._ended(self.merged(merged.unsqueeze(1)).squeeze(1))
         return pool(x, "mean") + detail if same else detail
 
-    def _ended(self, rows: Tensor) -> Tensor:
-        ended: Tensor = in_full_precision(self.last, self.last, rows)
-        return ended
-
-    def _check(self, x: Sets) -> None:
-        height, width = image_size(x, self.arguments["in_channels"])
-        stride = 2 ** (len(self.arguments["channels"]) - 1)
-        if height % stride or width % stride or not height * width:
-            raise ValueError(
-                f"x must have images whose height and width {stride} divides, got {height}×{width}"
-            )
+    def _ended(self, rows: Tensor) -> Any:
+        return in_full_precision(self.last, self.last, rows)

@@ -202,12 +202,7 @@ class UNet(nn.Module):
 
     def forward(self, x: Sets) -> Sets:
         """Return a new image for every element, or for every set."""
-        height, width = image_size(x, self.arguments["in_channels"])
-        if height % self.stride or width % self.stride or not height * width:
-            raise ValueError(
-                f"x must have images whose height and width {self.stride} divides, "
-                f"got {height}×{width}"
-            )
+        image_size(x, self.arguments["in_channels"], stride=self.stride)
         mean = pool(x, "mean") if self.adds_mean else None
         skips = []
         for block, shrink in zip(self.encoder, self.pools, strict=True):

@@ -5,8 +5,10 @@ known to win. ``with ops.plain():`` switches all fast forms off.
 """
 
 from symsets.ops._dispatch import captured, plain
+from symsets.ops.channel_norm import channel_norm
 from symsets.ops.conv2d import conv2d
 from symsets.ops.enlarge import enlarge
+from symsets.ops.gate import gate
 from symsets.ops.layout import memory_order, to_fast_layout
 from symsets.ops.max_pool import max_pool
 from symsets.ops.norm_act import norm_act
@@ -19,6 +21,8 @@ __all__ = [
     "plain",
     "captured",
     "norm_act",
+    "channel_norm",
+    "gate",
     "set_max",
     "reduce_sets",
     "max_pool",

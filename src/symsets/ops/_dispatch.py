@@ -15,7 +15,17 @@ from symsets.ops.triton import kernels
 
 __all__ = ["OPERATIONS", "captured", "fast", "kernel", "plain", "switched_off"]
 
-OPERATIONS = ("conv2d", "enlarge", "max_pool", "norm_act", "set_max", "spectral", "spmm")
+OPERATIONS = (
+    "channel_norm",
+    "conv2d",
+    "enlarge",
+    "gate",
+    "max_pool",
+    "norm_act",
+    "set_max",
+    "spectral",
+    "spmm",
+)
 HALVES_AND_FLOAT = (torch.float16, torch.bfloat16, torch.float32)  # types that kernels know
 
 _plain: ContextVar[frozenset[str]] = ContextVar("plain", default=frozenset())

@@ -16,7 +16,7 @@ from functools import cache
 import torch
 from torch import Tensor
 
-__all__ = ["entries_first", "memory_order", "to_fast_layout"]
+__all__ = ["entries_first", "memory_order", "pixel_rows", "to_fast_layout"]
 
 
 def memory_order(x: Tensor) -> tuple[list[int], list[int]]:
@@ -59,6 +59,17 @@ def entries_first(rows: Tensor) -> bool:
         (False, True)
     """
     return rows.ndim == 3 and not rows.is_contiguous() and rows.movedim(-1, 0).is_contiguous()
+
+
+def pixel_rows(x: Tensor) -> bool:
+    """Whether images ``(T, C, H, W)``, at least one, lie in memory as rows of channels.
+
+    Example:
+        >>> images = torch.zeros(2, 3, 8, 8)
+        >>> pixel_rows(images), pixel_rows(images.to(memory_format=torch.channels_last))
+        (False, True)
+    """
+    return x.ndim == 4 and x.numel() > 0 and x.permute(0, 2, 3, 1).is_contiguous()
 
 
 def to_fast_layout(x: Tensor) -> Tensor:

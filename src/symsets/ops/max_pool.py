@@ -10,6 +10,7 @@ from torch import Tensor
 
 from symsets.ops._dispatch import kernel
 from symsets.ops._register import operator
+from symsets.ops.layout import pixel_rows
 from symsets.ops.triton import kernels
 
 __all__ = ["max_pool"]
@@ -32,11 +33,10 @@ def max_pool(x: Tensor, window: int, stride: int | None = None) -> Tensor:
 
 def _suits(x: Tensor, window: int) -> bool:
     return (
-        x.ndim == 4
-        and 0 < x.numel() <= MOST_PIXELS * x.shape[1]
+        pixel_rows(x)
+        and x.numel() <= MOST_PIXELS * x.shape[1]
         and x.shape[1] <= MOST_CHANNELS
         and window <= min(LARGEST, *x.shape[2:])
-        and x.permute(0, 2, 3, 1).is_contiguous()
     )
 
 

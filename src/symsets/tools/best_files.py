@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
+from itertools import count
 from pathlib import Path
-from typing import Any
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
 from symsets._checks import as_path
-from symsets._files import write_csv
+from symsets._files import check_place, write_csv
 from symsets.data.folders import files_below
 from symsets.data.images import IMAGE_SUFFIXES
-from symsets.tools.places import check_place
+from symsets.tools.figures import MOST_TILES, ShownSet
+from symsets.tools.figures import sheet as draw_sheet
 from symsets.tools.ranking import (
     MOST,
     SMALLEST,
@@ -27,8 +27,6 @@ from symsets.tools.ranking import (
     resized,
     small_view,
 )
-from symsets.tools.sheet import MOST_TILES, ShownSet
-from symsets.tools.sheet import sheet as draw_sheet
 from symsets.tools.shot_files import read_shot
 from symsets.train.inputs import chosen_device
 
@@ -95,7 +93,13 @@ def best_files(
     chosen_device(device)
     scenes = _scenes(root, page)
     network = pretrained_network() if network is None else network
-    read = _Reader(2 * sum(map(len, scenes.values())), watch)
+    done, total = count(1), 2 * sum(map(len, scenes.values()))
+
+    def read(path: Path) -> Tensor:
+        if watch:
+            watch(next(done), total)
+        return read_shot(path).picture  # (1 or 3, H, W)
+
     found: list[Ranked] = []
     shown: list[ShownSet] = []
     left_out: list[str] = []
@@ -104,31 +108,21 @@ def best_files(
         left_out += why
         if len(views) < 2:
             continue
-        get = partial(_nth, list(views), read)
-        scores = rank_views(list(views.values()), get, network=network, device=device)
+        paths, small = list(views), list(views.values())
+
+        def shot(k: int, paths: Sequence[Path] = paths) -> Tensor:
+            return read(paths[k])
+
+        scores = rank_views(small, shot, network=network, device=device)
         order: list[int] = scores.argsort(descending=True, stable=True).tolist()
-        names = tuple(list(views)[k].name for k in order)
+        names = tuple(paths[k].name for k in order)
         found.append(Ranked(name, names, tuple(scores[order].tolist())))
         if len(shown) < SHOWN:
-            shown.append(_shown(root, found[-1], [list(views.values())[k] for k in order]))
+            shown.append(_shown(root, found[-1], [small[k] for k in order]))
     if not found:
         raise ValueError(f"{root} must hold two or more pictures of a scene: {left_out[0]}")
     _write(found, shown, rows, page)
     return Best(tuple(found), rows, page, tuple(left_out))
-
-
-class _Reader:
-    """Read shots, and tell how many were read."""
-
-    def __init__(self, total: int, watch: Callable[[int, int], None] | None) -> None:
-        self.done, self.total, self.watch = 0, total, watch
-
-    def __call__(self, path: Path) -> Tensor:
-        """Return a picture ``(1 or 3, H, W)``."""
-        self.done += 1
-        if self.watch:
-            self.watch(self.done, self.total)
-        return read_shot(path).picture
 
 
 def _scenes(root: Path, page: Path) -> dict[str, list[Path]]:
@@ -174,22 +168,18 @@ def _readable(
     return views, why
 
 
-def _nth(paths: Sequence[Path], read: Callable[[Path], Tensor], number: int) -> Tensor:
-    return read(paths[number])
-
-
 def _write(found: Sequence[Ranked], shown: Sequence[ShownSet], rows: Path, page: Path) -> None:
     """Write the table and the sheet."""
     for path in (rows, page):
         path.parent.mkdir(parents=True, exist_ok=True)
-    write_csv(rows, [row for ranked in found for row in _rows(ranked)])
+    table = [
+        {"folder": one.name, "rank": rank, "file": file, "score": round(score, 3)}
+        for one in found
+        for rank, (file, score) in enumerate(zip(one.files, one.scores, strict=True), start=1)
+    ]
+    write_csv(rows, table)
     drawn = draw_sheet(shown, page.stem, "Shots of each folder, the best first.")
     drawn.save_png(page.parent).replace(page)  # as it was spelt
-
-
-def _rows(ranked: Ranked) -> Iterator[dict[str, Any]]:
-    for place, (file, score) in enumerate(zip(ranked.files, ranked.scores, strict=True), start=1):
-        yield {"folder": ranked.name, "rank": place, "file": file, "score": round(score, 3)}
 
 
 def _shown(root: Path, ranked: Ranked, views: Sequence[SmallView]) -> ShownSet:

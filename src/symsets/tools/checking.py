@@ -13,7 +13,7 @@ from symsets.pages import Cell, Picture, Table
 from symsets.pages.drawing import INK, canvas, style
 from symsets.testing.check import recorded
 from symsets.testing.distances import relative_error, rounding_error
-from symsets.testing.named import Drawn, draw
+from symsets.testing.named import draw
 from symsets.tools.targets import Target
 
 TRIALS = 3
@@ -69,7 +69,8 @@ def check(target: Target, symmetry: str, *, trials: int = TRIALS) -> Checked:
             raise ValueError("the network must run the same layers for a moved input")
         for k, ((_, before), (_, after)) in enumerate(zip(plain, moved, strict=True)):
             still[k].append(relative_error(after, before, rounding))
-            along[k] += _moved_errors(drawn, before, after, rounding)
+            errors = [relative_error(after, act(before), rounding) for act in drawn.moves(before)]
+            along[k] += [min(errors)] if errors else []  # none if g does not act on the output
     invariant = [max(errors) for errors in still]
     equivariant = [max(errors, default=None) for errors in along]
     outputs = [k for k, (name, _) in enumerate(plain) if not name]
@@ -108,12 +109,6 @@ def _run(target: Target, x: Tensor) -> list[tuple[str, Tensor]]:
         if wrong := [part for part in parts if not isinstance(part, Tensor)]:
             raise ValueError(f"network must return tensors, got {shown(wrong[0])}")
         return [("", part) for part in parts]
-
-
-def _moved_errors(drawn: Drawn, before: Tensor, after: Tensor, rounding: float) -> list[float]:
-    """Return how far an output is from the moved one; nothing if the element does not act on it."""
-    errors = [relative_error(after, act(before), rounding) for act in drawn.moves(before)]
-    return [min(errors)] if errors else []
 
 
 def table_of(found: Sequence[Checked]) -> Table:

@@ -13,6 +13,7 @@ from symsets.pages.drawing import Picture
 from symsets.pages.sheets import Line, Sheet, Tile
 from symsets.tools.aligning import sample
 from symsets.tools.merging import DifferentScenesError, find_maps, merge, own_network, sharpest
+from symsets.tools.ranking import detailed_parts
 from symsets.tools.shot_files import SUFFIXES, Shot, read_shot, write_picture
 
 WIDE = 2.9  # inches of a picture on the sheet
@@ -70,6 +71,22 @@ def merge_files(
     return which
 
 
+def find_shots(paths: Sequence[Path], *others: Path | None) -> list[Path]:
+    """Return files, and in place of each folder the pictures in it, without some others."""
+    written = {path.resolve() for path in others if path}
+    found: list[Path] = []
+    for path in paths:
+        if not path.is_dir():
+            found.append(path)
+            continue
+        inside = sorted(file for file in path.iterdir() if file.suffix.lower() in SUFFIXES)
+        inside = [file for file in inside if file.resolve() not in written]
+        if not inside:
+            raise ValueError(f"shots must be pictures, but the folder {path} holds none")
+        found += inside
+    return found
+
+
 def check_out(name: str, path: Path, shots: Sequence[Path], suffixes: Sequence[str]) -> None:
     """Raise ValueError unless a file can be written there that is none of the shots."""
     if path.suffix.lower() not in suffixes:
@@ -114,7 +131,8 @@ def _sheet(reference: Tensor, mean: Tensor, result: Tensor, num: int) -> Picture
     """Draw three pictures side by side, and below them the part with most detail, enlarged."""
     titles = ("one shot", f"mean of {num}, aligned", "merged")
     pictures = [x.expand(3, -1, -1).cpu() for x in (reference, mean, result)]
-    top, left = _busiest(pictures[2])
+    window = min(DETAIL, *result.shape[1:])
+    top, left = (middle - window // 2 for middle in next(detailed_parts(pictures[2], window)))
     parts = [x[:, top : top + DETAIL, left : left + DETAIL] for x in pictures]
     drawn = Sheet(3, left=0.0, largest=WIDE)
     drawn.row(
@@ -129,15 +147,3 @@ def _square(picture: Tensor) -> Tensor:
     side = min(picture.shape[1:])
     top, left = ((length - side) // 2 for length in picture.shape[1:])
     return picture[:, top : top + side, left : left + side]
-
-
-def _busiest(picture: Tensor) -> tuple[int, int]:
-    """Return the corner of the part of a picture with the steepest slopes."""
-    grey = picture.mean(0)
-    slopes = torch.zeros_like(grey)
-    slopes[:, 1:] += grey.diff(dim=1).abs()
-    slopes[1:] += grey.diff(dim=0).abs()
-    window = [min(DETAIL, side) for side in grey.shape]
-    found = torch.nn.functional.avg_pool2d(slopes[None, None], window, stride=8)[0, 0]
-    best = int(found.argmax())
-    return 8 * (best // found.shape[1]), 8 * (best % found.shape[1])

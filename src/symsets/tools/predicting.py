@@ -13,17 +13,15 @@ from torch import Tensor
 
 from symsets._checks import as_path
 from symsets._extras import require
-from symsets._files import atomic_write, write_csv
+from symsets._files import atomic_write, check_place, write_csv
 from symsets.data.set_folder import SetFolder
 from symsets.models.card import Card
 from symsets.pages import Cell, Picture, Table, write_page
 from symsets.saving import DESCRIPTION, load
 from symsets.tools.answers import said
-from symsets.tools.comparing import SHARES, shown_score
-from symsets.tools.measuring import Score, measure, task_of
-from symsets.tools.places import check_place
+from symsets.tools.comparing import SHARES, Score, measure, shown_score, task_of
+from symsets.tools.figures import ShownSet, sheet, short
 from symsets.tools.report import QUESTIONS, Section
-from symsets.tools.sheet import ShownSet, sheet, short
 from symsets.train import Prediction, predict
 
 SHOWN = 12  # sets on the page and in the terminal

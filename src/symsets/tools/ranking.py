@@ -180,14 +180,14 @@ def _places(small: Tensor, window: float) -> Tensor:
     sides = small.new_tensor(small.shape[-2:])
     longer = sides.max()
     middles = []
-    for row, column in _detailed(small[which], max(3, round(window * longer.item()))):
+    for row, column in detailed_parts(small[which], max(3, round(window * longer.item()))):
         place = (small.new_tensor([column, row]) + 0.5 - sides.flip(0) / 2) * 2 / longer
         there = maps @ torch.cat([place, place.new_ones(1)])  # (N, 2): column, row
         middles.append((there * longer / 2).flip(1) / sides + 0.5)
     return torch.stack(middles)
 
 
-def _detailed(picture: Tensor, window: int) -> Iterator[tuple[int, int]]:
+def detailed_parts(picture: Tensor, window: int) -> Iterator[tuple[int, int]]:
     """Give the middles of the windows with the steepest slopes that share less than half."""
     grey = picture.mean(0)[None, None]
     grey = F.avg_pool2d(grey, 3, 1, padding=1, count_include_pad=False)[0, 0]

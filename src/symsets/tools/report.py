@@ -15,11 +15,9 @@ from symsets.data.set_folder import SetFolder
 from symsets.models.card import Card
 from symsets.pages import Cell, Picture, Table, write_page
 from symsets.sets import pool
-from symsets.tools.answers import Answer, answers, worst
-from symsets.tools.comparing import Outcome
-from symsets.tools.figures import confusion, curves, ranks, scatter
-from symsets.tools.measuring import task_of
-from symsets.tools.sheet import ShownSet, sheet, short
+from symsets.tools.answers import answers, worst
+from symsets.tools.comparing import Outcome, task_of
+from symsets.tools.figures import ShownSet, confusion, curves, ranks, scatter, sheet, short
 from symsets.train.defaults import Scale
 
 SHOWN = 8  # sets on a sheet
@@ -54,13 +52,8 @@ def write_report(
 ) -> Path:
     """Write a page: results, curves, what went wrong, and how to use the network.
 
-    Args:
-        path: The page.
-        parts: Sets to train, to validate and to test.
-        outcomes: Of all networks, and of the trivial answer.
-        best: Which network is kept.
-        table: Of the outcomes.
-        headline: Of the outcomes.
+    ``parts`` are the sets to train, to validate and to test; ``best`` is the number of the network
+    that is kept.
     """
     test, chosen = parts[2], outcomes[best]
     card = chosen.network.card
@@ -127,22 +120,16 @@ def _what_went_wrong(card: Card, chosen: Outcome, test: SetFolder) -> Section:
     text = f"{num} of {len(given)} test sets. The worst first." if num else unsure
     title = "What it got wrong" if num else "The hardest sets"
     if card.kind != "pictures":
-        return Section(title, text, tables=[_answer_table(test, given, shown)])
-    sets = [_shown_set(test, k, given[k]) for k in shown]
+        rows = [(test.names[k], given[k].truth, given[k].said) for k in shown]
+        columns = ("set", "what is right", "what the network says")
+        cells = tuple(tuple(Cell(short(word)) for word in row) for row in rows)
+        return Section(title, text, tables=[Table("Answers", "Test sets.", columns, cells)])
+    sets = []
+    for k in shown:
+        one = given[k]
+        looks = (one.lines, one.right, one.scores, one.chosen)
+        sets.append(ShownSet(test.names[k], test[k][0], *looks))
     return Section(title, text, pictures=[sheet(sets, "mistakes", "Test sets, one in a row.")])
-
-
-def _shown_set(sets: SetFolder, k: int, answer: Answer) -> ShownSet:
-    return ShownSet(
-        sets.names[k], sets[k][0], answer.lines, answer.right, answer.scores, answer.chosen
-    )
-
-
-def _answer_table(sets: SetFolder, given: Sequence[Answer], shown: Sequence[int]) -> Table:
-    rows = tuple(
-        tuple(map(Cell, map(short, (sets.names[k], given[k].truth, given[k].said)))) for k in shown
-    )
-    return Table("Answers", "Test sets.", ("set", "what is right", "what the network says"), rows)
 
 
 def _merged(card: Card, chosen: Outcome, test: SetFolder) -> Section:

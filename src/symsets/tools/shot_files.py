@@ -131,15 +131,15 @@ def write_picture(path: Path, picture: Tensor, bits: int = 8) -> None:
     bits = bits if suffix in DEEP else 8
     levels = (picture.double() * (2**bits - 1)).round().clamp(0, 2**bits - 1)
     values = levels.permute(1, 2, 0).numpy().astype(np.uint16 if bits == 16 else np.uint8)
+    in_colour = values.shape[2] == 3
+    flat = values if in_colour else values[..., 0]
     with atomic_write(path) as part:
         if bits == 16 and suffix == ".png":
             part.write_bytes(write_png(values))
         elif bits == 16:
-            kind = "rgb" if values.shape[2] == 3 else "minisblack"
-            flat = values if values.shape[2] == 3 else values[..., 0]
+            kind = "rgb" if in_colour else "minisblack"
             require("tifffile", "images").imwrite(part, flat, photometric=kind)
         else:
             image = require("PIL.Image", "images")
-            flat = values if values.shape[2] == 3 else values[..., 0]
             kind = image.registered_extensions()[suffix]
             image.fromarray(flat).save(part, format=kind, quality=95)

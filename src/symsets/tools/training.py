@@ -13,6 +13,7 @@ from typing import Any
 import torch
 
 from symsets._checks import shown
+from symsets._files import check_place
 from symsets.data.set_folder import SetFolder
 from symsets.models import network_for
 from symsets.nn.registry import is_scheme
@@ -20,11 +21,16 @@ from symsets.nn.registry import schemes as all_schemes
 from symsets.pages import Table
 from symsets.pages.styles import style_of
 from symsets.saving import save
-from symsets.tools.comparing import Outcome, best_of, headline, outcome, results_table
-from symsets.tools.measuring import task_of
-from symsets.tools.places import check_place
+from symsets.tools.comparing import (
+    Outcome,
+    best_of,
+    headline,
+    outcome,
+    results_table,
+    task_of,
+    trivial_answer,
+)
 from symsets.tools.report import write_report
-from symsets.tools.trivial import trivial_answer
 from symsets.train import fit
 from symsets.train.inputs import chosen_device
 
@@ -105,7 +111,7 @@ def train_folder(
         raise ValueError(
             f"{folder} must say what is right for each set: class/set/*.jpg, labels.csv beside the "
             "sets, or a picture called target in each set; the sets that were found are "
-            f"{_some(sets.names)}"
+            f"{', '.join(map(shown, sets.names[:3]))}{', …' if len(sets.names) > 3 else ''}"
         )
     say(repr(sets))
     train, val, test = parts = sets.split(seed=seed)
@@ -175,10 +181,6 @@ def _check_classes(sets: SetFolder, train: SetFolder) -> None:
                 f"{sets.root} must have sets to train on of each class, found only others, such as "
                 f"{name!r}, of class {sets.classes[number]!r}"
             )
-
-
-def _some(names: Sequence[str]) -> str:
-    return ", ".join(map(shown, names[:3])) + (", …" if len(names) > 3 else "")
 
 
 def _is_small(sets: SetFolder) -> bool:

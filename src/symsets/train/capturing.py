@@ -10,8 +10,7 @@ from torch import Tensor, nn
 
 from symsets._checks import check_choice, check_kind, check_number, shown
 from symsets.train.graphs import CapturedFunction
-from symsets.train.scaling import LossScale
-from symsets.train.step import PRECISIONS, Step, matmul_precision
+from symsets.train.step import PRECISIONS, LossScale, Step, matmul_precision
 
 MOST_SHAPES = 8  # of batches; each captured graph keeps the memory of a whole step
 

@@ -91,10 +91,13 @@ def task_loss(task: str, *, weights: Constant | None = None, scale: Scale | None
         )
 
     def numbers(output: Sets, y: Sets) -> Tensor:
-        return _per_set(lambda a, b: (a - b).square(), output, y, scale_target=scale).mean()
+        def squares(a: Tensor, b: Tensor) -> Tensor:
+            return (a - (scale.apply(b) if scale else b)).square()
+
+        return _per_set(squares, output, y).mean()
 
     def merge(output: Tensor, y: Tensor) -> Tensor:
-        return _per_set(lambda a, b: (a - b).abs(), output, y).mean()
+        return _absolute(None)(output, y).mean()
 
     losses: dict[str, Loss] = {
         "classify": classify,
@@ -126,28 +129,16 @@ def _label_accuracy(output: Tensor, y: Tensor) -> Tensor:
 
 def _absolute(scale: Scale | None) -> Callable[[Sets, Sets], Tensor]:
     def error(output: Sets, y: Sets) -> Tensor:
-        return _per_set(lambda a, b: (a - b).abs(), output, y, scale_output=scale)
+        return _per_set(lambda a, b: ((scale.undo(a) if scale else a) - b).abs(), output, y)
 
     return error
 
 
-def _per_set(
-    function: Callable[[Tensor, Tensor], Tensor],
-    output: Sets,
-    y: Sets,
-    *,
-    scale_target: Scale | None = None,
-    scale_output: Scale | None = None,
-) -> Tensor:
+def _per_set(function: Callable[[Tensor, Tensor], Tensor], output: Sets, y: Sets) -> Tensor:
     """Return the mean of a function of all entries, for each set."""
     sets, y = matched(output, y)
-    a: Any = sets.elements if isinstance(sets, RaggedSets) else sets
-    b: Any = y.elements if isinstance(y, RaggedSets) else y
-    b = b.to(a.dtype)
-    values = function(
-        a if scale_output is None else scale_output.undo(a),
-        b if scale_target is None else scale_target.apply(b),
-    )
+    a, b = (v.elements if isinstance(v, RaggedSets) else v for v in (sets, y))
+    values = function(a, b.to(a.dtype))
     values = values.flatten(1).mean(1) if values.ndim > 1 else values
     return pool(sets.with_elements(values), "mean") if isinstance(sets, RaggedSets) else values
 

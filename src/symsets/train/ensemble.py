@@ -48,17 +48,12 @@ class Ensemble(nn.Module):
         made: dict[int, Any] = {}  # a weight with two names stays one
         for name, value in members[0].items():
             owner, _, leaf = name.rpartition(".")
-            module = self.stacked.get_submodule(owner)
             if id(value) not in made:
                 together = _stacked([member[name].detach() for member in members])
                 if isinstance(value, nn.Parameter):
                     together = nn.Parameter(together, requires_grad=value.requires_grad)
                 made[id(value)] = together
-            if isinstance(value, nn.Parameter):
-                module.register_parameter(leaf, made[id(value)])
-            else:
-                persistent = leaf not in module._non_persistent_buffers_set
-                module.register_buffer(leaf, made[id(value)], persistent=persistent)
+            setattr(self.stacked.get_submodule(owner), leaf, made[id(value)])
         # Its own weights are never used; a list keeps it out of the parameters.
         self._template = [copy.deepcopy(networks[0]).to("meta")]
 

@@ -73,7 +73,7 @@ def evaluate(
     for x, y in sets.parts(batch_size):
         with autocast(precision, x.device), matmul_precision(precision):
             outputs = members(x)
-        kept.append([_measure(_full(output), y, len(x), task) for output in outputs])
+        kept.append([_measure(output, y, len(x), task) for output in outputs])
         targets += [y] if task.keep_outputs else []
     target = end_to_end(targets) if task.keep_outputs else None
     return [_joined(own, task, target) for own in zip(*kept, strict=True)]
@@ -103,13 +103,10 @@ def outputs_of(network: Network) -> Callable[[Sets], Any]:
     return outputs
 
 
-def _full(output: Sets) -> Sets:
+def _measure(output: Sets, y: Any, num: int, task: Task) -> tuple[Any, ...]:
     if not isinstance(output, Tensor | RaggedSets):
         raise TypeError(f"network must return a tensor or sets, got {type(output).__name__}")
-    return output if output.dtype == torch.float64 else output.to(torch.float32)
-
-
-def _measure(output: Sets, y: Any, num: int, task: Task) -> tuple[Any, ...]:
+    output = output if output.dtype == torch.float64 else output.to(torch.float32)
     loss = task.loss(output, y) * num
     values = [metric.values(output, y) for metric in task.metrics]
     return (loss[None], *values, *([output] if task.keep_outputs else []))

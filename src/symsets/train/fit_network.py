@@ -9,33 +9,31 @@ import warnings
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import torch
 from torch import nn
 
-from symsets._checks import check_kind, positive, shown
-from symsets.data.labelled import SetDataset
+from symsets._checks import as_path, check_kind, positive, shown
+from symsets._files import write_csv
 from symsets.data.streaming import LoadedSets
+from symsets.describing import describe
 from symsets.models.card import Card
 from symsets.nn._maps import twin
+from symsets.saving import save, write_weights
 from symsets.train.checkpoints import Checkpoint
 from symsets.train.fitted import Fitted
 from symsets.train.fitting import train_networks
 from symsets.train.inputs import as_sets, check_workers, chosen_device
-from symsets.train.learnt import Wanted, what_is_learnt
 from symsets.train.metrics import Loss, Metric, Task
 from symsets.train.plan import Plan
 from symsets.train.processes import is_alone, is_first
 from symsets.train.progress import TrainingProgress
-from symsets.train.run_folder import (
-    CHECKPOINT,
-    HISTORY,
-    run_folder,
-    save_network,
-    write_history,
-)
+from symsets.train.tasks import what_is_learnt
 from symsets.train.training import Setup
+
+CHECKPOINT, HISTORY = "last.ckpt", "history.csv"
 
 
 def fit(
@@ -148,11 +146,15 @@ def fit(
         "keep": keep,
     }
     plan = _plan(plan, given, patience, train_sets.num_sets)
-    if devices != 1 or num_nodes != 1 or not is_alone():
-        _refuse_loaders(train_sets, val_sets)
-    wanted = Wanted(task, loss, metrics, class_weights)
-    learnt, card = what_is_learnt(net, train_sets, val_sets, wanted)
-    folder = None if out is None else run_folder(out, net)
+    several = devices != 1 or num_nodes != 1 or not is_alone()
+    if several and any(isinstance(own, LoadedSets) for own in (train_sets, val_sets)):
+        raise ValueError(
+            "train and val must not be DataLoaders where several processes share the work: pass "
+            "loader.dataset, and fit gives each process its share"
+        )
+    wanted: dict[str, Any] = {"loss": loss, "metrics": metrics, "class_weights": class_weights}
+    learnt, card = what_is_learnt(net, train_sets, val_sets, task, **wanted)
+    folder = None if out is None else _run_folder(out, net)
     if folder and not dry_run:
         folder.mkdir(parents=True, exist_ok=True)
     copies = _copies(net, seeds, seed)
@@ -168,7 +170,7 @@ def fit(
     def watch(epoch: int, fitted: list[Fitted]) -> None:
         bar.epoch(epoch, fitted)
         if folder and is_first():
-            write_history(folder / HISTORY, [one.curves for one in fitted], seed)
+            write_csv(folder / HISTORY, _history(fitted, seed))
 
     with bar:
         found = train_networks(
@@ -185,7 +187,7 @@ def fit(
     for k, (own, fitted) in enumerate(zip(copies, found, strict=not dry_run)):
         _finish(own.to(dtype) if dtype else own, fitted, card)
         if folder and is_first():
-            save_network(own, folder / f"seed-{seed + k}" if seeds > 1 else folder)
+            _save_network(own, folder / f"seed-{seed + k}" if seeds > 1 else folder)
     return copies if seeds > 1 else net
 
 
@@ -207,14 +209,6 @@ def _differing(given: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in given.items() if value != usual[name].default}
 
 
-def _refuse_loaders(*sets: SetDataset | None) -> None:
-    if any(isinstance(own, LoadedSets) for own in sets):
-        raise ValueError(
-            "train and val must not be DataLoaders where several processes share the work: pass "
-            "loader.dataset, and fit gives each process its share"
-        )
-
-
 def _copies(net: nn.Module, seeds: int, seed: int) -> list[nn.Module]:
     """Return a network and freshly initialised copies of it."""
     copies = [net]
@@ -232,6 +226,35 @@ def _copies(net: nn.Module, seeds: int, seed: int) -> list[nn.Module]:
         for parameter, like in zip(copies[-1].parameters(), net.parameters(), strict=True):
             parameter.requires_grad = like.requires_grad
     return copies
+
+
+def _run_folder(out: str | os.PathLike[str], net: nn.Module) -> Path:
+    """Return the folder of a training; warn if the network can be kept by its weights only."""
+    folder = as_path("out", out)
+    try:
+        describe(net)
+    except (ValueError, TypeError) as error:
+        warnings.warn(f"only weights will be saved in {folder}: {error}", stacklevel=3)
+    return folder
+
+
+def _save_network(net: nn.Module, folder: Path) -> None:
+    """Save a network, or its weights if it cannot be described."""
+    try:
+        save(net, folder)
+    except (ValueError, TypeError):  # of which a warning told
+        folder.mkdir(exist_ok=True)
+        write_weights(folder, net.state_dict())
+
+
+def _history(found: Sequence[Fitted], seed: int) -> list[dict[str, float]]:
+    """Return a row for each epoch and seed."""
+    several = len(found) > 1
+    return [
+        {"seed": seed + k, **row} if several else row
+        for k, fitted in enumerate(found)
+        for row in fitted.curves
+    ]
 
 
 def _finish(net: nn.Module, fitted: Fitted, card: Card | None) -> None:

@@ -59,14 +59,8 @@ class Plan:
         check_choice("schedule", self.schedule, SCHEDULES)
         check_choice("precision", self.precision, PRECISIONS)
         check_choice("keep", self.keep, KEEP)
-        for name in (
-            "epochs",
-            "batch_size",
-            "patience",
-            "validate_every",
-            "decay_every",
-            "evaluation_batch",
-        ):
+        counts = "epochs batch_size patience validate_every decay_every evaluation_batch"
+        for name in counts.split():
             positive(name, getattr(self, name))
         if isinstance(self.average, int | float) and not 0 <= self.average < 1:
             raise ValueError(f"average must be at least 0 and below 1, got {self.average}")

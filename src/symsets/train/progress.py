@@ -73,12 +73,10 @@ class TrainingProgress:
                 found=self._words(fitted),
             )
         elif self._shown and (done % max(1, self.epochs // LINES) == 0 or done == self.epochs):
-            print(f"epoch {done:{len(str(self.epochs))}}/{self.epochs}", *self._line(fitted, done))
-
-    def _line(self, fitted: list[Fitted], done: int) -> list[str]:
-        spent = time.monotonic() - self._started if self._started else 0.0
-        left = spent / (done - (self._before or 0)) * (self.epochs - done)
-        return [f"  {self._words(fitted)}", f"  {left:.0f} s left" if left else ""]
+            spent = time.monotonic() - self._started if self._started else 0.0
+            left = spent / (done - self._before) * (self.epochs - done)
+            line = f"epoch {done:{len(str(self.epochs))}}/{self.epochs}   {self._words(fitted)} "
+            print(line, f"  {left:.0f} s left" if left else "", sep="")
 
     def _words(self, fitted: list[Fitted]) -> str:
         def mean(name: str) -> str:

@@ -1,8 +1,9 @@
-"""Which task a network and its sets are for, and whether they fit each other."""
+"""What a network learns from its sets: the task, its loss and metrics, and the card for it."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -10,11 +11,81 @@ from torch import Tensor, nn
 
 from symsets._checks import check_choice, check_number, shown
 from symsets._modes import evaluating
+from symsets.data.labelled import SetDataset
 from symsets.models.card import TASKS, Card
 from symsets.sets import RaggedSets, Sets
-from symsets.train.defaults import Constant, Scale, matched
+from symsets.train.defaults import Constant, Scale, matched, task_loss, task_metrics
+from symsets.train.inputs import all_targets, first_batch, listed_targets, source_of
+from symsets.train.metrics import Loss, Metric, Task
 
 KINDS = {2: "vectors", 3: "vectors", 4: "signals"}  # by the axes of a batch of sets
+
+
+def what_is_learnt(
+    net: nn.Module,
+    train: SetDataset,
+    val: SetDataset | None,
+    task: str | Task | None,
+    *,
+    loss: Loss | None,
+    metrics: Any,
+    class_weights: Any,
+) -> tuple[Task, Card | None]:
+    """Return what is learnt, and the card that says so, after a look at the first sets.
+
+    Arguments are those of :func:`~symsets.train.fit`. Raise ValueError before training starts if
+    network, sets and task do not fit.
+    """
+    given = {"loss": loss, "metrics": metrics, "class_weights": class_weights}
+    if isinstance(task, Task) and (both := [name for name, v in given.items() if v is not None]):
+        raise ValueError(f"{both[0]} must be left out where task is a Task, got both")
+    if loss is not None and class_weights is not None:
+        raise ValueError("class_weights must be left out with a loss of your own, got both")
+    x, y = first_batch("train", train)
+    own = getattr(source_of(train), "card", None)
+    if isinstance(task, Task):
+        return task, _card_if_clear(net, x, y, own)
+    if task is not None:
+        check_choice("task", task, TASKS)
+    name = task or getattr(own, "task", None) or _find_task(net, x, y)
+    output = output_of(net, x)
+    card = _card_of(name, x, own if isinstance(own, Card) else _earlier_card(net, name, output))
+    if loss is None:  # one of their own knows best what it takes
+        _check_outputs(name, x, output, y, card.classes)
+        if val is not None:
+            val_x, val_y = first_batch("val", val)
+            _check_outputs(name, val_x, output_of(net, val_x), val_y, card.classes)
+        for which, sets in (("train", train), ("val", val)):
+            known = None if sets is None else listed_targets(sets)
+            if name == "classify" and known is not None:
+                _check_labels(which, known, output.shape[1])
+    scale = weights = None
+    if name in ("regress", "score") and loss is None:
+        targets: Any = all_targets(train)
+        rows = targets.elements if isinstance(targets, RaggedSets) else targets
+        one = name == "score" or rows.ndim == 1  # a scale for all numbers, not for each column
+        scale = Scale.of(rows.reshape(-1, 1) if one else rows)
+        card = replace(card, target=scale.to_dict())
+    if class_weights is not None:
+        weights = _class_weights(name, class_weights, all_targets(train), output.shape[-1])
+    if loss is None:
+        loss = task_loss(name, weights=weights, scale=scale)
+    found = _own_metrics(metrics, scale)
+    if found is None:
+        found = task_metrics(name, card.kind, scale)
+    return Task(loss, found, keep_outputs=False), card
+
+
+def _own_metrics(metrics: Any, scale: Scale | None) -> Any:
+    """Return metrics of one's own, which see outputs in the units of the targets."""
+
+    def in_units(metric: Any) -> Any:
+        if scale is None or not isinstance(metric, Metric):
+            return metric
+        return replace(metric, function=lambda out, y: metric.function(scale.undo(out), y))
+
+    given = (metrics,) if isinstance(metrics, Metric) else metrics
+    return tuple(map(in_units, given)) if isinstance(given, Sequence) else given
 
 
 def cast(net: nn.Module, x: Any) -> Any:
@@ -35,7 +106,7 @@ def output_of(net: nn.Module, x: Any) -> Any:
     return output.cpu()
 
 
-def kind_of_elements(x: Any) -> str:
+def _kind_of_elements(x: Any) -> str:
     """Return the kind of elements, as a card names it."""
     if not isinstance(x, Tensor | RaggedSets) or hasattr(x, "edge_index"):
         return "graphs"
@@ -44,7 +115,7 @@ def kind_of_elements(x: Any) -> str:
     return KINDS.get(x.ndim if isinstance(x, Tensor) else x.elements.ndim + 1, "pictures")
 
 
-def find_task(net: nn.Module, x: Sets, y: Any) -> str:
+def _find_task(net: nn.Module, x: Sets, y: Any) -> str:
     """Return the task that targets ``y`` of sets ``x`` belong to.
 
     Raise ValueError asking for ``task=`` if that cannot be told.
@@ -85,7 +156,7 @@ def _follows_elements(net: nn.Module, x: Sets, output: Sets) -> bool:
         return False
 
 
-def check_outputs(task: str, x: Any, output: Any, y: Any, classes: Sequence[str]) -> None:
+def _check_outputs(task: str, x: Any, output: Any, y: Any, classes: Sequence[str]) -> None:
     """Raise ValueError unless a network returns what a task needs."""
     shape = tuple(output.shape) if isinstance(output, Tensor) else output
     if task == "classify":
@@ -106,7 +177,7 @@ def check_outputs(task: str, x: Any, output: Any, y: Any, classes: Sequence[str]
         raise ValueError(f"targets must be one integer per set to {task}, got {shown(y)}")
 
 
-def check_labels(name: str, targets: Any, num_classes: int) -> None:
+def _check_labels(name: str, targets: Any, num_classes: int) -> None:
     """Raise ValueError unless labels are numbers of classes."""
     low, high = int(targets.min()), int(targets.max())
     if low < 0 or high >= num_classes:
@@ -116,14 +187,7 @@ def check_labels(name: str, targets: Any, num_classes: int) -> None:
         )
 
 
-def scale_of(task: str, targets: Sets) -> Scale:
-    """Return the scale of the targets of a regression: of each number, or of those of elements."""
-    rows: Any = targets.elements if isinstance(targets, RaggedSets) else targets
-    one = task == "score" or rows.ndim == 1
-    return Scale.of(rows.reshape(-1, 1) if one else rows)
-
-
-def class_weights_of(task: str, given: Any, targets: Any, num: int) -> Constant:
+def _class_weights(task: str, given: Any, targets: Any, num: int) -> Constant:
     """Return the weight of each of ``num`` classes, or of the labels that are there.
 
     ``"balanced"`` weighs all classes alike together, however rare: M / (C n_c).
@@ -147,9 +211,28 @@ def class_weights_of(task: str, given: Any, targets: Any, num: int) -> Constant:
     return Constant([float(value) for value in given])
 
 
-def card_of(task: str, x: Any, card: Any) -> Card:
+def _card_of(task: str, x: Any, card: Any) -> Card:
     """Return the card of a network, with what the sets know of themselves if they have one."""
     if not isinstance(card, Card):
-        return Card(task, kind_of_elements(x))
+        return Card(task, _kind_of_elements(x))
     classes = card.classes if card.task == task else ()
     return Card(task, card.kind, classes=classes, element=card.element)
+
+
+def _earlier_card(net: nn.Module, task: str, output: Any) -> Card | None:
+    """Return the card of a network that was trained before, if it still fits."""
+    card = getattr(net, "card", None)
+    if not isinstance(card, Card) or card.task != task:
+        return None
+    fits = not card.classes or (
+        isinstance(output, Tensor) and output.shape[-1] == len(card.classes)
+    )
+    return card if fits else None
+
+
+def _card_if_clear(net: nn.Module, x: Any, y: Any, own: Any) -> Card | None:
+    """Return the card for a task of one's own, if targets tell what it is."""
+    try:
+        return _card_of(getattr(own, "task", None) or _find_task(net, x, y), x, own)
+    except (ValueError, TypeError):
+        return None

@@ -21,8 +21,7 @@ from symsets.train.evaluation import Evaluation, evaluate
 from symsets.train.fitted import Fitted
 from symsets.train.metrics import Task
 from symsets.train.plan import Plan
-from symsets.train.scaling import LossScale
-from symsets.train.step import CapturedSteps, EagerSteps, autocast
+from symsets.train.step import CapturedSteps, EagerSteps, LossScale, autocast
 
 if TYPE_CHECKING:
     from lightning.fabric import Fabric

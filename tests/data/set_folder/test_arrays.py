@@ -73,7 +73,7 @@ def test_one_of_several_arrays_must_have_a_name_that_is_known(tmp_path):
 @pytest.mark.parametrize(
     ("text", "match"),
     [
-        ("1,2\n3", "line 2: must have 2 numbers, got 1"),
+        ("1,2\n3", "line 2: must have 2 values, as in '1,2', got '3'"),
         ("1,2\n3,x", "line 2: must hold numbers only"),
         ("1,2\n3,nan", "must hold finite numbers, found NaN or infinity in row 1"),
     ],

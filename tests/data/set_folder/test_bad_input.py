@@ -85,8 +85,8 @@ def test_best_files_and_scores_must_be_of_elements(folder, table, match):
         ("set,label,label a,x,y", "labels.csv must have the header"),
         ("", "labels.csv must have the header 'set,label'.*got ''"),
         ("set,label", "labels.csv must have a line for each set below its header, found none"),
-        ("set,label a b,x", r"line 2: must have 2 values \(set,label\), got 'a'"),
-        ("set,label a, b,x", r"line 2: must have 2 values \(set,label\), got 'a,'"),
+        ("set,label a b,x", r"line 2: must have 2 values, as in 'set,label', got 'a'"),
+        ("set,label a, b,x", r"line 2: must have 2 values, as in 'set,label', got 'a,'"),
         ('set,label "a,x', "labels.csv, line 2: must be CSV"),
         ("set,label,split a,x,later b,y,train", "line 2: split must be one of .*, got 'later'"),
         (

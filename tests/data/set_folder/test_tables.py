@@ -60,7 +60,7 @@ def test_labels_may_lie_beside_the_table(tmp_path):
         ("set,label a,x", "t.csv must have columns of numbers, got only"),
         ("set,u a,1 b,x", "column 'u' of .*t.csv must hold numbers: .*'x'"),
         ("set,u a,1 b,nan", "column 'u' of .*t.csv must hold finite numbers, .* in row 1"),
-        ("set,u a,1,2", "t.csv, line 2: must have 2 values, got 3"),
+        ("set,u a,1,2", "t.csv, line 2: must have 2 values, as in 'set,u', got 'a,1,2'"),
         (
             "set,u,label a,1,x a,2,y",
             "line 3: set 'a' must have one label, found another in .*t.csv, line 2",

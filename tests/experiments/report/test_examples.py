@@ -14,8 +14,8 @@ from symsets.experiments import report
 from symsets.experiments.report._images import _same_target
 from symsets.experiments.report.examples import examples, read_examples
 from symsets.experiments.study.records import Record, write_records
-from symsets.experiments.views.clouds import union_of_views
 from symsets.experiments.views.distances import agreement
+from symsets.experiments.views.evaluation import union_of_views
 from symsets.pages.sheets import Sheet
 from symsets.train.metrics import mean_absolute_error, psnr
 

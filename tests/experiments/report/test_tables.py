@@ -8,12 +8,7 @@ from rich.console import Console
 
 from symsets.experiments.report.load_records import load_records
 from symsets.experiments.report.metrics import display_of
-from symsets.experiments.report.tables import (
-    parts_table,
-    results_table,
-    search_table,
-    skip_table,
-)
+from symsets.experiments.report.tables import parts_table, results_table, search_table, skip_table
 from symsets.experiments.study.records import Record, read_records, write_records
 from symsets.pages import to_markdown, to_rich
 from symsets.pages.styles import MODEL_STYLES, rank, style_of

@@ -1,5 +1,6 @@
 import lzma
 import os
+import shutil
 
 import numpy as np
 import pytest
@@ -13,7 +14,7 @@ from symsets.experiments.satellite.packs import (
     pack_scenes,
     read_pack,
 )
-from symsets.experiments.satellite.scenes import SceneFolder
+from symsets.experiments.satellite.scenes import SceneFolder, read_norms
 from symsets.experiments.study.catalogue import available, scene_source
 
 
@@ -133,3 +134,15 @@ def test_scenes_and_packs_are_listed_and_opened_by_name(layout, packs, monkeypat
     assert entries == {"probav": layout / "probav"} | {n: packs / f"{n}.npz" for n in names}
     assert isinstance(scene_source("probav"), SceneFolder)
     assert isinstance(scene_source("RED-train-1"), ScenePack)
+
+
+def test_packs_keep_what_the_baseline_reaches(layout, tmp_path):
+    (layout / "norm.csv").write_text("imgset0000 50.5\n")
+    pack_scenes(layout, tmp_path / "packs", "RED", "train")
+    source = SceneFolder(layout)
+    assert ScenePack(tmp_path / "packs").norms == source.norms == read_norms(layout)
+    assert ScenePack(tmp_path / "packs" / "RED-train-0.npz").norms == source.norms
+    shutil.rmtree(tmp_path / "packs")
+    (layout / "norm.csv").unlink()
+    pack_scenes(layout, tmp_path / "packs", "RED", "train")
+    assert ScenePack(tmp_path / "packs").norms == {}

@@ -8,11 +8,12 @@ from symsets.data.decoding import UnusableError
 from symsets.data.folders import MissingDataError
 from symsets.experiments.satellite.experiment import EXPERIMENT
 from symsets.experiments.satellite.generated import GeneratedScenes
-from symsets.experiments.satellite.scenes import SceneFolder, carve, read_scene
+from symsets.experiments.satellite.scenes import SceneFolder, carve, read_norms, read_scene
 from symsets.experiments.study.describe import make_study
 from symsets.experiments.study.experiment import find_experiment
 
 Image = pytest.importorskip("PIL.Image", reason="needs Pillow")
+NORMS = "imgset0000 50.5\nimgset0001 40.25\n"
 
 
 def again(path, change):
@@ -213,3 +214,22 @@ def test_more_scenes_than_there_are_is_said_before_training(layout):
     source, preset = SceneFolder(layout), replace(EXPERIMENT.presets["smoke"], train_sizes=(9,))
     with pytest.raises(ValueError, match="5 scenes of RED for training, but 9 are asked for"):
         EXPERIMENT.check_source(source, preset)
+
+
+def test_a_folder_tells_what_the_baseline_reaches(tmp_path):
+    assert read_norms(tmp_path) == {}
+    (tmp_path / "norm.csv").write_text(NORMS)
+    assert read_norms(tmp_path) == {"imgset0000": 50.5, "imgset0001": 40.25}
+
+
+@pytest.mark.parametrize("row", ["imgset0002 x", "imgset0002 nan", "a -1"])
+def test_rows_of_another_kind_are_shown(tmp_path, row):
+    (tmp_path / "norm.csv").write_text(f"{NORMS}{row}\n")
+    with pytest.raises(ValueError, match=rf"norm.csv must have rows of .* cPSNR, got '{row}'"):
+        read_norms(tmp_path)
+
+
+def test_a_row_without_a_number_is_shown(tmp_path):
+    (tmp_path / "norm.csv").write_text(f"{NORMS}imgset0002\n")
+    with pytest.raises(ValueError, match=r"norm.csv, line 3: must have 2 words, got 'imgset0002'"):
+        read_norms(tmp_path)

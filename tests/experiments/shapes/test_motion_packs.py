@@ -15,7 +15,6 @@ def common():
         "offsets": np.cumsum([0, *LENGTHS]),
         "split": np.array(["train", "train", "val", "test"]),
         "name": np.array(["1_walk", "1_run", "2_walk", "3_kick"]),
-        "activity": np.array(["walk", "run", "walk", "kick"]),
     }
 
 
@@ -27,7 +26,6 @@ def skinned(**more):
         "driver": np.array([0, 1, 1], np.int32),
         "heads": RNG.normal(size=(3, 3, 3)).astype(np.float32),
         "subject": np.array([0, 0, 1, 2], np.int32),
-        "subject_id": np.array(["01", "02", "03"]),
     }
     for num in (9, 6):
         weights = RNG.random((num, 3)).astype(np.float32)
@@ -42,7 +40,7 @@ def skinned(**more):
 def baked(**more):
     verts = RNG.integers(-1000, 1000, (sum(LENGTHS), 5, 3)).astype(np.int16)
     arrays = common() | {"verts": verts, "scale": np.float32(0.001), "faces": FACES}
-    return arrays | {"subject": np.array([4, 4, 5, 6])} | more
+    return arrays | more
 
 
 def write(path, arrays):
@@ -55,7 +53,7 @@ def test_skinned_packs_move_their_bodies(tmp_path):
     source = MotionPack(write(tmp_path / "people.npz", arrays))
     assert (source.form, source.name, source.skip) == ("skinned", "people", 4)
     motions = source.motions("test")
-    assert (motions.names, motions.subjects, motions.activities) == (["3_kick"], ["03"], ["kick"])
+    assert motions.names == ["3_kick"]
     quaternion = torch.from_numpy(arrays["quat"][-10:].astype(np.float64))
     rotation = rotation_from_quaternion(quaternion)[:, [0, 1, 1]]
     parts = (arrays[key][2].astype(np.float64) for key in ("heads", "rest6"))
@@ -72,8 +70,7 @@ def test_baked_packs_come_back_by_split(tmp_path, numbers):
     source = MotionPack(write(tmp_path / "baked.npz", arrays))
     train = source.motions("train")
     assert dict(zip(train.names, train.lengths.tolist(), strict=True)) == {"1_walk": 8, "1_run": 12}
-    assert train.subjects == ["4", "4"]
-    for name, shapes in zip(train.names, train.each(), strict=True):
+    for name, shapes in zip(train.names, train.shapes.split(train.lengths.tolist()), strict=True):
         verts = arrays["verts"][:8] if name == "1_walk" else arrays["verts"][8:20]
         torch.testing.assert_close(shapes.mT, torch.from_numpy(verts * np.float32(0.001)))
     assert len(source.motions("train", 1).names) == 1
@@ -124,9 +121,12 @@ def test_forms_are_told_apart_without_reading(tmp_path):
         (skinned(quat=np.zeros((39, 2, 3))), r"p\.npz is inconsistent: quat, parent, driver"),
         (skinned(driver=np.array([0.0, 1.0, 1.0])), r"driver of .* must be a row of integers"),
         (skinned(driver=np.array([0, 1, -3])), r"p\.npz is inconsistent: quat, parent, driver"),
-        (skinned(subject=np.array(["a"] * 4)), r"p\.npz is inconsistent: quat, parent, driver"),
+        (
+            skinned(subject=np.array(["a"] * 4)),
+            r"subject of .*p\.npz must be a row of integers, got",
+        ),
         (skinned(subject=np.array([0, 0, 1, -1])), r"p\.npz is inconsistent: quat, parent"),
-        (skinned(subject_id=np.array(["01"])), r"inconsistent: .*subject_id, rest6 and weights6"),
+        (skinned(subject=np.array([0, 0, 1])), r"p\.npz is inconsistent: offsets must rise"),
     ],
 )
 def test_bad_packs_are_named(tmp_path, arrays, message):

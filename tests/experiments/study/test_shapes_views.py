@@ -20,6 +20,7 @@ from symsets.experiments.study.describe import make_study
 from symsets.experiments.study.records import read_records
 from symsets.experiments.views import experiment as views
 from symsets.experiments.views.rendering import GeneratedViews
+from symsets.experiments.views.sets import Truth
 
 runner = CliRunner()
 EXPERIMENTS = {"shapes": shapes, "views": views}
@@ -364,7 +365,7 @@ def test_errors_are_those_of_the_truth_that_is_asked_about():
     output = made.y.clone()
     output[:, :, 0] = 40 * output[:, :, 0] - 20
     metrics = [views.reconstruction_metric(name) for name in ("chamfer", "f-score@0.01")]
-    right, wrong = (views.Truth(made.y, points) for points in (made.points, 1 + made.points))
+    right, wrong = (Truth(made.y, points) for points in (made.points, 1 + made.points))
     near, far = ([m.values(output, truth) for m in metrics] for truth in (right, wrong))
     assert bool((near[0] < far[0]).all())
     assert bool((far[1] == 0).all())
@@ -374,7 +375,7 @@ def test_errors_are_those_of_the_truth_that_is_asked_about():
 def test_measuring_keeps_no_batch():
     made = GeneratedViews("cars", size=16).views("test", 1, num_points=50)
     chamfer = views.reconstruction_metric("chamfer")
-    chamfer.values(output := made.y.clone(), views.Truth(output, made.points))
+    chamfer.values(output := made.y.clone(), Truth(output, made.points))
     kept = weakref.ref(output)
     del output
     assert kept() is None

@@ -4,8 +4,12 @@ import pytest
 import torch
 from torch import nn
 
-from symsets.experiments.views.clouds import union_of_views
-from symsets.experiments.views.evaluation import errors_by_views, predict, reconstruction_errors
+from symsets.experiments.views.evaluation import (
+    errors_by_views,
+    predict,
+    reconstruction_errors,
+    union_of_views,
+)
 from symsets.experiments.views.rendering import make_views
 
 
@@ -47,8 +51,8 @@ def test_f_scores_grow_with_the_distance_that_counts_as_near(views):
         reconstruction_errors(predict(network, views.x[:, :num]), views.points) for num in (1, 5)
     ]
     one, five = ({name: sum(found) for name, found in score.items()} for score in scores)
-    assert five["f@0.02"] > one["f@0.02"] > 0.3
-    assert five["f@0.01"] < five["f@0.02"]
+    assert five["f-score@0.02"] > one["f-score@0.02"] > 0.3
+    assert five["f-score@0.01"] < five["f-score@0.02"]
 
 
 def test_union_has_front_and_back_of_every_pixel_of_the_mask(views):

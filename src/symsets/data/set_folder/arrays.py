@@ -53,6 +53,14 @@ def read_array(path: str) -> Array:
         return _numbers(_read(file, suffix_of(path)))
 
 
+def read_cloud(path: str, channels: int) -> Array:
+    """Read a cloud ``(P, C)``; raise ValueError unless it has finite numbers, C for each point."""
+    values = read_array(path)
+    if values.shape[1:] != (channels,) or not np.isfinite(values).all():
+        raise ValueError(f"{path} must have {channels} finite numbers for each point")
+    return values
+
+
 def _numbers(array: Array) -> Array:
     if array.dtype.kind not in "fiub":
         raise ValueError(f"it must hold numbers, got {array.dtype}")
@@ -118,16 +126,13 @@ def _read_text(file: Path, suffix: str) -> Array:
     lines = list(read_csv(file))
     if lines and not any(_is_float(cell) for cell in lines[0][1]):
         lines = lines[1:]
-    width = len(lines[0][1]) if lines else 0
     rows = []
     for line, cells in lines:
-        if len(cells) != width:
-            raise ValueError(f"{file}, line {line}: must have {width} numbers, got {len(cells)}")
         try:
             rows.append([float(cell) for cell in cells])
         except ValueError as error:
             raise ValueError(f"{file}, line {line}: must hold numbers only: {error}") from None
-    return np.array(rows).reshape(len(rows), width)
+    return np.array(rows).reshape(len(rows), -1 if rows else 0)
 
 
 def _is_float(cell: str) -> bool:
@@ -137,11 +142,11 @@ def _is_float(cell: str) -> bool:
     return False
 
 
-def check_finite(path: str, array: Array) -> None:
-    """Raise ValueError naming the file and the row of a number that is not finite."""
+def check_finite(what: str, array: Array) -> None:
+    """Raise ValueError naming what holds a number that is not finite, and its row."""
     finite = np.isfinite(array).reshape(len(array), -1).all(1)
     if not finite.all():
         raise ValueError(
-            f"{path} must hold finite numbers, found NaN or infinity in row "
+            f"{what} must hold finite numbers, found NaN or infinity in row "
             f"{int(finite.argmin())} (from 0)"
         )

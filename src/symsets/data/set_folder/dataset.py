@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import os
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -13,16 +14,17 @@ from torch import Tensor
 from torch.utils.data import Dataset
 
 from symsets._checks import as_path, check_choice, check_kind, shown
+from symsets.data.decoding import Skipped
 from symsets.data.labelled import LabelledSets
-from symsets.data.set_folder.cache import CachedStore, to_unit
-from symsets.data.set_folder.describing import describe
+from symsets.data.set_folder.elements import Preparation
 from symsets.data.set_folder.opening import open_sets
-from symsets.data.set_folder.preparation import Preparation
-from symsets.data.set_folder.strata import divide, strata_of
+from symsets.data.set_folder.stores import CachedStore, to_unit
+from symsets.data.splits import divide
 from symsets.models.card import TASKS, Card
 from symsets.sets import RaggedSets, collate
 
 LATE = "not readable when it was needed"
+MOST_NAMES = 12  # of classes that are printed
 
 
 class SetFolder(Dataset[tuple[Any, Any]]):
@@ -100,11 +102,11 @@ class SetFolder(Dataset[tuple[Any, Any]]):
             if task is not None:
                 check_choice("task", task, TASKS)
             how = Preparation(kind, size, resize, channels)
-        opened = open_sets(self.root, task, how, None if like is None else like.classes)
-        self._found, self._splits, self._which = opened.found, opened.splits, opened.kept
-        self._targets, self._like = opened.targets, like
-        self.task, self.classes = opened.targets.task, opened.targets.classes
-        self.kind, self.note = str(opened.found.how.kind), opened.targets.note
+        classes = None if like is None else like.classes
+        opened = open_sets(self.root, task, how, classes)
+        self._found, self._splits, self._targets, self._which = opened
+        self._like, self.kind = like, str(self._found.how.kind)
+        self.task, self.classes = self._targets.task, self._targets.classes
         store, pictures = self._found.store, self._found.pictures
         # Elements are decoded once; then reading needs no processes of its own.
         self.cached = cache and store.shape is not None
@@ -247,13 +249,45 @@ class SetFolder(Dataset[tuple[Any, Any]]):
             fractions: The share of each part.
             seed: Chooses another division.
         """
-        strata = strata_of(self.task, self.targets, len(self))
         try:
-            parts = divide(self.names, strata, self.splits, fractions, seed)
+            parts = divide(self.names, self._strata(), self.splits, fractions, seed)
         except ValueError as error:
             raise ValueError(f"{self.root} cannot be split: {error}") from error
         train, val, test = (self.subset(part) for part in parts)
         return train, val, test
 
+    def _strata(self) -> list[object]:
+        """Return what is to be spread evenly: classes, combinations of labels, fifths."""
+        targets, num = self.targets, len(self)
+        if targets is None or self.task not in ("classify", "labels", "regress"):
+            return [None] * num
+        if self.task == "regress":
+            rank = targets[:, 0].argsort(stable=True).argsort()
+            return (rank * 5 // max(1, num)).tolist()
+        return [tuple(own) for own in targets.reshape(num, -1).tolist()]
+
     def __repr__(self) -> str:
-        return describe(self)
+        sizes = sorted({min(self.sizes, default=0), max(self.sizes, default=0)})
+        kind = self.kind[:-1] if sizes == [1] else self.kind
+        shape = "" if self.element_shape is None else f" {self.element_shape}"
+        lines = [f"{len(self)} sets of {'–'.join(map(str, sizes))} {kind}{shape}", self._asked()]
+        if given := Counter(split for split in self.splits if split):
+            lines.append("splits: " + ", ".join(f"{num} {split}" for split, num in given.items()))
+        if self.skipped:
+            lines.append(str(Skipped(why for _, why in self.skipped)))
+        inside = "".join(f"\n  {line}" for line in lines)
+        return f"SetFolder({str(self.root)!r}:{inside})"
+
+    def _asked(self) -> str:
+        """Return what is asked of the sets, in words."""
+        if self.task is None:
+            return "no labels, so no task"
+        note = f" ({self._targets.note})" if self._targets.note else ""
+        more = ", …" if len(self.classes) > MOST_NAMES else ""
+        names = self.classes[:MOST_NAMES]
+        if self.task == "classify" and self.targets is not None:
+            times = Counter(self.targets.tolist())
+            named = ", ".join(f"{name} {times[k]}" for k, name in enumerate(names))
+            return f"classify: {len(self.classes)} classes: {named}{more}{note}"
+        what = f": {', '.join(names)}{more}" if names else ""
+        return f"{self.task}{what}{note}{'' if self.has_targets else '; no labels'}"

@@ -5,19 +5,75 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any
 
+import numpy as np
+
+from symsets._checks import check_choice, positive, shown
 from symsets.data.decoding import UnusableError, quiet
 from symsets.data.images import IMAGE_SUFFIXES
-from symsets.data.set_folder.arrays import array_shape, check_finite, read_array
+from symsets.data.set_folder.arrays import array_shape, check_finite, read_array, read_cloud
 from symsets.data.set_folder.layouts import FoundSet, suffix_of
 from symsets.data.set_folder.pictures import Decoder, Header, default_shape, read_header
-from symsets.data.set_folder.preparation import Preparation
-from symsets.data.set_folder.stores import ArrayStore, CloudStore, PictureStore, Store
+from symsets.data.set_folder.stores import ArrayStore, Store
+from symsets.models.card import Card
 
+KINDS = ("pictures", "vectors", "signals", "clouds")
+RESIZE = ("crop", "scale")
 CHECKED = 2**28  # bytes of arrays that are read whole at the start, to find NaNs before training
 AXES = {2: "vectors", 3: "signals"}  # of a set
 UNKNOWN = "of an unknown kind"
 Skips = list[tuple[str, str]]
+
+
+@dataclass(frozen=True)
+class Preparation:
+    """How elements are prepared, as far as that was said.
+
+    Attributes:
+        kind: Pictures, vectors, signals or clouds.
+        size: Height and width of pictures, or one number for both.
+        resize: How pictures get that size.
+        channels: Of an element.
+        length: Of signals.
+    """
+
+    kind: str | None = None
+    size: Any = None
+    resize: str = "crop"
+    channels: int | None = None
+    length: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.kind is not None:
+            check_choice("kind", self.kind, KINDS)
+        check_choice("resize", self.resize, RESIZE)
+        if self.channels is not None and self.kind in (None, "pictures"):
+            check_choice("channels", self.channels, (1, 3))
+        if self.size is not None:
+            both = self.size if isinstance(self.size, Sequence) else (self.size, self.size)
+            if len(both) != 2:
+                raise ValueError(
+                    f"size must be one number, or height and width, got {shown(self.size)}"
+                )
+            object.__setattr__(self, "size", tuple(positive("size", side) for side in both))
+
+    def to_element(self) -> dict[str, Any]:
+        """Return what a card says about it."""
+        if self.kind == "pictures":
+            assert isinstance(self.size, Sequence)
+            return {"size": [*self.size], "channels": self.channels, "resize": self.resize}
+        length = {"length": self.length} if self.kind == "signals" else {}
+        return {"channels": self.channels, **length}
+
+    @classmethod
+    def of_card(cls, card: Card) -> Preparation:
+        """Return what the card of a network says."""
+        if "channels" not in card.element:
+            raise ValueError(f"like must say 'channels' in element, got {card.element}")
+        known = ("size", "resize", "channels", "length")
+        return cls(card.kind, **{name: v for name, v in card.element.items() if name in known})
 
 
 @dataclass
@@ -113,14 +169,11 @@ def _examine_pictures(sets: Sequence[FoundSet], how: Preparation) -> Examined:
     size = how.size or default_shape([header.shape for header in used])
     deep = channels == 1 and any(header.deep for header in used)
     decode = Decoder(size, how.resize, channels, deep)
-    targets = PictureStore([(file,) for file in merged], decode) if merged else None
-    return Examined(
-        kept,
-        PictureStore([one.files for one in kept], decode),
-        replace(how, kind="pictures", size=size, channels=channels),
-        targets,
-        skipped,
-    )
+    blank = np.zeros((channels, *size), decode.dtype)
+    store = Store([one.files for one in kept], decode, blank)
+    targets = Store([(file,) for file in merged], decode, blank) if merged else None
+    how = replace(how, kind="pictures", size=size, channels=channels)
+    return Examined(kept, store, how, targets, skipped)
 
 
 def _examine_arrays(sets: Sequence[FoundSet], how: Preparation) -> Examined:
@@ -140,7 +193,7 @@ def _examine_arrays(sets: Sequence[FoundSet], how: Preparation) -> Examined:
             expected, first = shape[1:], file
             if how.channels is not None:
                 expected, first = (how.channels, how.length or shape[-1])[: len(shape) - 1], ""
-        check_elements(file, shape[1:], expected, first)
+        _check_elements(file, shape[1:], expected, first)
         if shape[0]:
             kept.append(one)
             counts.append(shape[0])
@@ -158,7 +211,17 @@ def _examine_arrays(sets: Sequence[FoundSet], how: Preparation) -> Examined:
     return Examined(kept, ArrayStore(files, counts, expected), how, skipped=skipped)
 
 
-def check_elements(
+def examine_table(sets: list[FoundSet], store: Store, how: Preparation) -> Examined:
+    """Look at the sets of a table; raise ValueError unless they are the vectors asked for."""
+    path, shape = sets[0].files[0], store.blank.shape
+    if how.kind not in (None, "vectors"):
+        raise ValueError(f"kind must be 'vectors' for the table {path}, got {how.kind!r}")
+    if how.channels is not None:
+        _check_elements(path, shape, (how.channels,), "")
+    return Examined(sets, store, replace(how, kind="vectors", channels=shape[0]))
+
+
+def _check_elements(
     file: str, element: tuple[int, ...], expected: tuple[int, ...], first: str
 ) -> None:
     """Raise ValueError unless elements have the shape of those of another file or a network."""
@@ -192,7 +255,9 @@ def _examine_clouds(sets: Sequence[FoundSet], how: Preparation) -> Examined:
     kept = _keep(sets, bad, skipped)
     assert channels is not None
     _check_all_finite(file for one in kept for file in one.files)
-    store = CloudStore([one.files for one in kept], channels)
+    blank = np.zeros((1, channels), np.float32)
+    read = partial(read_cloud, channels=channels)
+    store = Store([one.files for one in kept], read, blank, alike=False)
     return Examined(kept, store, replace(how, kind="clouds", channels=channels), skipped=skipped)
 
 

@@ -1,15 +1,17 @@
-"""What is right for sets or elements, as ``labels.csv`` says it."""
+"""What is right for sets or elements, as ``labels.csv`` says it, and for which of them."""
 
 from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterable, Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from symsets._checks import shown
 from symsets._files import named_errors, read_bytes
+from symsets.data.set_folder.layouts import FoundSet, suffix_of
 from symsets.data.splits import SPLITS
 
 EXPECTED = "'set,label', 'set,file' or 'set,file,score'"
@@ -51,7 +53,7 @@ def read_csv(path: Path) -> Iterator[tuple[int, list[str]]]:
     Commas, semicolons or tabs separate cells, whichever the first line has most of.
 
     Raises:
-        ValueError: The file is no text in UTF-8, or no table.
+        ValueError: The file is no text in UTF-8, or no table with as many cells in every line.
     """
     with named_errors(path):
         content = read_bytes(path, MOST_BYTES)
@@ -65,12 +67,22 @@ def read_csv(path: Path) -> Iterator[tuple[int, list[str]]]:
         ) from error
     sign = max(",;\t", key=text.partition("\n")[0].count)
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=sign, strict=True)
+    first: list[str] = []
     try:
-        for cells in reader:
-            if any(cell.strip() for cell in cells):
-                yield reader.line_num, [cell.strip() for cell in cells]
+        for row in reader:
+            if not any(cells := [cell.strip() for cell in row]):
+                continue
+            first = first or cells
+            if len(cells) != len(first):
+                raise _wrong_line(f"{path}, line {reader.line_num}", first, cells)
+            yield reader.line_num, cells
     except csv.Error as error:
         raise ValueError(f"{path}, line {reader.line_num}: must be CSV: {error}") from error
+
+
+def _wrong_line(where: str, first: list[str], cells: list[str]) -> ValueError:
+    rule, got = (shown(",".join(line)) for line in (first, cells))
+    return ValueError(f"{where}: must have {len(first)} values, as in {rule}, got {got}")
 
 
 def read_labels(path: Path, prefix: str = "") -> Labels:
@@ -111,11 +123,8 @@ def parse_labels(path: Path, header: list[str], lines: Iterable[tuple[int, list[
     rows = []
     for line, cells in lines:
         where = f"{path}, line {line}"
-        if len(cells) != len(names) or not all(cells):
-            raise ValueError(
-                f"{where}: must have {len(names)} values ({','.join(header)}), got "
-                f"{shown(','.join(cells))}"
-            )
+        if not all(cells):
+            raise _wrong_line(where, header, cells)
         cell = dict(zip(names, cells, strict=True))
         split = cell.get("split", "").lower()
         if split and split not in SPLIT_NAMES:
@@ -126,3 +135,49 @@ def parse_labels(path: Path, header: list[str], lines: Iterable[tuple[int, list[
         raise ValueError(f"{path} must have a line for each set below its header, found none")
     columns = tuple(name for name, small in zip(header, names, strict=True) if small in values)
     return Labels(path, columns, "file" in names, rows)
+
+
+def match(labels: Labels, sets: Sequence[FoundSet]) -> dict[str, list[Row]]:
+    """Return the lines about each set, by the name of the set.
+
+    A line names a set by its path below the root, or by as much of the end of it as only one set
+    has; a file with or without its suffix.
+
+    Raises:
+        ValueError: A line names no set, or more than one line does; a set has no line.
+    """
+    called = _names(sets)
+    rows: dict[str, list[Row]] = {one.name: [] for one in sets}
+    seen: dict[tuple[str, str | None], str] = {}
+    scored = labels.of_elements and bool(labels.columns)
+    rule = "one score" if scored else "one best file" if labels.of_elements else "one label"
+    for row in labels.rows:
+        if (name := called.get(row.set)) is None:
+            known = ", ".join(repr(one.name) for one in sets[:3]) + (", …" if sets[3:] else "")
+            raise ValueError(
+                f"{row.where}: set must be the name of a folder or file, got {row.set!r}, which is "
+                f"not there; sets are {known}"
+            )
+        key = (name, row.file if scored else None)
+        if key in seen:
+            what = f"file {row.file!r} of set {row.set!r}" if scored else f"set {row.set!r}"
+            raise ValueError(f"{row.where}: {what} must have {rule}, found another in {seen[key]}")
+        seen[key] = row.where
+        rows[name].append(row)
+    if missing := [name for name, own in rows.items() if not own]:
+        more = f" (and {len(missing) - 1} more sets)" if len(missing) > 1 else ""
+        raise ValueError(f"{labels.path} must have a line for set {missing[0]!r}{more}, found none")
+    return rows
+
+
+def _names(sets: Sequence[FoundSet]) -> dict[str, str]:
+    """Return the set that is meant by every name that only one of them has."""
+    ends: list[tuple[str, str]] = []
+    for one in sets:
+        parts = one.name.split("/")
+        own = ["/".join(parts[k:]) for k in range(len(parts))]
+        own += [end + suffix_of(one.files[0]) for end in own] if one.whole else []
+        ends += [(end, one.name) for end in own]
+    times = Counter(end for end, _ in ends)
+    exact = {one.name: one.name for one in sets}
+    return {end: name for end, name in ends if times[end] == 1} | exact

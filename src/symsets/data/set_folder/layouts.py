@@ -51,11 +51,6 @@ class Listing:
     files: list[str]  # with a suffix that is known
     others: list[str]
 
-    @property
-    def suffixes(self) -> set[str]:
-        """The suffixes of the files."""
-        return {suffix_of(name) for name in self.files}
-
 
 def suffix_of(name: str) -> str:
     """Return the suffix of a path in small letters."""
@@ -97,8 +92,9 @@ def find_sets(
     if not has_split_folders(checked_folder(root)):
         sets = _sets_of(root, "", kind, merge, named)
     else:
+        others = [name for name in list_folder(root).folders if name not in SPLITS]
         if extra := [
-            n for n in list_folder(root).folders if n not in SPLITS and _has_media(root / n)
+            n for n in others for *_, names in os.walk(root / n) if MEDIA & {*map(suffix_of, names)}
         ]:
             raise ValueError(
                 f"{root / extra[0]} must lie in one of the folders train, val and test, or these "
@@ -123,21 +119,13 @@ def find_sets(
             )
     levels = {(one.whole, one.label is not None): one for one in sets}
     if len(levels) > 1:
-        first, other = list(levels.values())[:2]
-        raise _mixed(root, _where(first), _where(other))
+        wrong = [one.files[0] if one.whole else f"{one.name}/" for one in levels.values()]
+        raise _mixed(root, *wrong[:2])
     return sets
-
-
-def _where(one: FoundSet) -> str:
-    return one.files[0] if one.whole else one.name + "/"
 
 
 def _mixed(folder: Path, one: str, other: str) -> ValueError:
     return ValueError(f"{folder} must have one layout, found several: {one} and {other}")
-
-
-def _has_media(folder: Path) -> bool:
-    return any(suffix_of(name) in MEDIA for _, _, names in os.walk(folder) for name in names)
 
 
 def _sets_of(
@@ -185,7 +173,7 @@ def _are_classes(
     leaves: Iterable[Listing], prefix: str, kind: str | None, named: Collection[str]
 ) -> bool:
     """Whether folders are classes of sets that are one file each, and not sets of clouds."""
-    suffixes = set().union(*(listing.suffixes for listing in leaves))
+    suffixes = {suffix_of(name) for listing in leaves for name in listing.files}
     if not suffixes & set(ARRAYS) or suffixes & IMAGE_SUFFIXES or kind == "clouds":
         return False
     names = {start + listing.path.name for listing in leaves for start in (prefix, "")}

@@ -56,12 +56,11 @@ def read_header(path: str) -> Header:
         UnusableError: It cannot be decoded.
     """
     with opened_image(Path(path)) as image:
-        width, height = image.size
-        header = Header((height, width), image.mode in GREY or is_deep(image), is_deep(image))
         # asking a PNG for EXIF would decode it, unless the entry comes first
         asks = image.format != "PNG" or "exif" in image.info
-        if asks and image.getexif().get(ORIENTATION) in SIDEWAYS:
-            header = Header((width, height), header.grey, header.deep)
+        sideways = asks and image.getexif().get(ORIENTATION) in SIDEWAYS
+        width, height = image.size[::-1] if sideways else image.size
+        header = Header((height, width), image.mode in GREY or is_deep(image), is_deep(image))
         if image.mode == "F":
             raise UnusableError("of real numbers, not of bytes")
         shrink(image, LARGEST)

@@ -1,20 +1,31 @@
-"""The elements of all sets of a folder, read set by set."""
+"""The elements of all sets of a folder, read set by set, and kept in a file if that is wanted."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+import shutil
+import tempfile
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
+import torch
+from torch import Tensor
 
 from symsets.data.decoding import quiet
 from symsets.data.set_folder.arrays import Array, read_array
-from symsets.data.set_folder.pictures import Decoder
+
+SHARE = 0.8  # of the free space, at most, for a cache
 
 
 class Store:
-    """Sets of elements, each of which is a file; a subclass says how it is read.
+    """Sets of elements, each of which is a file.
+
+    Args:
+        files: Of each set.
+        read_file: Returns an element; raises ValueError if it cannot be read.
+        blank: What takes the place of such an element.
+        alike: Whether all elements have the shape of that.
 
     Attributes:
         counts: Number of elements of each set.
@@ -22,12 +33,18 @@ class Store:
         dtype: Of their entries: floating point, or integers that stand for [0, 1].
     """
 
-    shape: tuple[int, ...] | None = None
-    dtype: Any = np.float32
-
-    def __init__(self, files: Sequence[tuple[str, ...]]) -> None:
-        self.files = files
+    def __init__(
+        self,
+        files: Sequence[tuple[str, ...]],
+        read_file: Callable[[str], Array],
+        blank: Array,
+        *,
+        alike: bool = True,
+    ) -> None:
+        self.files, self.read_file, self.blank = files, read_file, blank
         self.counts = [len(own) for own in files]
+        self.shape: tuple[int, ...] | None = blank.shape if alike else None
+        self.dtype: Any = blank.dtype
 
     def names(self, k: int) -> list[str]:
         """Return the names of the elements of a set."""
@@ -38,61 +55,24 @@ class Store:
         return self.files[k][j]
 
     def read(self, k: int) -> tuple[Any, list[int]]:
-        """Return the elements of a set, and which of them cannot be read; those are zero."""
-        values: list[Any] = []
+        """Return the elements of a set, and which of them cannot be read; those are blank."""
+        values, failed = [], []
         with quiet():
-            for file in self.files[k]:
+            for j, file in enumerate(self.files[k]):
                 try:
-                    values.append(self._read_file(file))
+                    values.append(self.read_file(file))
                 except ValueError:
-                    values.append(None)
-        failed = [j for j, value in enumerate(values) if value is None]
-        for j in failed:
-            values[j] = self._blank()
+                    values.append(self.blank)
+                    failed.append(j)
         return values if self.shape is None else np.stack(values), failed
-
-    def _read_file(self, file: str) -> Array:
-        raise NotImplementedError
-
-    def _blank(self) -> Array:
-        return np.zeros(self.shape or (), self.dtype)
-
-
-class PictureStore(Store):
-    """One picture for each element."""
-
-    def __init__(self, files: Sequence[tuple[str, ...]], decode: Decoder) -> None:
-        super().__init__(files)
-        self.shape, self.dtype = (decode.channels, *decode.shape), decode.dtype
-        self.decode = decode
-
-    def _read_file(self, file: str) -> Array:
-        return self.decode(file)
-
-
-class CloudStore(Store):
-    """One file ``(P, C)`` for each element, with different numbers of points."""
-
-    def __init__(self, files: Sequence[tuple[str, ...]], channels: int) -> None:
-        super().__init__(files)
-        self.channels = channels
-
-    def _read_file(self, file: str) -> Array:
-        values = read_array(file)
-        if values.shape[1:] != (self.channels,) or not np.isfinite(values).all():
-            raise ValueError(f"{file} must have {self.channels} finite numbers for each point")
-        return values
-
-    def _blank(self) -> Array:
-        return np.zeros((1, self.channels), self.dtype)
 
 
 class ArrayStore(Store):
     """One file ``(N, *E)`` for each set, whose rows are its elements."""
 
     def __init__(self, files: Sequence[str], counts: list[int], shape: tuple[int, ...]) -> None:
-        self.files = [(file,) for file in files]
-        self.counts, self.shape = counts, shape
+        super().__init__([(file,) for file in files], read_array, np.zeros(shape, np.float32))
+        self.counts = counts
 
     def names(self, k: int) -> list[str]:
         """Return the numbers of the rows."""
@@ -104,8 +84,7 @@ class ArrayStore(Store):
 
     def read(self, k: int) -> tuple[Array, list[int]]:
         """Read the file of a set; rows with numbers that are not finite count as unreadable."""
-        assert self.shape is not None
-        shape = (self.counts[k], *self.shape)
+        shape = (self.counts[k], *self.blank.shape)
         try:
             values = read_array(self.files[k][0]).reshape(shape)
         except ValueError:  # it has changed since
@@ -130,3 +109,57 @@ class TableStore(ArrayStore):
     def read(self, k: int) -> tuple[Array, list[int]]:
         """Return the rows of a set."""
         return self._values[k], []
+
+
+class CachedStore:
+    """Sets of elements of one shape that are kept as they are read, in a file mapped into memory.
+
+    The file has no name: it lies in the folder for temporary files (``TMPDIR`` chooses another),
+    takes up the room of what was read so far, and goes with the last process that has it open. Its
+    pages belong to the system, which writes them out when memory is short. Processes that are
+    forked share it; one that gets a copy has a file of its own.
+
+    Args:
+        store: What to read.
+
+    Raises:
+        ValueError: There is not enough room.
+    """
+
+    def __init__(self, store: Store) -> None:
+        self.store = store
+        self._ends = np.cumsum(store.counts)
+        self._full = torch.zeros(len(store.counts), dtype=torch.uint8).share_memory_()
+        shape = (int(self._ends[-1]), *store.blank.shape)
+        size = int(np.prod(shape)) * store.blank.itemsize
+        folder = tempfile.gettempdir()
+        free = shutil.disk_usage(folder).free
+        if size > SHARE * free:
+            raise ValueError(
+                f"cache must be False, as {size:,} bytes are needed and {folder} has {free:,} "
+                "left: choose a smaller size, or another folder by the variable TMPDIR"
+            )
+        with tempfile.TemporaryFile() as file:  # no room is taken before it is written to
+            self._rows = np.memmap(file, store.dtype, "w+", 0, shape)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return CachedStore, (self.store,)
+
+    def read(self, k: int) -> tuple[Array, list[int]]:
+        """Return the elements of a set, and which of them could not be read just now."""
+        rows = self._rows[self._ends[k] - self.store.counts[k] : self._ends[k]]
+        if self._full[k]:
+            return rows, []
+        values, failed = self.store.read(k)
+        if not failed:  # another process that does so, too, stores the same
+            rows[:] = values
+            self._full[k] = 1
+        return values, failed
+
+
+def to_unit(values: Any) -> Tensor:
+    """Return float32; integers are divided by the largest of their type."""
+    if values.dtype.kind == "f":
+        return torch.from_numpy(np.array(values, dtype=np.float32))
+    largest = np.float32(np.iinfo(values.dtype).max)
+    return torch.from_numpy(np.divide(values, largest, dtype=np.float32))

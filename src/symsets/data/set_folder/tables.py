@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +9,7 @@ import numpy as np
 
 from symsets._extras import require
 from symsets._files import check_regular, named_errors
-from symsets.data.set_folder.arrays import Array
+from symsets.data.set_folder.arrays import Array, check_finite
 from symsets.data.set_folder.labels import Labels, parse_labels, read_csv
 from symsets.data.set_folder.layouts import FoundSet, list_folder, suffix_of
 from symsets.data.set_folder.stores import TableStore
@@ -21,13 +20,8 @@ Columns = dict[str, Any]
 """Lists of text, or arrays of numbers."""
 
 
-@dataclass(frozen=True)
-class Table:
-    """Sets of vectors, and the labels that the table has for them."""
-
-    sets: list[FoundSet]
-    store: TableStore
-    labels: Labels | None
+Table = tuple[list[FoundSet], TableStore, Labels | None]
+"""Sets of vectors, and the labels that the table has for them."""
 
 
 def find_table(root: Path) -> Table | None:
@@ -67,11 +61,9 @@ def find_table(root: Path) -> Table | None:
         columns["element"] = [number[row] for row in range(len(number))]
     values = np.stack([_numbers(path, name, columns[name]) for name in features], axis=1)
     names = [[str(columns["element"][row]) for row in own] for own in members.values()]
-    return Table(
-        [FoundSet(name, (str(path),), whole=True) for name in members],
-        TableStore(str(path), [values[own] for own in members.values()], names),
-        _labels(path, columns, marks),
-    )
+    sets = [FoundSet(name, (str(path),), whole=True) for name in members]
+    store = TableStore(str(path), [values[own] for own in members.values()], names)
+    return sets, store, _labels(path, columns, marks)
 
 
 def _read_columns(path: Path) -> Columns:
@@ -83,11 +75,6 @@ def _read_columns(path: Path) -> Columns:
         if suffix_of(path.name) != ".csv":
             raise ValueError(f"it must be a folder, or a table in {' or '.join(SUFFIXES)}")
         (_, header), *lines = list(read_csv(path)) or [(0, [])]
-        for line, cells in lines:
-            if len(cells) != len(header):
-                raise ValueError(
-                    f"{path}, line {line}: must have {len(header)} values, got {len(cells)}"
-                )
         return {name: [cells[k] for _, cells in lines] for k, name in enumerate(header)}
 
 
@@ -97,11 +84,7 @@ def _numbers(path: Path, name: str, values: Any) -> Array:
             numbers = np.asarray(values, dtype=np.float32)
     except (ValueError, TypeError) as error:
         raise ValueError(f"column {name!r} of {path} must hold numbers: {error}") from None
-    if not np.isfinite(numbers).all():
-        raise ValueError(
-            f"column {name!r} of {path} must hold finite numbers, found NaN or infinity in row "
-            f"{int(np.isfinite(numbers).argmin())} (from 0)"
-        )
+    check_finite(f"column {name!r} of {path}", numbers)
     return numbers
 
 

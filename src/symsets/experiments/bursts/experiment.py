@@ -10,8 +10,8 @@ from torch.nn.functional import l1_loss
 
 from symsets.data.images import ImageSource
 from symsets.experiments.bursts.sets import BurstSets, median
-from symsets.experiments.study.experiment import PAPER, PATIENCE, QUICK, SMOKE
-from symsets.experiments.study.images import MODERN, UNetExperiment, pictures
+from symsets.experiments.study.experiment import PAPER, QUICK, SMOKE
+from symsets.experiments.study.images import UNetExperiment, pictures, unet_plans
 from symsets.train.metrics import Metric, Task, mean_absolute_error, psnr, ssim
 
 PRESETS = {
@@ -62,18 +62,7 @@ class BurstsExperiment(UNetExperiment):
         ),
         keep_outputs=False,
     )
-    plans: ClassVar = {
-        "ours": {"batch_size": 32, "evaluation_batch": 64},
-        "modern": {"batch_size": 32, "evaluation_batch": 64, "learning_rate": 5e-4, **MODERN},
-        "published": {
-            "batch_size": 32,
-            "evaluation_batch": 64,
-            "learning_rate": 3e-3,
-            "schedule": "staircase",
-            "decay": 0.95,
-            "patience": PATIENCE,
-        },
-    }
+    plans = unet_plans(64, learning_rate=3e-3, decay=0.95)
     baselines: ClassVar = {"median": median}
 
     def make_sets(

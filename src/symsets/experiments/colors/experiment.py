@@ -9,8 +9,8 @@ from torch.nn.functional import l1_loss
 
 from symsets.data.images import ImageSource
 from symsets.experiments.colors.sets import ColorSets, grey
-from symsets.experiments.study.experiment import PAPER, PATIENCE, QUICK, SMOKE
-from symsets.experiments.study.images import MODERN, UNetExperiment, pictures
+from symsets.experiments.study.experiment import PAPER, QUICK, SMOKE
+from symsets.experiments.study.images import UNetExperiment, pictures, unet_plans
 from symsets.train.metrics import Metric, Task, mean_absolute_error
 from symsets.train.plan import Plan
 
@@ -49,17 +49,7 @@ class ColorsExperiment(UNetExperiment):
         (Metric("mae", mean_absolute_error(255), larger_is_better=False),),
         keep_outputs=False,
     )
-    plans: ClassVar = {
-        "ours": {"batch_size": 32, "evaluation_batch": 128},
-        "modern": {"batch_size": 32, "evaluation_batch": 128, "learning_rate": 5e-4, **MODERN},
-        "published": {
-            "batch_size": 32,
-            "evaluation_batch": 128,
-            "schedule": "staircase",
-            "decay": 0.4,
-            "patience": PATIENCE,
-        },
-    }
+    plans = unet_plans(128, decay=0.4)
     baselines: ClassVar = {"grey": grey}
 
     def make_sets(

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from statistics import fmean
 
 from torch import Tensor
 
@@ -38,7 +39,10 @@ class Sets:
         label = style_of(model).label + (f", seed {seed}" if seed else "")
         return Line(label, style_of(model).colour, bold)
 
+    def counted(self, found: Mapping[str, object]) -> str:
+        """Return what was found of each model, in words."""
+        return ", ".join(f"{self.name(model).text} {what}" for model, what in found.items())
 
-def counted(found: Mapping[str, object]) -> str:
-    """Return what was found of each model, in words."""
-    return ", ".join(f"{style_of(model).label} {what}" for model, what in found.items())
+    def means(self, found: Mapping[str, Sequence[float]], digits: int) -> str:
+        """Return the mean of what was found of each model, in words."""
+        return self.counted({m: f"{fmean(values):.{digits}f}" for m, values in found.items()})

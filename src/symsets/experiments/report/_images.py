@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
 
 from torch import Tensor
 
-from symsets.experiments.report._answers import Sets, counted
+from symsets.experiments.report._answers import Sets
 from symsets.pages.drawing import Picture
 from symsets.pages.sheets import Line, Sheet, Tile
 from symsets.pages.styles import style_of
@@ -41,11 +40,12 @@ def draw_choices(sets: Sets, *, goal: str) -> Picture:
         model: f"{int((answer.output.argmax(1) == sets.target).sum())} of {S}"
         for model, answer in sets.answers.items()
     }
+    counted = sets.counted(right)
     return sheet.close(
         f"To be found is {goal} (thick frame). Under each picture: the probability, in %, that "
         "each model gives it. Bold is the model's choice, ✓ right or ✗ wrong. "
-        f"Right here: {counted(right)}.",
-        f"{S} sets of {N} pictures with probabilities under them. Right: {counted(right)}.",
+        f"Right here: {counted}.",
+        f"{S} sets of {N} pictures with probabilities under them. Right: {counted}.",
     )
 
 
@@ -86,7 +86,7 @@ def draw_colors(sets: Sets) -> Picture:
         "shown are those to the framed element, which comes first in the set; under them, the "
         "mean absolute error in grey levels of 255.",
         f"{len(sets.x)} sets of colour channels, the photographs they come from, and the "
-        f"answers of models. Mean absolute errors: {_means(errors)}.",
+        f"answers of models. Mean absolute errors: {sets.means(errors, 1)}.",
     )
 
 
@@ -108,7 +108,7 @@ def draw_bursts(sets: Sets) -> Picture:
         "with the mean absolute error in grey levels of 255 and the peak signal-to-noise ratio "
         "(dB).",
         f"{S} bursts of {N} shots, their scenes, and the answers of models. "
-        f"Mean absolute errors: {_means(errors)}.",
+        f"Mean absolute errors: {sets.means(errors, 1)}.",
     )
 
 
@@ -144,7 +144,3 @@ def _same_target(target: Tensor) -> list[list[int]]:
     for k, picture in enumerate(target):
         groups[picture.numpy().tobytes()].append(k)
     return list(groups.values())
-
-
-def _means(errors: Mapping[str, Sequence[float]]) -> str:
-    return counted({m: f"{sum(found) / len(found):.1f}" for m, found in errors.items()})

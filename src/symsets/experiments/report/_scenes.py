@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from symsets.experiments.report._answers import Sets, counted
+from symsets.experiments.report._answers import Sets
 from symsets.experiments.satellite.metric import best_window, cpsnr
 from symsets.pages.drawing import Picture
 from symsets.pages.sheets import Line, Sheet, Tile
@@ -39,12 +39,11 @@ def draw_scenes(sets: Sets) -> Picture:
             errors.append(_grey(0.5 + _error(output, target[None]) / span))
         sheet.row(pictures, [Line(f"scene {s + 1}", bold=True)])
         sheet.row(errors, [Line("errors")])
-    means = {model: f"{sum(found) / len(found):.2f}" for model, found in ratios.items()}
     return sheet.close(
         "Above, the truth and what each model made of a scene, with its cPSNR; below, where the "
         f"truth is clear (white), and the errors, {STRONGER} times as strong around grey.",
         f"{len(sets.x)} scenes with their truth and the answers of models. cPSNR: "
-        f"{counted(means)}.",
+        f"{sets.means(ratios, 2)}.",
     )
 
 

@@ -49,10 +49,8 @@ def draw_shapes(sets: Sets) -> Picture:
             below = [Line(f"{pick + 1} {mark}", colour, bold=True)]
             answers.append(Tile(draw(shapes), sets.name(model), below))
         sheet.row(answers)
-    counts = ", ".join(
-        f"{sets.name(model).text} {int((torch.tensor(picked) == sets.target).sum())} of {S}"
-        for model, picked in picks.items()
-    )
+    right = {m: int((torch.tensor(picked) == sets.target).sum()) for m, picked in picks.items()}
+    counts = sets.counted({model: f"{num} of {S}" for model, num in right.items()})
     return sheet.close(
         f"To be found is the frame in the middle of the motion (thick frame) among {N} "
         "shuffled ones. Under each set: that frame, and the one that each model picked, ✓ right "

@@ -8,17 +8,14 @@ import torch
 from torch import Tensor
 
 from symsets.experiments.report._answers import Sets
-from symsets.experiments.report.metrics import display_of
-from symsets.experiments.views.clouds import union_of_views
 from symsets.experiments.views.distances import agreement
+from symsets.experiments.views.evaluation import union_of_views
 from symsets.pages.drawing import Picture
 from symsets.pages.sheets import Line, Sheet, Tile
 
 SIDES = ((35.0, 25.0), (-140.0, 25.0))  # azimuth and elevation, degrees
 MAX_POINTS = 4000
 AIR = 0.14  # between fronts, backs and clouds
-
-_CHAMFER = display_of("chamfer")
 
 
 def draw_views(sets: Sets) -> Picture:
@@ -40,19 +37,16 @@ def draw_views(sets: Sets) -> Picture:
             output = answer.output[s]
             cloud = union_of_views(output[None].float())[0]
             errors[model].append(100 * agreement(cloud, points.float()).chamfer)
-            error = Line(f"Chamfer {_CHAMFER.show(errors[model][-1])}")
+            error = Line(f"Chamfer {errors[model][-1]:.4f}")
             tiles = _maps(output, output[:, :1] > 0, cloud)
             sheet.row(tiles, [sets.name(model, bold=True), error])
-    means = ", ".join(
-        f"{sets.name(m).text} {_CHAMFER.show(sum(e) / len(e))}" for m, e in errors.items()
-    )
     return sheet.close(
         "Input views; true and predicted object coordinates (red, green and blue are x, y and "
         "z) of the surface that is seen and of the far one behind it; and the union of all "
         "views as a cloud, from two sides. Under the name of a model: the Chamfer distance of "
         "its cloud to the true surface, ×100.",
         f"{S} objects in {N} views each: the truth, and what models make of them. "
-        f"Mean Chamfer distances ×100: {means}.",
+        f"Mean Chamfer distances ×100: {sets.means(errors, 4)}.",
     )
 
 

@@ -131,16 +131,11 @@ class Comparison:
     @property
     def by_elements(self) -> dict[str, dict[int, Score]]:
         """The first metric of all models at other numbers of elements, where it was measured."""
-        found: dict[str, dict[int, Score]] = {}
-        for model in self.models:
-            for (size, name, other), score in self.scores.items():
-                if (
-                    size == self.largest
-                    and other == model
-                    and (num := _num_elements(self.experiment, name))
-                ):
-                    found.setdefault(model, {})[num] = score
-        return found
+        found: dict[str, dict[int, Score]] = {model: {} for model in self.models}
+        for (size, name, model), score in self.scores.items():
+            if size == self.largest and (num := _num_elements(self.experiment, name)):
+                found[model][num] = score
+        return {model: series for model, series in found.items() if series}
 
     @property
     def by_part(self) -> dict[str, dict[str, Score]]:

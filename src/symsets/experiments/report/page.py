@@ -15,12 +15,7 @@ from symsets.experiments.report.figures import pictures
 from symsets.experiments.report.headline import headline
 from symsets.experiments.report.load_records import Results, group_by, load_records
 from symsets.experiments.report.published import published
-from symsets.experiments.report.tables import (
-    parts_table,
-    results_table,
-    search_table,
-    skip_table,
-)
+from symsets.experiments.report.tables import parts_table, results_table, search_table, skip_table
 from symsets.experiments.report.verdicts import RULE, Verdict, verdicts
 from symsets.pages.drawing import Picture
 from symsets.pages.render import code_block, to_markdown

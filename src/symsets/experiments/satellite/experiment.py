@@ -10,11 +10,10 @@ from typing import ClassVar
 import torch
 from torch import Tensor, nn
 
-from symsets.experiments.satellite.augmentation import Augmentation
+from symsets.experiments.satellite.generated import SceneSource
 from symsets.experiments.satellite.metric import cpsnr, cssim, shift_loss
 from symsets.experiments.satellite.network import SatelliteNetwork, over_turns
-from symsets.experiments.satellite.norms import norms_of
-from symsets.experiments.satellite.scenes import SceneFiles, SceneSource
+from symsets.experiments.satellite.scenes import SceneFiles
 from symsets.experiments.satellite.sets import SceneSets, bicubic, mean
 from symsets.experiments.study.catalogue import scene_source
 from symsets.experiments.study.experiment import QUICK, SMOKE, Experiment, Preset, scaled
@@ -25,6 +24,7 @@ from symsets.train.plan import Plan
 LATE, WIDE = "siamese-late", "siamese-wide"
 MODELS = ("siamese", LATE, WIDE, "dss-mean", "dss-max", "dss-sum", "aittala", "attention")
 NUM_ELEMENTS = 16
+FEWEST = 9  # different pictures of a set in training
 PICTURES = (1, 3, 5, 9)  # further numbers of pictures at the test
 CPSNR, CSSIM = Metric("cpsnr", cpsnr), Metric("cssim", cssim)
 RAW = "-raw"  # ends a setting whose pictures are not registered
@@ -76,10 +76,6 @@ class SatelliteExperiment(Experiment[SceneSource]):
     pictures are not registered beforehand. Model ``"siamese-late"`` is ``"siamese"`` without the
     mean of the set among its inputs; ``"siamese-wide"`` has more channels before the merge, so that
     it has as many parameters as ``"dss-mean"``, but for 2 %.
-
-    Attributes:
-        augmentation: What training changes in sets at random, for all models.
-        drop: The share of sets that skip a block in training, for all models.
     """
 
     name = "satellite"
@@ -94,8 +90,6 @@ class SatelliteExperiment(Experiment[SceneSource]):
     task = Task(shift_loss, (CPSNR,), keep_outputs=False)
     baselines: ClassVar = {"bicubic": bicubic, "mean": mean}
     default_data = "embedded"
-    augmentation = Augmentation(fewest=9)
-    drop = 0.0
     plans: ClassVar = {"ours": OURS, "published": OURS}  # the papers' networks are not ours
 
     def open_source(self, data: str, seed: int) -> SceneSource:
@@ -124,7 +118,7 @@ class SatelliteExperiment(Experiment[SceneSource]):
         self, source: SceneSource, setting: str, split: str, num: int, device: str, seed: int
     ) -> SceneSets:
         """Register and resample the scenes of a split."""
-        return _scene_sets(source, setting, split, num, device, self.augmentation)  # type: ignore[arg-type]
+        return _scene_sets(source, setting, split, num, device)
 
     def make_network(
         self, model: str, recipe: str, width: float, setting: str, source: SceneSource
@@ -139,7 +133,6 @@ class SatelliteExperiment(Experiment[SceneSource]):
             merged_blocks=blocks,
             num_elements=NUM_ELEMENTS,
             gives_mean=model != LATE,
-            drop=self.drop,
         )
         if model == WIDE:
             channels = _equal_channels(make, channels)
@@ -171,9 +164,10 @@ class SatelliteExperiment(Experiment[SceneSource]):
         values |= measured("cpsnr/eight turns", test, lambda x: over_turns(network, x))
         for pictures in PICTURES:
             values |= measured(f"cpsnr/{pictures} pictures", test.with_pictures(pictures), network)
-        if norms := norms_of(source, test.names):
+        norms = getattr(source, "norms", {})
+        if norms.keys() >= set(test.names):
             found = measured("score", test, network)["score"]
-            values["score"] = torch.tensor(norms, device=found.device) / found
+            values["score"] = found.new_tensor([norms[name] for name in test.names]) / found
         return values | measured("cpsnr/all pictures", test.with_pictures(max(test.sizes)), network)
 
     def example_inputs(self, x: Tensor) -> Tensor:
@@ -197,9 +191,7 @@ def _equal_channels(make: Callable[..., nn.Module], channels: int) -> int:
 
 
 @lru_cache(maxsize=4)
-def _scene_sets(
-    source: SceneSource, setting: str, split: str, num: int, device: str, change: Augmentation
-) -> SceneSets:
+def _scene_sets(source: SceneSource, setting: str, split: str, num: int, device: str) -> SceneSets:
     band = setting.removesuffix(RAW)
     scenes = source.scenes(band, split, num)
     side = scenes[0].low.shape[-1]
@@ -208,7 +200,7 @@ def _scene_sets(
         num_elements=NUM_ELEMENTS,
         crop=min(48, 3 * side // 4),
         registered=not setting.endswith(RAW),
-        augmentation=change,
+        fewest=FEWEST,
         device=device,
     )
 

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from symsets.data.splits import SPLITS, checked_split
 from symsets.experiments.satellite.resampling import enlarge
-from symsets.experiments.satellite.scenes import FULL, SCALE, STEP, Scene
+from symsets.experiments.satellite.scenes import FULL, SCALE, STEP, Scene, SceneFiles
 from symsets.experiments.synthetic.dead_leaves import DeadLeaves
 
 MARGIN = 4  # px of the coarse pictures around what is seen
@@ -78,6 +78,9 @@ class GeneratedScenes:
         order = np.argsort(-clear.double().mean((1, 2)).numpy(), kind="stable")
         known = np.ones(high.shape, dtype=bool)
         return Scene(name, _values(low)[order], clear.numpy()[order], high, known)
+
+
+SceneSource = GeneratedScenes | SceneFiles
 
 
 def _blurred(place: Tensor) -> Tensor:

@@ -11,7 +11,7 @@ import lzma
 import math
 import os
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import cache
 from itertools import accumulate
 from pathlib import Path
@@ -20,8 +20,15 @@ import numpy as np
 
 from symsets._files import atomic_write, check_claim, shorten
 from symsets.data._arrays import Kinds, array_names, read_arrays
-from symsets.experiments.satellite.norms import FILE, read_norms
-from symsets.experiments.satellite.scenes import SCALE, STEP, Scene, SceneFiles, SceneFolder
+from symsets.experiments.satellite.scenes import (
+    NORMS,
+    SCALE,
+    STEP,
+    Scene,
+    SceneFiles,
+    SceneFolder,
+    read_norms,
+)
 
 MEMORY = 2**26  # bytes that LZMA may work with; ours needs a seventh of that
 BYTES = 2  # of a pixel, before LZMA
@@ -83,7 +90,6 @@ def pack_scenes(
     *,
     files: int = 1,
     most: int | None = None,
-    watch: Callable[[], None] | None = None,
 ) -> list[Path]:
     """Write the scenes of a band into one file or several, and copy ``norm.csv`` if there is one.
 
@@ -94,11 +100,10 @@ def pack_scenes(
         part: ``"train"`` or ``"val"``, as the challenge's folders are called.
         files: How many files to divide the scenes into.
         most: Pictures of a scene at most, the clearest.
-        watch: Called after every scene.
     """
     source, out = SceneFolder(folder, most=most), Path(out)
     splits = ("train", "val") if part == "train" else ("test",)
-    scenes = [scene for split in splits for scene in source.read(band, split, watch=watch)]
+    scenes = [scene for split in splits for scene in source.read(band, split)]
     scenes.sort(key=lambda scene: scene.name)
     out.mkdir(parents=True, exist_ok=True)
     paths = []
@@ -107,8 +112,8 @@ def pack_scenes(
         with atomic_write(path) as unfinished, unfinished.open("wb") as file:
             np.savez(file, **_arrays(scenes[k::files], band, part))  # type: ignore[arg-type]
         paths.append(path)
-    if (norms := Path(folder) / FILE).is_file():
-        shutil.copyfile(norms, out / FILE)
+    if (norms := Path(folder) / NORMS).is_file():
+        shutil.copyfile(norms, out / NORMS)
     return paths
 
 

@@ -20,7 +20,7 @@ ROUNDS = 2  # of weights
 SMALLEST = 1e-6  # of what is divided by
 
 
-def find_shifts(pictures: Tensor, clear: Tensor, *, steps: int = STEPS) -> Tensor:
+def find_shifts(pictures: Tensor, clear: Tensor) -> Tensor:
     """Return where each picture of a set lies, ``(N, 2)``: rows and columns, in pixels.
 
     ``pictures[i]`` at ``p + shifts[i]`` shows what the others show; the mean of all shifts is zero,
@@ -32,7 +32,6 @@ def find_shifts(pictures: Tensor, clear: Tensor, *, steps: int = STEPS) -> Tenso
     Args:
         pictures: ``(N, H, W)``, the clearest first.
         clear: ``(N, H, W)``.
-        steps: How often to fit.
 
     Example:
         >>> scene = torch.rand(64, 64, generator=torch.Generator().manual_seed(0))
@@ -43,7 +42,7 @@ def find_shifts(pictures: Tensor, clear: Tensor, *, steps: int = STEPS) -> Tenso
     """
     pictures = _without_clouds(pictures, clear)
     shifts = _centre(_correlate(pictures[0], torch.where(clear, pictures, pictures[0])))
-    for _ in range(steps):
+    for _ in range(STEPS):
         shifts = _centre(shifts + _correction(*_register(pictures, clear, shifts)).clamp(-1, 1))
     return shifts
 

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
-from typing import Protocol
 
 import numpy as np
 
 from symsets._extras import require
+from symsets._files import shorten
 from symsets.data.decoding import (
     MOST_PIXELS,
     TOO_LARGE,
@@ -21,15 +23,15 @@ from symsets.data.decoding import (
     in_threads,
     regular_file,
 )
-from symsets.data.folders import MissingDataError, checked_folder
+from symsets.data.folders import MissingDataError, checked_folder, read_list
 from symsets.data.splits import shuffled
-from symsets.experiments.satellite.norms import read_norms
 
 BANDS = ("RED", "NIR")
 SCALE = 3  # a side of the fine picture has so many times the pixels
 STEP = 16  # values of the challenge are multiples of it
 FULL = 65_535
 FORMATS = ("PNG",)
+NORMS = "norm.csv"  # rows such as: imgset0000 52.35
 VALIDATION = 16  # training scenes at most
 NEEDS = (
     "a folder with train/RED/imgset0000/{LR000.png, QM000.png, …, HR.png, SM.png}, … as in ESA's "
@@ -55,24 +57,6 @@ class Scene:
     clear: np.ndarray
     high: np.ndarray
     known: np.ndarray
-
-
-class SceneSource(Protocol):
-    """Where scenes come from."""
-
-    @property
-    def name(self) -> str:
-        """What tables call the data."""
-        ...
-
-    @property
-    def bands(self) -> tuple[str, ...]:
-        """Which bands there are."""
-        ...
-
-    def scenes(self, band: str, split: str, num: int) -> list[Scene]:
-        """Return up to ``num`` scenes of a split, at least one."""
-        ...
 
 
 def has_scenes(root: Path) -> bool:
@@ -168,6 +152,25 @@ def _decoded(path: Path) -> np.ndarray:
         raise UnusableError(f"{path.name} cannot be read") from error
 
 
+def read_norms(folder: Path) -> dict[str, float]:
+    """Return what the challenge's baseline reaches by scene; nothing if a folder does not tell.
+
+    The score of the challenge is the mean quotient of this cPSNR and that of a prediction: smaller
+    is better, and 1 is as good as the baseline.
+    """
+    path = folder / NORMS
+    found = {}
+    for name, word in read_list(path, 2) if path.is_file() else ():
+        found[name] = math.nan
+        with suppress(ValueError):
+            found[name] = float(word)
+        if not 0 < found[name] < math.inf:
+            raise ValueError(
+                f"{path} must have rows of a scene and its cPSNR, got {shorten(f'{name} {word}')!r}"
+            )
+    return found
+
+
 class SceneFiles:
     """Scenes of the challenge in three splits.
 
@@ -185,6 +188,10 @@ class SceneFiles:
 
     def names_in(self, part: str, band: str) -> list[str]:
         """Return the scenes of a part, as the challenge divides them, in the order of names."""
+        raise NotImplementedError
+
+    def scenes(self, band: str, split: str, num: int) -> list[Scene]:
+        """Return up to ``num`` scenes of a split, at least one."""
         raise NotImplementedError
 
     @property
@@ -226,14 +233,11 @@ class SceneFolder(SceneFiles):
         """Return the folders of a part."""
         return sorted(path.name for path in (self.root / part / band).glob("imgset*"))
 
-    def read(
-        self, band: str, split: str, num: int | None = None, watch: Callable[[], None] | None = None
-    ) -> list[Scene]:
+    def read(self, band: str, split: str, num: int | None = None) -> list[Scene]:
         """Read up to ``num`` usable scenes of a split; what cannot be used is counted."""
         part, names = self.names(band, split)
         folders = [self.root / part / band / name for name in names]
         usual = self._usual_shape(band)
-        found: list[Scene] = []
         skipped = Skipped()
 
         def read(folder: Path) -> Scene:
@@ -243,12 +247,7 @@ class SceneFolder(SceneFiles):
                 raise UnusableError(f"{scene.name}: pictures of {shape}, others have {others}")
             return scene
 
-        for scene in in_threads(read, folders, skipped, block=16):
-            found.append(scene)
-            if watch:
-                watch()
-            if num is not None and len(found) == num:
-                break
+        found = list(islice(in_threads(read, folders, skipped, block=16), num))
         for reason, times in skipped.items():  # a scene that is read again is no second one
             self.skipped[reason] = max(times, self.skipped[reason])
         return found

@@ -13,7 +13,6 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from symsets.data.labelled import SetDataset
-from symsets.experiments.satellite.augmentation import Augmentation
 from symsets.experiments.satellite.metric import shift_errors
 from symsets.experiments.satellite.registration import find_shifts, find_weights, masked_mean
 from symsets.experiments.satellite.resampling import enlarge, is_clear
@@ -25,7 +24,7 @@ CHANNELS = 5 + SCALE**2
 RAW, CLEAR, SHIFT, SEEN, FINE = (
     slice(*ends) for ends in ((0, 1), (1, 2), (2, 4), (4, 5), (5, CHANNELS))
 )
-OF_PICTURES, OF_SCENES = ("low", "clear", "shifts", "fine", "weights"), ("high", "known", "errors")
+OF_PICTURES, OF_SCENES = ("low", "clear", "shifts", "weights", "fine"), ("high", "known", "errors")
 
 
 class SceneSets(SetDataset):
@@ -46,7 +45,9 @@ class SceneSets(SetDataset):
         crop: Height and width of coarse pictures in training.
         registered: Whether pictures are registered; if not, all shifts are zero, and all weights
             zero or one.
-        augmentation: What else training changes at random.
+        fewest: Different pictures of a set in training at least, if the scene has so many. Their
+            number is drawn evenly from here to the size of the set, which repeats fill up; 0 for
+            always as many as possible.
         device: Where to work.
 
     Shape:
@@ -62,7 +63,7 @@ class SceneSets(SetDataset):
         num_elements: int = 16,
         crop: int = 48,
         registered: bool = True,
-        augmentation: Augmentation | None = None,
+        fewest: int = 0,
         device: torch.device | str = "cpu",
     ) -> None:
         shapes = {scene.low.shape[1:] for scene in scenes}
@@ -74,7 +75,7 @@ class SceneSets(SetDataset):
         self.sizes = [len(scene.low) for scene in scenes]
         self.num_elements = num_elements
         self.crop = crop
-        self.augmentation = augmentation or Augmentation()
+        self.fewest = fewest
         self.low = _values(np.concatenate([scene.low for scene in scenes])).to(device)
         self.high = _values(np.stack([scene.high for scene in scenes])).to(device)
         clear = np.concatenate([scene.clear for scene in scenes])
@@ -121,17 +122,15 @@ class SceneSets(SetDataset):
         scene = which.flatten().to(self.device)
         picture = self._draw(scene)  # (B, N)
         turn = Turn.draw(len(scene), self.low.shape[-2:], self.crop, self.device)
-        fine = turn(self.fine, picture, scale=SCALE).float()
         high, known = (turn(v, scene[:, None], scale=SCALE)[:, 0] for v in (self.high, self.known))
-        low, fine, high, factor = self.augmentation(turn(self.low, picture), fine, high)
         x = _element(
-            low,
+            turn(self.low, picture),
             turn(self.clear, picture),
             turn.vectors(self.shifts[picture]),
             turn(self.weights, picture),
-            fine,
+            turn(self.fine, picture, scale=SCALE),
         )
-        y = self._target(high, known, factor * self.errors[scene])
+        y = self._target(high, known, self.errors[scene])
         shape = tuple(which.shape)
         return x.to(self.dtype).unflatten(0, shape), y.to(self.dtype).unflatten(0, shape)
 
@@ -143,7 +142,11 @@ class SceneSets(SetDataset):
         # Those that are not there come last.
         keys = keys + (torch.arange(most, device=self.device) >= size[:, None])
         order = keys.argsort(1)
-        different = self.augmentation.sizes(size, self.num_elements)
+        different = size.clamp(max=self.num_elements)
+        if self.fewest:
+            least = different.clamp(max=self.fewest)
+            drawn = torch.rand(size.shape, device=self.device) * (different - least + 1)
+            different = least + drawn.long()
         place = torch.arange(self.num_elements, device=self.device) % different[:, None]
         return self._start[scene][:, None] + order.gather(1, place)
 
@@ -158,13 +161,7 @@ class SceneSets(SetDataset):
         starts = self._start[start:stop].tolist()
         rows = [torch.arange(a, a + n) for a, n in zip(starts, sizes, strict=True)]
         picture = torch.cat(rows).to(self.device)
-        x = _element(
-            self.low[picture],
-            self.clear[picture],
-            self.shifts[picture],
-            self.weights[picture],
-            self.fine[picture],
-        )
+        x = _element(*(getattr(self, name)[picture] for name in OF_PICTURES))
         scene = torch.arange(start, stop, device=self.device)
         y = self._target(self.high[scene], self.known[scene], self.errors[scene])
         return RaggedSets(x.to(self.dtype), sizes), y.to(self.dtype)

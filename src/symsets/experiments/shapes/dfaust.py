@@ -15,7 +15,7 @@ from symsets._extras import require
 from symsets._files import check_claim, named_errors
 from symsets.data.folders import MissingDataError
 from symsets.data.splits import SPLITS, members, shuffled
-from symsets.experiments.shapes.motions import HeldOut, Motions, check_faces, check_motion
+from symsets.experiments.shapes.motions import Motions, check_faces, check_motion
 from symsets.experiments.synthetic.generated import Device
 
 FILES = ("registrations_m.hdf5", "registrations_f.hdf5")
@@ -24,11 +24,8 @@ DFAUST_NEEDS = (
     "dfaust.is.tue.mpg.de (free for research, after registration)"
 )
 # The paper names no subjects and no activities. A man and a woman each for validation and test.
-HELD_OUT = HeldOut(
-    val_subjects=frozenset({"50009", "50022"}),
-    test_subjects=frozenset({"50026", "50025"}),
-    test_activities=frozenset({"jumping_jacks", "punching", "shake_hips", "one_leg_jump"}),
-)
+VAL_SUBJECTS, TEST_SUBJECTS = ("50009", "50022"), ("50026", "50025")
+TEST_ACTIVITIES = ("jumping_jacks", "punching", "shake_hips", "one_leg_jump")
 
 
 class DynamicFaust:
@@ -36,9 +33,9 @@ class DynamicFaust:
 
     Each file has a dataset ``(V, 3, T)`` for every sequence, named by subject and activity
     (``50002_chicken_wings``), and the triangles as ``faces``. Sequences are read when a split is
-    asked for. The split is hard, see :class:`~symsets.experiments.shapes.motions.HeldOut`; who and
-    what is held out is our choice, since the paper does not say. The path of a body, which may give
-    the order of its frames away, is left in, as published.
+    asked for. The split is hard, see :func:`split_of`; who and what is held out is our choice, as
+    the paper does not say. The path of a body, which may give the order of its frames away, is left
+    in, as published.
 
     Args:
         root: The folder with ``registrations_m.hdf5`` and ``registrations_f.hdf5``, or one of
@@ -82,7 +79,7 @@ class DynamicFaust:
                 raise ValueError(
                     f"sequence {name!r} of {path} must be (vertices, 3, frames), got shape {shape}"
                 )
-            split = HELD_OUT.split(*_words(name))
+            split = split_of(name)
             if split is not None:
                 self.files[split].append(name)
                 self._path_of[name] = path
@@ -99,8 +96,7 @@ class DynamicFaust:
                 shapes = self._shapes(name)
                 check_motion(name, shapes, self._num_vertices)
             sequences.append(shapes.to(device))
-        who, what = zip(*map(_words, names), strict=True)
-        return Motions.join(sequences, names, faces=self.faces, subjects=who, activities=what)
+        return Motions.join(sequences, names, faces=self.faces)
 
     def _shapes(self, name: str) -> Tensor:
         """Read a sequence as ``(L, 3, V)``."""
@@ -115,10 +111,24 @@ def has_dfaust(root: Path) -> bool:
     return all((root / name).is_file() for name in FILES)
 
 
-def _words(name: str) -> tuple[str, str]:
-    """Return subject and activity of a sequence."""
+def split_of(name: str) -> str | None:
+    """Return the split of a sequence, or None if it is in none.
+
+    The test has unseen subjects in unseen activities, validation unseen subjects in the activities
+    of training. What lies between (a subject of the test who does what training shows, or the other
+    way round) is in no split, so nothing of the test is ever seen.
+
+    Example:
+        >>> [split_of(f"{who}_hips") for who in (50002, 50009)], split_of("50026_punching")
+        (['train', 'val'], 'test')
+        >>> split_of("50002_punching") is split_of("50026_hips") is None
+        True
+    """
     subject, _, activity = name.partition("_")
-    return subject, activity
+    unseen = activity in TEST_ACTIVITIES
+    if (subject in TEST_SUBJECTS) != unseen:
+        return None
+    return "test" if unseen else "val" if subject in VAL_SUBJECTS else "train"
 
 
 @contextmanager

@@ -16,13 +16,12 @@ rest512      (S, 512, 3)          the vertices of each subject at rest
 weights512   (512, J)             how much each vertex follows each joint
 faces512     int (F, 3)           triangles (optional); there may be other numbers than 512
 split        str or int (M,)      train, val, test or 0, 1, 2
-subject_id   str (S,)             what subjects are called (optional)
 ============ ==================== =====================================================
 
 *Baked*: ``verts (T, V, 3)`` (times ``scale``, if there is one), ``offsets``, ``faces`` (optional)
-and ``split`` as above; ``subject (M,)`` numbers or names.
+and ``split`` as above.
 
-Both may have ``name (M,)``, which are words, and ``activity (M,)``.
+Both may have ``name (M,)``, which are words. All else in a file is left alone.
 """
 
 from __future__ import annotations
@@ -54,8 +53,6 @@ FACES = ("iu", 2, "integers (F, 3)")
 COMMON: Kinds = {
     "offsets": ROW,
     "split": WORDS,
-    "subject": WORDS,
-    "activity": WORDS,
     "name": ("U", 1, "a row of words"),
 }
 KINDS: Mapping[str, Kinds] = {  # of the arrays that a form has, by patterns of their names
@@ -63,7 +60,7 @@ KINDS: Mapping[str, Kinds] = {  # of the arrays that a form has, by patterns of 
         **COMMON,
         "parent": ROW,
         "driver": ROW,
-        "subject_id": WORDS,
+        "subject": ROW,
         "quat": ("iuf", 3, "numbers (T, K, 4)"),
         "heads": ("iuf", 3, "numbers (S, J, 3)"),
         r"rest\d+": VERTICES,
@@ -135,12 +132,10 @@ class MotionPack:
         offsets = content["offsets"].tolist()
         num = max(0, len(offsets) - 1)
         self.split = _split_words(content["split"])
-        who = content.get("subject", np.zeros(num, int))
         self.names = content.get("name", np.arange(num).astype(str)).tolist()
-        self.activities = content.get("activity", np.full(num, "")).tolist()
+        self.body = [0] * num
         if self.form == "skinned":
             self._read_bodies(content)
-            who = content["subject_id"][who] if "subject_id" in content else who
             frames = torch.from_numpy(content["quat"])
         else:
             vertices = content["verts"] * content.get("scale", np.float32(1))
@@ -148,13 +143,12 @@ class MotionPack:
             self.faces = _faces(content, "faces")
         total = len(frames)
         self._frames = [frames[a:b] for a, b in pairwise(offsets)]
-        self.subjects = [str(word) for word in who.tolist()]
         rising = all(a < b for a, b in pairwise(offsets)) and offsets[:1] == [0]
-        counts = {len(self.split), len(self.names), len(self.subjects), len(self.activities)}
+        counts = {len(self.split), len(self.names), len(self.body)}
         if not rising or offsets[-1] != total or counts != {num}:
             raise ValueError(
                 f"{self.path} is inconsistent: offsets must rise to the number of frames, {total}, "
-                "and split, name, subject and activity must have one entry for each sequence"
+                "and split, name and subject must have one entry for each sequence"
             )
 
     def _read_bodies(self, content: Content) -> None:
@@ -177,12 +171,11 @@ class MotionPack:
             and self.rest.shape == (num_bodies, size, 3)
             and self.weights.shape == (size, J)
             and set(self.body) <= set(range(num_bodies))
-            and len(content.get("subject_id", self.rest)) == num_bodies
         )
         if not sound:
             raise ValueError(
-                f"{self.path} is inconsistent: quat, parent, driver, heads, subject, subject_id, "
-                f"rest{size} and weights{size} must agree in the numbers of joints and subjects"
+                f"{self.path} is inconsistent: quat, parent, driver, heads, subject, rest{size} "
+                f"and weights{size} must agree in the numbers of joints and subjects"
             )
 
     def motions(self, split: str, num: int | None = None, device: Device = "cpu") -> Motions:
@@ -191,13 +184,8 @@ class MotionPack:
         which = members(splits, split, f"{self.path} has no motions")
         which = sorted(which, key=lambda i: (fraction(self.names[i]), i))[:num]
         with named_errors(self.path):
-            return Motions.join(
-                [self._shapes(i).to(device) for i in which],
-                [self.names[i] for i in which],
-                faces=self.faces,
-                subjects=[self.subjects[i] for i in which],
-                activities=[self.activities[i] for i in which],
-            )
+            shapes = [self._shapes(i).to(device) for i in which]
+            return Motions.join(shapes, [self.names[i] for i in which], faces=self.faces)
 
     def _shapes(self, i: int) -> Tensor:
         """Return the shapes ``(L, 3, V)`` of a sequence."""

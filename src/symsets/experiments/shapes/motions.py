@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple, Protocol
 
 import torch
@@ -19,15 +19,13 @@ class Motions(NamedTuple):
         shapes: ``(T, 3, V)``, coordinates in metres.
         lengths: Frames of each sequence, ``(M,)``, on the host.
         names: What each sequence is called.
-        subjects: Who moves in each sequence.
-        activities: What is done in each sequence.
         faces: The triangles ``(F, 3)`` that all shapes share, or None for points alone.
 
     Example:
         >>> walk, run = torch.zeros(4, 3, 5), torch.ones(6, 3, 5)
         >>> motions = Motions.join([walk, run], ["ann_walk", "bo_run"])
-        >>> motions.lengths.tolist(), motions.starts.tolist(), motions.subjects
-        ([4, 6], [0, 4], ['ann', 'bo'])
+        >>> motions.lengths.tolist(), motions.starts.tolist()
+        ([4, 6], [0, 4])
         >>> motions.num_vertices
         5
     """
@@ -35,29 +33,18 @@ class Motions(NamedTuple):
     shapes: Tensor
     lengths: Tensor
     names: Sequence[str]
-    subjects: Sequence[str]
-    activities: Sequence[str]
     faces: Tensor | None = None
 
     @classmethod
     def join(
-        cls,
-        sequences: Sequence[Tensor],
-        names: Sequence[str],
-        *,
-        faces: Tensor | None = None,
-        subjects: Sequence[str] | None = None,
-        activities: Sequence[str] | None = None,
+        cls, sequences: Sequence[Tensor], names: Sequence[str], *, faces: Tensor | None = None
     ) -> Motions:
         """Check sequences and lay them end to end.
 
         Args:
             sequences: The shapes of each, ``(L, 3, V)``.
-            names: Of the sequences; a subject, an underscore and an activity, if these are not
-                given.
+            names: Of the sequences.
             faces: ``(F, 3)``.
-            subjects: Who moves.
-            activities: What is done.
         """
         if not sequences:
             raise ValueError("sequences must hold at least one sequence, got none")
@@ -65,14 +52,8 @@ class Motions(NamedTuple):
         for name, sequence in zip(names, sequences, strict=True):
             check_motion(name, sequence, num_vertices)
         check_faces(names[0], faces, num_vertices)
-        return cls(
-            torch.cat(list(sequences)),
-            torch.tensor([len(sequence) for sequence in sequences]),
-            names,
-            subjects or [name.partition("_")[0] for name in names],
-            activities or [name.partition("_")[2] for name in names],
-            faces,
-        )
+        lengths = torch.tensor([len(sequence) for sequence in sequences])
+        return cls(torch.cat(list(sequences)), lengths, names, faces)
 
     @property
     def starts(self) -> Tensor:
@@ -91,10 +72,6 @@ class Motions(NamedTuple):
             raise ValueError("motions must have faces to make a graph of, got points alone")
         return Graph.from_faces(self.faces.long(), self.num_vertices).to(self.shapes.device)
 
-    def each(self) -> Iterator[Tensor]:
-        """Give the shapes of one sequence after the other, ``(L, 3, V)``."""
-        return iter(self.shapes.split(self.lengths.tolist()))
-
 
 class MotionSource(Protocol):
     """Motions in three splits; those of the test show unseen subjects in unseen activities.
@@ -110,40 +87,6 @@ class MotionSource(Protocol):
     def motions(self, split: str, num: int | None = None, device: Device = "cpu") -> Motions:
         """Return the first ``num`` sequences of a split, or all; perhaps fewer but never none."""
         ...
-
-
-class HeldOut(NamedTuple):
-    """The hard split: who and what is kept away from training.
-
-    The test has unseen subjects in unseen activities, validation unseen subjects in the
-    activities of training. What lies between (a subject of the test who does what training shows,
-    or the other way round) is in no split, so nothing of the test is ever seen.
-
-    Attributes:
-        val_subjects: Who is seen in validation alone.
-        test_subjects: Who is seen in the test alone.
-        test_activities: What is done in the test alone.
-
-    Example:
-        >>> held = HeldOut({"bo"}, {"cy"}, {"hop"})
-        >>> [held.split(*who) for who in (("ann", "run"), ("bo", "run"), ("cy", "hop"))]
-        ['train', 'val', 'test']
-        >>> held.split("ann", "hop") is held.split("cy", "run") is None
-        True
-    """
-
-    val_subjects: frozenset[str] | set[str]
-    test_subjects: frozenset[str] | set[str]
-    test_activities: frozenset[str] | set[str]
-
-    def split(self, subject: str, activity: str) -> str | None:
-        """Return the split of a sequence, or None if it is in none."""
-        unseen = activity in self.test_activities
-        if subject in self.test_subjects:
-            return "test" if unseen else None
-        if unseen:
-            return None
-        return "val" if subject in self.val_subjects else "train"
 
 
 def check_motion(name: str, shapes: Tensor, num_vertices: int) -> None:

@@ -13,15 +13,7 @@ from symsets._checks import check_choice, positive
 from symsets.experiments.shapes.maps import MaxOverPoints, Normed, Points
 from symsets.models._blocks import RECIPES, Layers, check_model, default_widths
 from symsets.models.registry import register_network
-from symsets.nn import (
-    DSS,
-    Exchangeable,
-    Graph,
-    GraphConv,
-    NormAct,
-    Sequential,
-    set_layer,
-)
+from symsets.nn import DSS, Exchangeable, Graph, GraphConv, NormAct, Sequential, set_layer
 from symsets.nn.registry import Make, dss_pool
 from symsets.ops import to_fast_layout
 from symsets.sets import Sets, fold

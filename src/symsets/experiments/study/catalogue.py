@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -15,9 +15,9 @@ from symsets.data.folders import MissingDataError, checked_folder, files_below
 from symsets.data.images import IMAGE_SUFFIXES, ImageFolder, ImageSource
 from symsets.data.packs import ImagePack, VideoPack, pack_kind
 from symsets.data.videos import VIDEO_SUFFIXES, VideoFolder
-from symsets.experiments.satellite.generated import GeneratedScenes
+from symsets.experiments.satellite.generated import GeneratedScenes, SceneSource
 from symsets.experiments.satellite.packs import ScenePack, is_scene_pack
-from symsets.experiments.satellite.scenes import NEEDS, SceneFolder, SceneSource, has_scenes
+from symsets.experiments.satellite.scenes import NEEDS, SceneFolder, has_scenes
 from symsets.experiments.shapes import dfaust
 from symsets.experiments.shapes.motion_packs import MotionPack, motion_pack_form
 from symsets.experiments.shapes.motions import MotionSource
@@ -189,16 +189,14 @@ def image_source(
         >>> image_source("leaves", size=16).images("val", 2).shape
         torch.Size([2, 3, 16, 16])
     """
-    generated = {"embedded": EmbeddedImages, "leaves": DeadLeaves}
-    return _open("images", name, generated, seed, directories, ImageFolder, ImagePack, size=size)
+    return _open("images", name, seed, directories, size=size)
 
 
 def video_source(
     name: str, *, size: int = 80, seed: int = 0, directories: Directories = None
 ) -> VideoSource:
     """Open clips with frames of height and width ``size``, such as ``ucf101`` or ``clips.npz``."""
-    generated = {"embedded": MovingThings}
-    return _open("videos", name, generated, seed, directories, VideoFolder, VideoPack, size=size)
+    return _open("videos", name, seed, directories, size=size)
 
 
 def motion_source(name: str, *, seed: int = 0, directories: Directories = None) -> MotionSource:
@@ -208,8 +206,7 @@ def motion_source(name: str, *, seed: int = 0, directories: Directories = None) 
         >>> motion_source("embedded").motions("val", 1).shapes.shape
         torch.Size([72, 3, 530])
     """
-    generated, folder = {"embedded": MovingHumans}, dfaust.DynamicFaust
-    return _open("motions", name, generated, seed, directories, folder, MotionPack)
+    return _open("motions", name, seed, directories)
 
 
 def view_source(
@@ -228,13 +225,7 @@ def view_source(
         >>> view_source("embedded", "chairs", size=16).name
         'generated chairs'
     """
-
-    def folder(path: Path, *, category: str, size: int) -> ViewSource:
-        views = has_nox(path)
-        return NoxFolder(path, category, size=size) if views else MeshFolder(path, size=size)
-
-    generated, options = {"embedded": GeneratedViews}, {"category": category, "size": size}
-    return _open("views", name, generated, seed, directories, folder, None, **options)
+    return _open("views", name, seed, directories, category=category, size=size)
 
 
 def scene_source(name: str, *, seed: int = 0, directories: Directories = None) -> SceneSource:
@@ -244,25 +235,30 @@ def scene_source(name: str, *, seed: int = 0, directories: Directories = None) -
         >>> scene_source("embedded").bands
         ('RED', 'NIR')
     """
-
-    def folder(path: Path) -> SceneSource:
-        return ScenePack(path) if any(path.glob("*.npz")) else SceneFolder(path)
-
-    generated = {"embedded": GeneratedScenes}
-    return _open("scenes", name, generated, seed, directories, folder, ScenePack)
+    return _open("scenes", name, seed, directories)
 
 
-def _open(
-    kind: str,
-    name: str,
-    generated: Mapping[str, Callable[..., Any]],
-    seed: int,
-    directories: Directories,
-    folder: Callable[..., Any],
-    pack: Callable[..., Any] | None,
-    **options: Any,
-) -> Any:
+def _view_folder(path: Path, *, category: str, size: int) -> ViewSource:
+    return NoxFolder(path, category, size=size) if has_nox(path) else MeshFolder(path, size=size)
+
+
+def _scene_folder(path: Path) -> SceneSource:
+    return ScenePack(path) if any(path.glob("*.npz")) else SceneFolder(path)
+
+
+# What opens each kind of data: generators by name, a folder, and a pack if there are some.
+_DOORS: dict[str, tuple[dict[str, Any], Callable[..., Any], Callable[..., Any] | None]] = {
+    "images": ({"embedded": EmbeddedImages, "leaves": DeadLeaves}, ImageFolder, ImagePack),
+    "videos": ({"embedded": MovingThings}, VideoFolder, VideoPack),
+    "motions": ({"embedded": MovingHumans}, dfaust.DynamicFaust, MotionPack),
+    "views": ({"embedded": GeneratedViews}, _view_folder, None),
+    "scenes": ({"embedded": GeneratedScenes}, _scene_folder, ScenePack),
+}
+
+
+def _open(kind: str, name: str, seed: int, directories: Directories, **options: Any) -> Any:
     """Try generators, datasets, packs in the data directories, and paths, in this order."""
+    generated, folder, pack = _DOORS[kind]
     roots = data_directories(directories)
     datasets = {word: dataset for word, dataset in DATASETS.items() if dataset.kind == kind}
     # Of packs with one name the first directory counts.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, ClassVar
 
 import torch
@@ -10,13 +10,7 @@ from torch import Tensor, nn
 
 from symsets.data.images import ImageFiles, ImageSource
 from symsets.experiments.study.catalogue import image_source
-from symsets.experiments.study.experiment import (
-    CLASSIFY,
-    PATIENCE,
-    Experiment,
-    SourceT,
-    scaled,
-)
+from symsets.experiments.study.experiment import CLASSIFY, PATIENCE, Experiment, SourceT, scaled
 from symsets.models._blocks import MODELS, RECIPES, default_widths
 from symsets.models.restoring import WIDTHS, RestoringNetwork
 from symsets.models.selection import WIDTHS as SELECTION_WIDTHS
@@ -25,7 +19,6 @@ from symsets.models.unet import WIDTHS as UNET_WIDTHS
 from symsets.models.unet import UNet
 
 BATCHES = {"batch_size": 16, "evaluation_batch": 64}
-MODERN = {"weight_decay": 1e-3, "clip": 1.0}  # of how recipe modern trains
 
 
 class ImageExperiment(Experiment[SourceT]):
@@ -62,9 +55,8 @@ class SelectionExperiment(ImageExperiment[SourceT]):
         """Make a network that gives every image a score."""
         blocks = default_widths(SELECTION_WIDTHS, model, recipe)
         widths = [scaled(block, width) for block in blocks]
-        network = SelectionNetwork(
-            model, recipe=recipe, widths=widths, num_elements=self.num_elements
-        )
+        num = self.num_elements
+        network = SelectionNetwork(model, recipe=recipe, widths=widths, num_elements=num)
         return network.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
 
 
@@ -86,23 +78,20 @@ class UNetExperiment(ImageExperiment[ImageSource]):
         """Make a U-Net, or what takes its place today."""
         if recipe == "modern":
             wide = WIDTHS[self.output].get(model, WIDTHS[self.output]["dss"])
-            modern = RestoringNetwork(
-                model,
-                task=self.output,
-                channels=scaled(wide, width),
-                num_elements=self.num_elements,
-            )
-            return modern.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
-        channels: tuple[int, ...] = default_widths(UNET_WIDTHS[self.size], model, recipe)
-        network = UNet(
-            model,
-            size=self.size,
-            recipe=recipe,
-            widths=scaled(channels, width),
-            task=self.output,
-            num_elements=self.num_elements,
-        )
+            make: Any = partial(RestoringNetwork, channels=scaled(wide, width))
+        else:
+            full: tuple[int, ...] = default_widths(UNET_WIDTHS[self.size], model, recipe)
+            make = partial(UNet, size=self.size, recipe=recipe, widths=scaled(full, width))
+        network: nn.Module = make(model, task=self.output, num_elements=self.num_elements)
         return network.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
+
+
+def unet_plans(evaluation_batch: int, **published: float) -> dict[str, dict[str, Any]]:
+    """Return how each recipe of a :class:`UNetExperiment` trains, and what is published besides."""
+    batches = {"batch_size": 32, "evaluation_batch": evaluation_batch}
+    stairs = {"schedule": "staircase", "patience": PATIENCE, **published}
+    modern = {"learning_rate": 5e-4, "weight_decay": 1e-3, "clip": 1.0}
+    return {"ours": batches, "modern": batches | modern, "published": batches | stairs}
 
 
 @lru_cache(maxsize=3)

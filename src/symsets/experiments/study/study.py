@@ -17,7 +17,7 @@ from torch import nn
 from symsets._files import write_json
 from symsets.experiments.study.evaluator import Evaluator, all_records, run_config
 from symsets.experiments.study.records import Record
-from symsets.experiments.study.runs import RunDirectory, RunGroup, claim_directory
+from symsets.experiments.study.runs import RunGroup, claim_directory
 from symsets.experiments.study.search import (
     FIRST,
     Tried,
@@ -73,9 +73,6 @@ class Study(Evaluator):
             parts = [left] if self.together else [(seed,) for seed in left]
             groups += [RunGroup(setting, model, size, epochs, part, cost) for part in parts if part]
         return groups
-
-    def _run_of(self, group: RunGroup, seed: int) -> RunDirectory:
-        return self.run(group.setting, group.model, group.train_size, seed)
 
     def __getstate__(self) -> dict[str, Any]:
         """Return what another process needs to work on the study; it makes its own sets."""
@@ -218,7 +215,7 @@ class Study(Evaluator):
     def _finish(
         self, group: RunGroup, seed: int, network: nn.Module, fitted: Fitted, plan: Plan
     ) -> list[Record]:
-        run, found = self._run_of(group, seed), None
+        run, found = self.run(group.setting, group.model, group.train_size, seed), None
         if not fitted.failed and fitted.best:  # no epoch is best if all metrics are NaN
             dtype = torch.float64 if plan.precision == "float64" else torch.float32
             network.to(self.device, dtype).load_state_dict(fitted.best)  # no digit is lost

@@ -8,14 +8,7 @@ from typing import Any, ClassVar
 from torch import Tensor, nn
 
 from symsets.data.labelled import LabelledSets
-from symsets.experiments.study.experiment import (
-    CLASSIFY,
-    QUICK,
-    SMOKE,
-    Experiment,
-    Preset,
-    scaled,
-)
+from symsets.experiments.study.experiment import CLASSIFY, QUICK, SMOKE, Experiment, Preset, scaled
 from symsets.experiments.subgraphs.graphs import GraphSource, graph_source
 from symsets.experiments.subgraphs.network import SubgraphNetwork
 from symsets.experiments.subgraphs.sets import MARKED, POLICIES, subgraph_sets

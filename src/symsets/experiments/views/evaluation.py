@@ -11,7 +11,6 @@ from torch import Tensor, nn
 from torch.utils.weak import WeakIdKeyDictionary
 
 from symsets._modes import evaluating
-from symsets.experiments.views.clouds import union_of_views
 from symsets.experiments.views.distances import agreement
 from symsets.experiments.views.sets import Views
 from symsets.train.metrics import Metric
@@ -32,6 +31,41 @@ def predict(network: nn.Module, image: Tensor, *, batch_size: int = 16) -> Tenso
         return torch.cat([network(some.to(like)) for some in image.split(batch_size)])
 
 
+def union_of_views(output: Tensor) -> list[Tensor]:
+    """Collect the front and back points of all pixels that more likely than not show the object.
+
+    All views speak of the same normalised coordinates, so their union needs no cameras. The most
+    probable pixel of a set always counts: no cloud is empty.
+
+    Args:
+        output: What a network returns: mask logits, front and back of every view.
+
+    Shape:
+        - output: ``(B, N, 7, H, W)``.
+        - returns: B clouds ``(P, 3)`` with P twice the number of pixels.
+
+    Example:
+        >>> output = torch.full((1, 2, 7, 4, 4), -0.25)
+        >>> output[0, 0, 0, 1:3] = 1
+        >>> [cloud.shape for cloud in union_of_views(output)]
+        [torch.Size([16, 3])]
+    """
+    if output.ndim != 5 or output.shape[2] != 7 or not output.shape[1]:
+        raise ValueError(
+            "output must be (B, N, 7, H, W): mask, front and back of one view or more, "
+            f"got shape {tuple(output.shape)}"
+        )
+    return [_cloud(views) for views in output]
+
+
+def _cloud(views: Tensor) -> Tensor:
+    likely = views[:, 0].flatten().sigmoid()
+    inside = likely > 0.5
+    inside[likely.argmax()] = True
+    maps = views[:, 1:].movedim(1, -1).flatten(0, 2)[inside]  # (P, 6)
+    return torch.cat([maps[:, :3], maps[:, 3:]])
+
+
 def reconstruction_errors(output: Tensor, points: Tensor) -> dict[str, list[float]]:
     """Compare the clouds of many objects with the truth.
 
@@ -40,8 +74,8 @@ def reconstruction_errors(output: Tensor, points: Tensor) -> dict[str, list[floa
         points: Points on the true surfaces, ``(B, P, 3)``.
 
     Returns:
-        One number for every object: ``"chamfer"``, times 100 as in the paper, and ``"f@0.01"``
-        and ``"f@0.02"``, the F-scores at these distances, in 0 to 1.
+        One number for every object: ``"chamfer"``, times 100 as in the paper, and
+        ``"f-score@0.01"`` and ``"f-score@0.02"``, the F-scores at these distances, in 0 to 1.
     """
     clouds = union_of_views(output)
     if len(clouds) != len(points):
@@ -52,7 +86,7 @@ def reconstruction_errors(output: Tensor, points: Tensor) -> dict[str, list[floa
     ]
     errors = {"chamfer": [100 * one.chamfer for one in found]}
     for k, threshold in enumerate(THRESHOLDS):
-        errors[f"f@{threshold:g}"] = [one.f_scores[k] for one in found]
+        errors[f"f-score@{threshold:g}"] = [one.f_scores[k] for one in found]
     return errors
 
 
@@ -89,6 +123,6 @@ def reconstruction_metric(name: str, *, larger_is_better: bool = True) -> Metric
         if asked is None or asked() is not output:
             errors = reconstruction_errors(output, target.points)
             _KNOWN[target.points] = weakref.ref(output), errors
-        return torch.tensor(errors[name.replace("f-score", "f")])
+        return torch.tensor(errors[name])
 
     return Metric(name, values, larger_is_better)

@@ -12,20 +12,13 @@ from torch import Tensor
 
 from symsets.data import MissingDataError
 from symsets.experiments.study.catalogue import view_source
-from symsets.experiments.study.experiment import (
-    PAPER,
-    QUICK,
-    SMOKE,
-    Experiment,
-    Preset,
-    scaled,
-)
+from symsets.experiments.study.experiment import PAPER, QUICK, SMOKE, Experiment, Preset, scaled
 from symsets.experiments.synthetic.objects import CATEGORIES
 from symsets.experiments.views.evaluation import errors_by_views, reconstruction_metric
 from symsets.experiments.views.loss import views_loss
 from symsets.experiments.views.meshes import MeshFolder
 from symsets.experiments.views.network import WIDTHS, ViewsNetwork
-from symsets.experiments.views.sets import Truth, Views
+from symsets.experiments.views.sets import Views
 from symsets.models._blocks import MODELS
 from symsets.nn import for_any_size
 from symsets.sets.pooling import power_degree
@@ -90,11 +83,6 @@ class Objects:
         return view_source(self.data, category or "cars", size=SIZE, seed=self.seed)
 
 
-def loss(output: Tensor, target: Tensor | Truth) -> Tensor:
-    """Return the loss of masks and coordinates."""
-    return views_loss(output, target.maps if isinstance(target, Truth) else target)
-
-
 @lru_cache(maxsize=1)
 def _seen_from_many_sides(source: Objects, setting: str, num: int, device: str) -> Views:
     most = int(min(max(NUM_VIEWS), source.open(setting).most_views("test", num)))
@@ -113,7 +101,7 @@ class ViewsExperiment(Experiment[Objects]):
     models = MODELS
     presets = PRESETS
     task = Task(
-        loss,
+        views_loss,
         (
             reconstruction_metric("chamfer", larger_is_better=False),
             reconstruction_metric("f-score@0.01"),
@@ -166,12 +154,8 @@ class ViewsExperiment(Experiment[Objects]):
         self, model: str, recipe: str, width: float, setting: str, source: Objects
     ) -> torch.nn.Module:
         """Make a network that gives every pixel its coordinates."""
-        network = ViewsNetwork(
-            model,
-            recipe=recipe,
-            widths=scaled(WIDTHS[recipe], width),
-            num_elements=TRAINED_WITH,
-        )
+        widths = scaled(WIDTHS[recipe], width)
+        network = ViewsNetwork(model, recipe=recipe, widths=widths, num_elements=TRAINED_WITH)
         return network.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
 
     def measure_more(

@@ -7,12 +7,13 @@ from torch import Tensor
 from torch.nn.functional import binary_cross_entropy_with_logits
 
 from symsets.experiments.views.network import OUT_CHANNELS
+from symsets.experiments.views.sets import Truth
 from symsets.sets import Sets, fold
 
 MASK_WEIGHT = 0.3  # beside coordinates
 
 
-def views_loss(output: Sets, target: Sets) -> Tensor:
+def views_loss(output: Sets, target: Sets | Truth) -> Tensor:
     """Return the loss of predicted masks and coordinates.
 
     The mask costs its cross entropy; coordinates cost their mean absolute error where the true mask
@@ -20,7 +21,8 @@ def views_loss(output: Sets, target: Sets) -> Tensor:
 
     Args:
         output: Mask logits, front and back coordinates.
-        target: The mask (0 or 1) and the true coordinates, as :class:`~.sets.Views` has them.
+        target: The mask (0 or 1) and the true coordinates, as :class:`~.sets.Views` has them; its
+            ``maps`` where it is all of the truth.
 
     Shape:
         - output and target: ``(B, N, 7, H, W)``, or ragged with elements ``(T, 7, H, W)``.
@@ -34,7 +36,7 @@ def views_loss(output: Sets, target: Sets) -> Tensor:
         True
     """
     found, _ = fold(output)
-    truth, _ = fold(target)
+    truth, _ = fold(target.maps if isinstance(target, Truth) else target)
     if found.shape != truth.shape or found.ndim != 4 or found.shape[1] != OUT_CHANNELS:
         raise ValueError(
             "output and target must have one shape, (B, N, 7, H, W), "

@@ -40,6 +40,7 @@ SUMMARIES = {
     "views": "Reconstruct an object from three views of it.",
     "satellite": "Merge coarse satellite pictures into one three times as fine.",
     "subgraphs": "Classify graphs by the sets of their subgraphs.",
+    "tables": "Classify rows of a table by other rows, whatever its size and classes.",
 }
 STATES = ("running", "failed", "waiting", "done")  # in the order of the table
 CONTINUES = (

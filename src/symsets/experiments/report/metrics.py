@@ -90,6 +90,8 @@ KNOWN = {
         _share("accuracy"),
         _share("top2-accuracy", "top-2 accuracy"),
         _share("undirected-accuracy", "accuracy up to reversal"),
+        MetricDisplay("auc", "higher", digits=4, written="AUC"),
+        MetricDisplay("auc-20-classes", "higher", digits=4, written="AUC, 20 classes"),
         MetricDisplay("mae", "lower", digits=2, written="MAE"),
         MetricDisplay("psnr", "higher", digits=2, unit=" dB", gap=" dB", written="PSNR"),
         MetricDisplay("ssim", "higher", digits=4, written="SSIM"),

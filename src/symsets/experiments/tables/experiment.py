@@ -1,0 +1,148 @@
+"""Small tables: networks that learn from labelled rows in one pass, without training."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, ClassVar
+
+import torch
+from torch import Tensor, nn
+
+from symsets.data.labelled import SetDataset
+from symsets.experiments.study.experiment import QUICK, SMOKE, Experiment, Preset, scaled
+from symsets.experiments.tables.baselines import BASELINES, logistic
+from symsets.experiments.tables.metrics import IN_CONTEXT
+from symsets.experiments.tables.network import TableNetwork
+from symsets.experiments.tables.numbered import NumberedNetwork
+from symsets.experiments.tables.prior import ShapeRange
+from symsets.experiments.tables.real import MOST_ROWS, TableSource, table_source, turned_digits
+from symsets.experiments.tables.sets import GivenTables, RandomTables, fixed_tables
+from symsets.train.evaluation import Network, evaluate
+
+MODELS = ("dss-mean", "siamese", "nanotabpfn")
+WIDTH, DEPTH = 96, 6
+NANO_DEPTH = 3  # as published, like the width
+MORE_CLASSES = "auc-20-classes"  # twice as many as in training
+PRESETS = {
+    "smoke": replace(
+        SMOKE, models=("dss-mean", "nanotabpfn"), train_sizes=(8,), epochs=(2,), test_size=4
+    ),
+    "quick": replace(
+        QUICK,
+        models=("dss-mean", "nanotabpfn"),
+        train_sizes=(400,),
+        epochs=(6,),
+        test_size=16,
+        batch_size=4,
+        width=1 / 3,
+        duration="about five minutes on two cores",
+    ),
+    "paper": Preset(
+        models=MODELS,
+        train_sizes=(12_800,),
+        epochs=(36,),
+        test_size=80,
+        duration="about ten minutes per model on one GPU (estimated)",
+    ),
+}
+PLAN = {
+    "learning_rate": 1e-3,
+    "batch_size": 32,
+    "evaluation_batch": 4,
+    "clip": 1.0,
+    "keep": "loss",
+    "validations": 12,
+}
+SHAPES = ShapeRange()
+SMALL_SHAPES = ShapeRange(rows=(40, 200), columns=(2, 32), queries=32, cells=4000)  # on a CPU
+
+
+class TablesExperiment(Experiment[TableSource]):
+    """Classify rows of real tables by other rows, with networks that have seen random ones alone.
+
+    On a CPU random tables are smaller, so that a network sees enough of them in minutes.
+    """
+
+    name = "tables"
+    story = (
+        "Each set holds one table for each class: is a row of this class, or not?\n"
+        "Neither the order of rows, nor that of columns or classes, means anything.\n"
+        "Trained on random tables, a network reads the labels of some rows of a\n"
+        "table that it has never seen, and classifies the others in one pass."
+    )
+    models = MODELS
+    presets = PRESETS
+    task = IN_CONTEXT
+    plans: ClassVar = {"ours": PLAN, "published": PLAN}
+    baselines: ClassVar[Any] = BASELINES
+    default_data = "embedded"
+    source_table = "more-classes"
+
+    def open_source(self, data: str, seed: int) -> TableSource:
+        """Open the tables that come with scikit-learn, or a file of comma-separated values."""
+        return table_source(data)
+
+    def make_sets(
+        self, source: TableSource, setting: str, split: str, num: int, device: str, seed: int
+    ) -> SetDataset:
+        """Make random tables, or for the test divide real ones until there are ``num`` of them."""
+        shapes = SMALL_SHAPES if torch.device(device).type == "cpu" else SHAPES
+        if split == "train":
+            return RandomTables(num, shapes, device)
+        if split == "val":
+            return fixed_tables(num, shapes, seed)
+        return source.divided(max(1, num // len(source.tables)), seed, most=_most_rows(num))
+
+    def make_network(
+        self, model: str, recipe: str, width: float, setting: str, source: TableSource
+    ) -> nn.Module:
+        """Make a network whose classes are a set, or one that takes them for numbers.
+
+        Recipe ``"published"`` has no regressions, as published networks of this kind.
+        """
+        [channels] = scaled([WIDTH], width)
+        if model == "nanotabpfn":
+            return NumberedNetwork(width=channels, depth=NANO_DEPTH)
+        depth = DEPTH if width == 1 else DEPTH // 2
+        return TableNetwork(model, width=channels, depth=depth, ridge=recipe == "ours")
+
+    def relative_cost(self, model: str) -> float:
+        """Return the time that a model takes beside others."""
+        return 0.2 if model == "nanotabpfn" else 1.0
+
+    def parts_of(self, sets: Any) -> dict[str, Tensor]:
+        """Return which of the divided tables are of which table."""
+        return sets.places() if len(sets.names) > 1 else {}
+
+    def measure_more(
+        self, network: nn.Module, source: TableSource, setting: str, num: int, device: str
+    ) -> dict[str, Tensor]:
+        """Measure the area under the curve with more classes than there were in training."""
+        return {MORE_CLASSES: _with_more_classes(network, num, device)}
+
+    def measure_source(self, source: TableSource) -> dict[str, dict[str, float]]:
+        """Measure the same of logistic regression."""
+        found = _with_more_classes(logistic, self.presets["paper"].test_size, "cpu")
+        return {"logistic": {MORE_CLASSES: float(found.mean())}}
+
+    def example_inputs(self, x: Any) -> Tensor:
+        """Return the queries: a report draws none."""
+        queries: Tensor = x.queries
+        return queries
+
+
+def _most_rows(num: int) -> int:
+    """Return how many rows have labels if there are ``num`` test tables: few in a smoke test."""
+    return min(MOST_ROWS, 15 * num)
+
+
+def _with_more_classes(network: Network, num: int, device: str) -> Tensor:
+    divided = turned_digits().divided(max(1, num // 16), seed=0, most=_most_rows(num))
+    parameters = network.parameters() if isinstance(network, nn.Module) else iter(())
+    dtype = next((p.dtype for p in parameters), torch.float32)
+    sets = GivenTables([divided]).to(device, dtype)
+    [found] = evaluate(network, sets, IN_CONTEXT, batch_size=1)
+    return found.values["auc"].cpu()
+
+
+EXPERIMENT = TablesExperiment()

@@ -1,0 +1,142 @@
+"""Generated tables for training and validation; tables as they are for tests."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from symsets._modes import allow_tf32
+from symsets.data.labelled import SetDataset
+from symsets.experiments.tables.prior import ShapeRange, random_tables
+from symsets.experiments.tables.tables import Tables
+
+CELLS = 16_000  # of a table in a step, on average at most
+
+
+class GivenTables(SetDataset):
+    """Batches of tables, each of one shape, with the classes ``(B, Q)`` of their queries.
+
+    Args:
+        batches: Tables and classes.
+        names: Of the batches, if they have some.
+    """
+
+    def __init__(self, batches: Sequence[tuple[Tables, Tensor]], names: Sequence[str] = ()) -> None:
+        self.given = list(batches)
+        self.names = tuple(names)
+
+    @property
+    def num_sets(self) -> int:
+        """How many tables there are."""
+        return sum(len(tables) for tables, _ in self.given)
+
+    @property
+    def device(self) -> torch.device:
+        """Where they are."""
+        return self.given[0][1].device
+
+    def part(self, start: int, stop: int) -> tuple[Tables, Tensor]:
+        """Return the tables from ``start`` on that have one shape, before ``stop``."""
+        for tables, classes in self.given:
+            if start < len(tables):
+                return tables[start:stop], classes[start:stop]
+            start, stop = start - len(tables), stop - len(tables)
+        raise IndexError(f"start must be below {self.num_sets}, got {start + self.num_sets}")
+
+    def parts(self, batch_size: int) -> Iterator[tuple[Tables, Tensor]]:
+        """Give all tables in turn, those of a part in one shape."""
+        for tables, classes in self.given:
+            for start in range(0, len(tables), batch_size):
+                which = slice(start, start + batch_size)
+                yield tables[which], classes[which]
+
+    def first(self, num: int) -> GivenTables:
+        """Return the first ``num`` tables."""
+        some: list[tuple[Tables, Tensor]] = []
+        for tables, classes in self.given:
+            if num > 0:
+                some.append((tables[:num], classes[:num]))
+                num -= len(tables)
+        return GivenTables(some, self.names[: len(some)])
+
+    def to(self, device: torch.device | str, dtype: torch.dtype | None = None) -> GivenTables:
+        """Move the tables, and cast their entries if a type is given."""
+        moved = [(x.to(device, dtype or x.dtype), y.to(device)) for x, y in self.given]
+        return GivenTables(moved, self.names)
+
+    def places(self) -> dict[str, Tensor]:
+        """Return which tables are of the batch of each name, as masks."""
+        batch = [k for k, (tables, _) in enumerate(self.given) for _ in range(len(tables))]
+        return {name: torch.tensor(batch) == k for k, name in enumerate(self.names)}
+
+
+class RandomTables(SetDataset):
+    """Tables that are drawn anew in every step, of another shape in each.
+
+    Args:
+        num_sets: How many count as one pass.
+        shapes: How large they are.
+        device: Where they are made.
+    """
+
+    dtype = torch.float32
+
+    def __init__(self, num_sets: int, shapes: ShapeRange, device: torch.device | str) -> None:
+        self._num_sets = num_sets
+        self.shapes = shapes
+        self._device = torch.device(device)
+
+    @property
+    def num_sets(self) -> int:
+        """How many tables count as one pass."""
+        return self._num_sets
+
+    @property
+    def device(self) -> torch.device:
+        """Where they are made."""
+        return self._device
+
+    def batch(self, which: Tensor) -> tuple[list[Tables], list[Tensor]]:
+        """Return fresh tables for each row of ``which``: as many as it names, fewer if large."""
+        made = [self._draw(len(row)) for row in which]
+        return [tables for tables, _ in made], [classes for _, classes in made]
+
+    def _draw(self, most: int) -> tuple[Tables, Tensor]:
+        shape = self.shapes.draw()
+        num = max(1, min(most, most * CELLS // shape.cells))
+        with allow_tf32(products=False), torch.autocast(self.device.type, enabled=False):
+            tables, classes = random_tables(num, shape, self.device)
+        return tables if self.dtype == tables.dtype else tables.to(self.dtype), classes
+
+    def part(self, start: int, stop: int) -> tuple[Tables, Tensor]:
+        """Raise: these tables are for training."""
+        raise NotImplementedError("tables that are drawn anew are for training: use fixed_tables")
+
+    def first(self, num: int) -> RandomTables:
+        """Return a pass of ``num`` tables."""
+        return RandomTables(num, self.shapes, self.device)
+
+    def to(self, device: torch.device | str, dtype: torch.dtype | None = None) -> Any:
+        """Make the tables on a device, with entries of a type."""
+        moved = copy.copy(self)
+        moved._device, moved.dtype = torch.device(device), dtype or self.dtype
+        return moved
+
+
+def fixed_tables(num: int, shapes: ShapeRange, seed: int, *, alike: int = 4) -> GivenTables:
+    """Draw ``num`` tables that a seed decides, some of each shape.
+
+    Example:
+        >>> fixed_tables(6, ShapeRange(), seed=0).num_sets
+        6
+    """
+    generator = torch.Generator().manual_seed(1_000_003 * seed + 17)
+    sizes = [min(alike, num - start) for start in range(0, num, alike)]
+    device = torch.device("cpu")
+    return GivenTables(
+        [random_tables(size, shapes.draw(generator), device, generator) for size in sizes]
+    )

@@ -41,6 +41,7 @@ SUMMARIES = {
     "views": "Reconstruct an object from three views of it.",
     "satellite": "Merge coarse satellite pictures into one three times as fine.",
     "subgraphs": "Classify graphs by the sets of their subgraphs.",
+    "weights": "Classify pictures by the weights of networks that draw them.",
 }
 STATES = ("running", "failed", "waiting", "done")  # in the order of the table
 CONTINUES = (

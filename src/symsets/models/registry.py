@@ -16,6 +16,7 @@ _OF_EXPERIMENTS = (
     "views",
     "satellite",
     "subgraphs",
+    "weights",
 )  # imported when one of their networks is built
 
 

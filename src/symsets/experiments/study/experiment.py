@@ -28,6 +28,7 @@ EXPERIMENTS = (
     "views",
     "satellite",
     "subgraphs",
+    "weights",
 )
 PUBLISHED_MODELS = ("siamese-ds", "dss-sum", "dss-max", "sridhar", "aittala")  # of most experiments
 PATIENCE = 20  # epochs of recipe published; the paper stops early but does not say how

@@ -1,0 +1,66 @@
+"""A layer in which the weights of a network act on features of its neurons."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+
+from symsets._checks import positive
+
+
+class WeightAction(nn.Module):
+    r"""Let the weights of a layer act on features of its neurons, as they do in their network.
+
+    .. math:: y_b = A \sum_{a=1}^{n} \frac{W_{ab}}{\sqrt n} h_a + \beta c_b
+
+    where the represented layer has the weights :math:`W` and the bias :math:`c`, and neuron
+    :math:`a` has the features :math:`h_a`; :math:`A` and :math:`\beta` are learned. In the
+    represented network one number stands in the place of :math:`h_a`, and :math:`A = \beta = 1`.
+    The map is linear in the features and linear in the weights, so it is quadratic in what a network
+    that reads weights is given: no layer that is linear in the weights contains it. It has no
+    parameter that depends on the numbers of neurons.
+
+    Args:
+        in_channels: Features of a neuron.
+        out_channels: Features of a neuron of the next layer.
+
+    Shape:
+        - h: ``(B, n, in_channels)``
+        - weight: ``(B, n, m)``
+        - bias: ``(B, m)``
+        - output: ``(B, m, out_channels)``
+
+    Symmetry:
+        Equivariant to :math:`S_n \times S_m`, reordering neurons: invariant to :math:`S_n`, and
+        reordering the columns of W and the entries of c reorders the output. The same holds for
+        sign flips of neurons.
+
+    Example:
+        >>> layer = WeightAction(3, 8)
+        >>> h, weight, bias = torch.randn(2, 5, 3), torch.randn(2, 5, 4), torch.randn(2, 4)
+        >>> a, b = torch.randperm(5), torch.randperm(4)
+        >>> moved = layer(h[:, a], weight[:, a][:, :, b], bias[:, b])
+        >>> torch.allclose(moved, layer(h, weight, bias)[:, b], atol=1e-5)
+        True
+    """
+
+    def __init__(self, in_channels: int, out_channels: int) -> None:
+        super().__init__()
+        self.in_channels = positive("in_channels", in_channels)
+        self.out_channels = positive("out_channels", out_channels)
+        self.mix = nn.Parameter(torch.empty(in_channels, out_channels))  # A
+        self.bias = nn.Parameter(torch.empty(out_channels))  # β
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Draw new weights, at unit scale."""
+        nn.init.normal_(self.mix, std=self.in_channels**-0.5)
+        nn.init.normal_(self.bias)
+
+    def forward(self, h: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
+        """Return features of the neurons of the next layer."""
+        acted = weight.mT @ h / h.shape[1] ** 0.5  # (B, m, C)
+        return acted @ self.mix + bias.unsqueeze(-1) * self.bias
+
+    def extra_repr(self) -> str:
+        return f"{self.in_channels} → {self.out_channels}, A Σ_a W_ab h_a / √n + β c_b"

@@ -60,6 +60,7 @@ EMBEDDED = {
     ("embedded", "views"),
     ("embedded", "scenes"),
     ("embedded", "graphs"),
+    ("embedded", "digits"),
 }
 
 

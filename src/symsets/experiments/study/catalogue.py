@@ -84,6 +84,7 @@ EMBEDDED = (
     ("embedded", "views", "generated cars, airplanes and chairs, seen from random sides"),
     ("embedded", "scenes", "generated places, seen many times by a satellite"),
     ("embedded", "graphs", "generated circles with skip links (CSL)"),
+    ("embedded", "digits", "the handwritten digits in scikit-learn"),
 )
 
 
@@ -93,8 +94,8 @@ class Entry:
 
     Attributes:
         name: What to type to use it.
-        kind: ``"images"``, ``"videos"``, ``"motions"``, ``"views"``, ``"scenes"`` or
-            ``"graphs"``.
+        kind: ``"images"``, ``"videos"``, ``"motions"``, ``"views"``, ``"scenes"``,
+            ``"graphs"`` or ``"digits"``.
         found: Whether it is there.
         where: The folder or file, if it is one.
         note: What it is; if it is missing, what was expected where and how to get it.
@@ -127,8 +128,8 @@ def available(directories: Directories = None) -> list[Entry]:
             none of the datasets may hold files of your own, which are counted.
 
     Example:
-        >>> [entry.name for entry in available([]) if entry.found]
-        ['embedded', 'leaves', 'embedded', 'embedded', 'embedded', 'embedded', 'embedded']
+        >>> [entry.kind for entry in available([]) if entry.found]
+        ['images', 'images', 'videos', 'motions', 'views', 'scenes', 'graphs', 'digits']
     """
     roots = data_directories(directories)
     entries = [Entry(name, kind, True, None, note) for name, kind, note in EMBEDDED]

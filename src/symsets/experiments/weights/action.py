@@ -16,9 +16,8 @@ class WeightAction(nn.Module):
     where the represented layer has the weights :math:`W` and the bias :math:`c`, and neuron
     :math:`a` has the features :math:`h_a`; :math:`A` and :math:`\beta` are learned. In the
     represented network one number stands in the place of :math:`h_a`, and :math:`A = \beta = 1`.
-    The map is linear in the features and linear in the weights, so it is quadratic in what a network
-    that reads weights is given: no layer that is linear in the weights contains it. It has no
-    parameter that depends on the numbers of neurons.
+    The map is a product of weights with features that come from other weights, so no layer that is
+    linear in the weights contains it. Its parameters do not depend on the numbers of neurons.
 
     Args:
         in_channels: Features of a neuron.
@@ -63,4 +62,5 @@ class WeightAction(nn.Module):
         return acted @ self.mix + bias.unsqueeze(-1) * self.bias
 
     def extra_repr(self) -> str:
+        """Return the formula."""
         return f"{self.in_channels} → {self.out_channels}, A Σ_a W_ab h_a / √n + β c_b"

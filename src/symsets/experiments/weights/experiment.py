@@ -29,8 +29,8 @@ PRESETS = {
     "smoke": replace(
         SMOKE,
         models=("acting", "mlp"),
-        train_sizes=(256,),
-        epochs=(10,),
+        train_sizes=(512,),
+        epochs=(20,),
         test_size=64,
         batch_size=32,
         width=1.0,
@@ -39,7 +39,7 @@ PRESETS = {
     "quick": replace(
         QUICK,
         models=tuple(MODELS),
-        train_sizes=(1258,),
+        train_sizes=(2516,),
         epochs=(10,),
         width=1.0,
         test_size=269,
@@ -115,9 +115,7 @@ class WeightsExperiment(Experiment[PictureSource]):
 
 
 @lru_cache(maxsize=6)  # three splits of two settings
-def _fitted(
-    source: PictureSource, split: str, num: int, setting: str, device: str
-) -> LabelledSets:
+def _fitted(source: PictureSource, split: str, num: int, setting: str, device: str) -> LabelledSets:
     return weight_sets(source, split, num, setting=setting, device=device)
 
 

@@ -13,8 +13,8 @@ from symsets.experiments.weights.space import WIDTHS, WeightSpace
 from symsets.models.registry import register_network
 from symsets.nn import EquivariantLinear, Exchangeable
 
-GAIN = 2.0  # of the sines: about the phase that a weight of the random start makes
 DROPOUT = 0.2
+DEPTH = 3  # of the networks that are not shaped like what they read
 GROUPS = 4  # of channels that are normalised together
 
 
@@ -32,7 +32,7 @@ def _head(in_channels: int, hidden: int, num_classes: int) -> nn.Sequential:
 class Acting(nn.Module):
     r"""Let the weights act on learned features, layer by layer, as in the network they come from.
 
-    .. math:: h^{k} = \sin\bigl(2\, \operatorname{action}_k(h^{k-1}, W^k, c^k)\bigr)
+    .. math:: h^{k} = \sin\bigl(\operatorname{action}_k(h^{k-1}, W^k, c^k)\bigr)
 
     with a :class:`WeightAction` for each layer, and a one for each input as the first features.
     An MLP reads what arrives at the outputs, and the mean of the squared features of the last
@@ -53,12 +53,13 @@ class Acting(nn.Module):
         self.head = _head((outputs + 1) * channels, 2 * channels, num_classes)
 
     def forward(self, x: Tensor) -> Tensor:
+        """Return the scores of the classes."""
         weights, biases = self.space.split(x.squeeze(1))
         *hidden, last = zip(self.actions, weights, biases, strict=True)
         inputs = self.space.widths[0]
         h = torch.eye(inputs, dtype=x.dtype, device=x.device).expand(len(x), -1, -1)
         for action, weight, bias in hidden:
-            h = (GAIN * action(h, weight, bias)).sin()  # (B, n, C)
+            h = action(h, weight, bias).sin()  # (B, n, C)
         action, weight, bias = last
         drawn = action(h, weight, bias)  # (B, outputs, C)
         scores: Tensor = self.head(torch.cat([drawn.flatten(1), h.square().mean(1)], dim=1))
@@ -86,9 +87,6 @@ class _Pointwise(nn.Module):
         return scores
 
 
-DEPTH = 3
-
-
 def dws(space: WeightSpace, num_classes: int, channels: int) -> nn.Module:
     """Stack the most general linear layers that know of the order of neurons, as DWSNets does."""
     group = space.group
@@ -102,15 +100,13 @@ def dws(space: WeightSpace, num_classes: int, channels: int) -> nn.Module:
 class _NameParts(nn.Module):
     """Add channels that say which part of a network each entry is from."""
 
-    parts: Tensor
-
     def __init__(self, space: WeightSpace) -> None:
         super().__init__()
-        part = torch.arange(len(space.sizes)).repeat_interleave(torch.tensor(space.sizes))
-        self.register_buffer("parts", torch.eye(len(space.sizes))[part].T, persistent=False)
+        self.space = space
 
     def forward(self, x: Tensor) -> Tensor:
-        return torch.cat([x, self.parts.to(x.dtype).expand(len(x), -1, -1)], dim=1)
+        parts = torch.block_diag(*(x.new_ones(1, size) for size in self.space.sizes))
+        return torch.cat([x, parts.expand(len(x), -1, -1)], dim=1)
 
 
 def deep_sets(space: WeightSpace, num_classes: int, channels: int) -> nn.Module:
@@ -133,6 +129,7 @@ class Reorder(nn.Module):
         self.space = space
 
     def forward(self, x: Tensor) -> Tensor:
+        """Return the same networks, in training with other vectors."""
         return self.space.reorder(x, self.space.random_orders(x)) if self.training else x
 
 

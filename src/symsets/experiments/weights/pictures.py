@@ -66,7 +66,7 @@ def picture_source(data: str, seed: int = 0) -> PictureSource:
     Example:
         >>> source = picture_source("embedded")
         >>> [len(source.split(split)[1]) for split in SPLITS]
-        [1258, 269, 270]
+        [1258, 270, 269]
     """
     if data == "embedded":
         return _digits(seed)
@@ -105,7 +105,9 @@ def _mnist(paths: Sequence[Path], seed: int) -> PictureSource:
         if x.ndim != 3 or y.shape != x.shape[:1]:
             raise ValueError(f"{path} must hold a label for each picture, got {shown(y)}")
     train, val = _divided(labels, (1 - VAL_SHARE, VAL_SHARE), seed)
-    splits = {split: (pictures[own], labels[own]) for split, own in (("train", train), ("val", val))}
+    splits = {
+        split: (pictures[own], labels[own]) for split, own in (("train", train), ("val", val))
+    }
     splits["test"] = test_pictures, test_labels
     scaled = {s: (x.float() / 127.5 - 1, y.long()) for s, (x, y) in splits.items()}
     return PictureSource("MNIST", scaled, int(labels.max()) + 1, seed, steps=500)

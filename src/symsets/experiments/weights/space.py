@@ -30,7 +30,7 @@ class WeightSpace:
         >>> space = WeightSpace((2, 32, 32, 1))
         >>> space
         WeightSpace(2 → 32 → 32 → 1, 1185 entries)
-        >>> space.group
+        >>> print(space.group)
         I2 × S32[a] + S32[a] × S32[b] + S32[b] + S32[a] + S32[b] + I1
         >>> weights, biases = space.split(torch.randn(5, 1185))
         >>> [tuple(w.shape) for w in weights], [tuple(b.shape) for b in biases]
@@ -88,13 +88,13 @@ class WeightSpace:
             weights[k + 1] = weights[k + 1].take_along_dim(order.unsqueeze(-1), dim=-2)
         return self.join(weights, biases)
 
-    def random_orders(
-        self, x: Tensor, generator: torch.Generator | None = None
-    ) -> list[Tensor]:
+    def random_orders(self, x: Tensor, generator: torch.Generator | None = None) -> list[Tensor]:
         """Draw an order of the neurons for each network and hidden layer."""
         device = x.device if generator is None else generator.device
         return [
-            torch.rand(*x.shape[:-1], n, generator=generator, device=device).argsort(-1).to(x.device)
+            torch.rand(*x.shape[:-1], n, generator=generator, device=device)
+            .argsort(-1)
+            .to(x.device)
             for n in self.hidden
         ]
 

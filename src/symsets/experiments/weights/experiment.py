@@ -39,7 +39,7 @@ PRESETS = {
     "quick": replace(
         QUICK,
         models=tuple(MODELS),
-        train_sizes=(2516,),
+        train_sizes=(5032,),
         epochs=(10,),
         width=1.0,
         test_size=269,

@@ -156,7 +156,7 @@ def mlp_reordered(space: WeightSpace, num_classes: int, channels: int) -> nn.Mod
 MODELS: dict[str, tuple[Callable[[WeightSpace, int, int], nn.Module], int]] = {  # and channels
     "acting": (Acting, 64),
     "dws": (dws, 16),
-    "deepsets": (deep_sets, 32),
+    "deepsets": (deep_sets, 16),
     "mlp": (mlp, 64),
     "mlp-reordered": (mlp_reordered, 64),
 }

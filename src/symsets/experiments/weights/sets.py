@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import torch
+from torch import Tensor
 
 from symsets.data.labelled import LabelledSets
 from symsets.data.splits import SPLITS
@@ -53,5 +54,6 @@ def weight_sets(
 
 def reordered(sets: LabelledSets, seed: int = 0) -> LabelledSets:
     """Reorder the neurons of every network at random: each computes what it computed."""
+    assert isinstance(sets.x, Tensor)
     orders = SPACE.random_orders(sets.x, torch.Generator().manual_seed(seed))
     return LabelledSets(SPACE.reorder(sets.x, orders), sets.y)

@@ -10,7 +10,7 @@ from torch import Tensor
 from symsets.experiments.weights.space import WeightSpace
 
 OMEGA = 6.0  # with the usual 30, weights hardly leave their random start
-RATE, DECAY = 1e-2, 0.3  # of AdamW
+RATE, DECAY = 1e-2, 1.0  # of AdamW
 AT_ONCE = {"cpu": 64, "cuda": 4096}  # networks; on a CPU they stay in its cache
 
 

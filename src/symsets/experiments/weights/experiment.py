@@ -19,7 +19,7 @@ from symsets.train.evaluation import evaluate
 from symsets.train.metrics import ACCURACY, Task
 
 PLAN = {
-    "learning_rate": 2e-3,
+    "learning_rate": 5e-3,
     "batch_size": 64,
     "weight_decay": 1e-2,
     "clip": 1.0,

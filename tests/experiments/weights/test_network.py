@@ -6,7 +6,7 @@ from torch import nn
 
 import symsets
 from symsets.experiments.weights.fitting import draw
-from symsets.experiments.weights.network import MODELS, Reorder, WeightNetwork
+from symsets.experiments.weights.network import MODELS, WeightNetwork
 from symsets.experiments.weights.space import WeightSpace
 from symsets.testing import assert_equivariant
 
@@ -92,14 +92,6 @@ def test_signs_of_neurons_say_nothing_where_weights_act():
     acting, dws = network("acting"), network("dws")
     torch.testing.assert_close(acting(flipped(x)), acting(x), rtol=0, atol=1e-9)
     assert not torch.allclose(dws(flipped(x)), dws(x), atol=1e-3)
-
-
-def test_reordering_is_for_training():
-    x, layer = vectors(), Reorder(SPACE)
-    assert torch.equal(layer.eval()(x), x)
-    moved = layer.train()(x)
-    assert not torch.equal(moved, x)
-    torch.testing.assert_close(network("acting")(moved), network("acting")(x), rtol=0, atol=1e-9)
 
 
 @pytest.mark.parametrize("model", MODELS)

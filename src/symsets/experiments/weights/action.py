@@ -1,4 +1,4 @@
-"""A layer in which the weights of a network act on features of its neurons."""
+"""Weights that act on features of neurons: a layer, and a network of such layers."""
 
 from __future__ import annotations
 
@@ -6,6 +6,9 @@ import torch
 from torch import Tensor, nn
 
 from symsets._checks import positive
+from symsets.experiments.weights.space import WeightSpace
+
+DROPOUT = 0.2
 
 
 class WeightAction(nn.Module):
@@ -64,3 +67,52 @@ class WeightAction(nn.Module):
     def extra_repr(self) -> str:
         """Return the formula."""
         return f"{self.in_channels} → {self.out_channels}, A Σ_a W_ab h_a / √n + β c_b"
+
+
+def classifier(in_channels: int, hidden: int, num_classes: int) -> nn.Sequential:
+    """Return the MLP that ends all networks: normalise, then two layers with dropout."""
+    return nn.Sequential(
+        nn.LayerNorm(in_channels),
+        nn.Dropout(DROPOUT),
+        nn.Linear(in_channels, hidden),
+        nn.GELU(),
+        nn.Dropout(DROPOUT),
+        nn.Linear(hidden, num_classes),
+    )
+
+
+class Acting(nn.Module):
+    r"""Let the weights act on learned features, layer by layer, as in the network they come from.
+
+    .. math:: h^{k} = \sin\bigl(\operatorname{action}_k(h^{k-1}, W^k, c^k)\bigr)
+
+    with a :class:`WeightAction` for each layer, and a one for each input as the first features.
+    An MLP reads what arrives at the outputs, and the mean of the squared features of the last
+    hidden layer. All maps but the last are odd, so signs of neurons say nothing, either.
+
+    Symmetry:
+        Invariant to reordering the neurons of hidden layers, and to sign flips: a hidden neuron
+        of a sine network computes the negative if its weights and bias do, and the weights that
+        read it undo that.
+    """
+
+    def __init__(self, space: WeightSpace, num_classes: int, channels: int) -> None:
+        super().__init__()
+        self.space = space
+        inputs, *_, outputs = space.widths
+        widths = [inputs, *[channels] * len(space.shapes)]
+        self.actions = nn.ModuleList(map(WeightAction, widths[:-1], widths[1:]))
+        self.head = classifier((outputs + 1) * channels, 2 * channels, num_classes)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Return the scores of the classes."""
+        weights, biases = self.space.split(x.squeeze(1))
+        *hidden, last = zip(self.actions, weights, biases, strict=True)
+        inputs = self.space.widths[0]
+        h = torch.eye(inputs, dtype=x.dtype, device=x.device).expand(len(x), -1, -1)
+        for action, weight, bias in hidden:
+            h = action(h, weight, bias).sin()  # (B, n, C)
+        action, weight, bias = last
+        drawn = action(h, weight, bias)  # (B, outputs, C)
+        scores: Tensor = self.head(torch.cat([drawn.flatten(1), h.square().mean(1)], dim=1))
+        return scores

@@ -2,6 +2,7 @@
 
 import json
 
+import pytest
 import torch
 
 from symsets.cli.options import RunOptions
@@ -32,3 +33,13 @@ def test_networks_of_a_study_are_fitted_once():
     one, other = (experiment.make_sets(source, "own-start", "val", 8, "cpu", 0) for _ in range(2))
     assert one.x.data_ptr() == other.x.data_ptr()
     assert torch.isfinite(one.x).all()
+
+
+def test_schemes_for_sets_are_no_models_here():
+    experiment = WeightsExperiment()
+    source = experiment.open_source("embedded", 0)
+    with pytest.raises(ValueError, match="model must be one of"):
+        experiment.make_network("dss-sum", "ours", 1.0, "own-start", source)
+    assert (
+        experiment.make_network("dws", "ours", 0.5, "own-start", source).arguments["channels"] == 8
+    )

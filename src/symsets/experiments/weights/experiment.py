@@ -9,6 +9,7 @@ from typing import ClassVar
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
+from symsets._checks import check_choice
 from symsets.data.labelled import LabelledSets
 from symsets.experiments.study.experiment import QUICK, SMOKE, Experiment, Preset, scaled
 from symsets.experiments.weights.network import MODELS, WeightNetwork
@@ -45,6 +46,7 @@ PRESETS = {
         test_size=269,
         batch_size=None,
         settings=(OWN,),
+        duration="about ten minutes on two cores",
     ),
     "paper": Preset(
         models=tuple(MODELS),
@@ -95,6 +97,7 @@ class WeightsExperiment(Experiment[PictureSource]):
         self, model: str, recipe: str, width: float, setting: str, source: PictureSource
     ) -> nn.Module:
         """Make a network that reads weights."""
+        check_choice("model", model, self.models)
         [channels] = scaled([MODELS[model][1]], width)
         return WeightNetwork(
             model, widths=WIDTHS, num_classes=source.num_classes, channels=channels

@@ -33,7 +33,7 @@ PRESETS = {
         train_sizes=(512,),
         epochs=(20,),
         test_size=64,
-        batch_size=32,
+        batch_size=64,
         width=1.0,
         settings=(OWN,),
     ),

@@ -11,7 +11,7 @@ from symsets.experiments.weights.space import WeightSpace
 
 OMEGA = 6.0  # with the usual 30, weights hardly leave their random start
 RATE, DECAY = 1e-2, 1.0  # of AdamW
-AT_ONCE = {"cpu": 64, "cuda": 4096}  # networks; on a CPU they stay in its cache
+AT_ONCE = {"cpu": 512, "cuda": 4096}  # networks
 
 
 def draw(space: WeightSpace, x: Tensor, points: Tensor) -> Tensor:
@@ -79,7 +79,7 @@ def fit_networks(space: WeightSpace, start: Tensor, pictures: Tensor, steps: int
         >>> bool((drawn - picture[0]).abs().max() < 0.3)
         True
     """
-    at_once = AT_ONCE.get(start.device.type, 64)
+    at_once = AT_ONCE.get(start.device.type, 512)
     parts = zip(start.split(at_once), pictures.split(at_once), strict=True)
     return torch.cat([_fit(space, some, target, steps) for some, target in parts])
 

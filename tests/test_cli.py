@@ -130,7 +130,7 @@ def test_data_lists_what_is_there_and_how_to_get_the_rest(tmp_path):
     assert "embedded" in result.output
     assert "list_eval_partition.txt" in result.output
     kinds = [line.split()[0] for line in result.output.splitlines() if "for symsets run" in line]
-    assert kinds == ["images", "videos", "motions", "views", "scenes", "graphs", "tables"]
+    assert kinds == ["images", "videos", "motions", "views", "scenes", "graphs", "tables", "digits"]
 
 
 def test_data_counts_files_of_your_own(tmp_path):

@@ -40,6 +40,7 @@ USES = {  # kind of data: the experiments on it, and what else --data takes
     "scenes": ("satellite", "a folder with the scenes of ESA's challenge, or packs of them (.npz)"),
     "graphs": ("subgraphs", "the file GRAPHSAT.pkl of EXP, or lines in the format graph6 (.g6)"),
     "tables": ("tables", "a file .csv of numbers, whose last column is the class"),
+    "digits": ("weights", "a folder with the files of MNIST, or one of pictures for each class"),
 }
 
 

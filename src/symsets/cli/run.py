@@ -41,6 +41,7 @@ SUMMARIES = {
     "satellite": "Merge coarse satellite pictures into one three times as fine.",
     "subgraphs": "Classify graphs by the sets of their subgraphs.",
     "tables": "Classify rows of a table by other rows, whatever its size and classes.",
+    "weights": "Classify pictures by the weights of networks that draw them.",
 }
 STATES = ("running", "failed", "waiting", "done")  # in the order of the table
 CONTINUES = (

@@ -17,6 +17,7 @@ _OF_EXPERIMENTS = (
     "satellite",
     "subgraphs",
     "tables",
+    "weights",
 )  # imported when one of their networks is built
 
 

@@ -61,6 +61,7 @@ EMBEDDED = {
     ("embedded", "scenes"),
     ("embedded", "graphs"),
     ("embedded", "tables"),
+    ("embedded", "digits"),
 }
 
 

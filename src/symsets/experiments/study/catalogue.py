@@ -85,6 +85,7 @@ EMBEDDED = (
     ("embedded", "scenes", "generated places, seen many times by a satellite"),
     ("embedded", "graphs", "generated circles with skip links (CSL)"),
     ("embedded", "tables", "iris, wine, breast cancer and digits of scikit-learn"),
+    ("embedded", "digits", "the handwritten digits in scikit-learn"),
 )
 
 
@@ -94,8 +95,8 @@ class Entry:
 
     Attributes:
         name: What to type to use it.
-        kind: ``"images"``, ``"videos"``, ``"motions"``, ``"views"``, ``"scenes"``, ``"graphs"``
-            or ``"tables"``.
+        kind: ``"images"``, ``"videos"``, ``"motions"``, ``"views"``, ``"scenes"``, ``"graphs"``,
+            ``"tables"`` or ``"digits"``.
         found: Whether it is there.
         where: The folder or file, if it is one.
         note: What it is; if it is missing, what was expected where and how to get it.
@@ -129,7 +130,7 @@ def available(directories: Directories = None) -> list[Entry]:
 
     Example:
         >>> [entry.kind for entry in available([]) if entry.found]
-        ['images', 'images', 'videos', 'motions', 'views', 'scenes', 'graphs', 'tables']
+        ['images', 'images', 'videos', 'motions', 'views', 'scenes', 'graphs', 'tables', 'digits']
     """
     roots = data_directories(directories)
     entries = [Entry(name, kind, True, None, note) for name, kind, note in EMBEDDED]

@@ -29,6 +29,7 @@ EXPERIMENTS = (
     "satellite",
     "subgraphs",
     "tables",
+    "weights",
 )
 PUBLISHED_MODELS = ("siamese-ds", "dss-sum", "dss-max", "sridhar", "aittala")  # of most experiments
 PATIENCE = 20  # epochs of recipe published; the paper stops early but does not say how

@@ -1,0 +1,1 @@
+"""Pictures as the weights of small networks that draw them."""

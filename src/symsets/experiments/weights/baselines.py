@@ -1,0 +1,102 @@
+"""Other networks that read weights: equivariant linear layers, Deep Sets and MLPs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import torch
+from torch import Tensor, nn
+
+from symsets.experiments.weights.action import DROPOUT, classifier
+from symsets.experiments.weights.space import WeightSpace
+from symsets.nn import EquivariantLinear, Exchangeable
+
+DEPTH = 3  # layers before weights are pooled
+GROUPS = 4  # of channels that are normalised together
+
+
+class _Pointwise(nn.Module):
+    """Stack maps of all entries, with normalisation, ReLU and residuals, and pool every part."""
+
+    def __init__(
+        self, space: WeightSpace, num_classes: int, channels: int, make: Callable[[int], nn.Module]
+    ) -> None:
+        super().__init__()
+        self.space = space
+        self.maps = nn.ModuleList([make(k) for k in range(DEPTH)])
+        self.norms = nn.ModuleList([nn.GroupNorm(GROUPS, channels) for _ in range(DEPTH)])
+        self.head = classifier(len(space.sizes) * channels, 4 * channels, num_classes)
+
+    def forward(self, x: Tensor) -> Tensor:
+        for k, (layer, norm) in enumerate(zip(self.maps, self.norms, strict=True)):
+            y = norm(layer(x)).relu()  # (B, C, D)
+            x = x + y if k else y
+        means = [part.mean(-1) for part in x.split(self.space.sizes, dim=-1)]
+        scores: Tensor = self.head(torch.cat(means, dim=1))
+        return scores
+
+
+def dws(space: WeightSpace, num_classes: int, channels: int) -> nn.Module:
+    """Stack the most general linear layers that know of the order of neurons, as DWSNets does."""
+    group = space.group
+
+    def make(k: int) -> nn.Module:
+        return EquivariantLinear(group, channels if k else 1, channels)
+
+    return _Pointwise(space, num_classes, channels, make)
+
+
+class _NameParts(nn.Module):
+    """Add channels that say which part of a network each entry is from."""
+
+    def __init__(self, space: WeightSpace) -> None:
+        super().__init__()
+        self.space = space
+
+    def forward(self, x: Tensor) -> Tensor:
+        parts = torch.block_diag(*(x.new_ones(1, size) for size in self.space.sizes))
+        return torch.cat([x, parts.expand(len(x), -1, -1)], dim=1)
+
+
+def deep_sets(space: WeightSpace, num_classes: int, channels: int) -> nn.Module:
+    """Take all weights for one set, each a number that knows which part it is from."""
+
+    def make(k: int) -> nn.Module:
+        if k:
+            return Exchangeable(channels, channels, pool="mean")
+        first = Exchangeable(1 + len(space.sizes), channels, pool="mean")
+        return nn.Sequential(_NameParts(space), first)
+
+    return _Pointwise(space, num_classes, channels, make)
+
+
+class Reorder(nn.Module):
+    """Reorder neurons at random while training; change nothing in evaluation."""
+
+    def __init__(self, space: WeightSpace) -> None:
+        super().__init__()
+        self.space = space
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Return the same networks, in training with other vectors."""
+        return self.space.reorder(x, self.space.random_orders(x)) if self.training else x
+
+
+def mlp(space: WeightSpace, num_classes: int, channels: int) -> nn.Module:
+    """Take the vector as it is."""
+    widths = 8 * channels
+    return nn.Sequential(
+        nn.Flatten(),
+        nn.Linear(space.size, widths),
+        nn.GELU(),
+        nn.Dropout(DROPOUT),
+        nn.Linear(widths, widths),
+        nn.GELU(),
+        nn.Dropout(DROPOUT),
+        nn.Linear(widths, num_classes),
+    )
+
+
+def mlp_reordered(space: WeightSpace, num_classes: int, channels: int) -> nn.Module:
+    """Take the vector, with the neurons in another order each time it is seen in training."""
+    return nn.Sequential(Reorder(space), mlp(space, num_classes, channels))

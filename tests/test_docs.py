@@ -162,7 +162,8 @@ SETTINGS = {  # numbers that nobody has measured
 def test_numbers_come_from_results_or_say_where_from(page):
     """A figure that somebody typed is not checked by anything, so it must name its origin."""
     text = page.read_text("utf-8")
-    for part in (r"^---\n.*?^---\n", r"^```.*?^```$"):  # the head of a notebook; code, tables
+    # the head of a notebook; code, tables; formulas
+    for part in (r"^---\n.*?^---\n", r"^```.*?^```$", r"\$\$.*?\$\$"):
         text = re.sub(part, "", text, flags=re.M | re.S)
     text = re.sub(r"({\w+})?`[^`]+`|\$[^$]+\$|\]\([^)]+\)", "", text)
     for paragraph in re.split(r"\n\s*\n|\n(?=- |\| )", text):

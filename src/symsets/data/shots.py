@@ -22,6 +22,7 @@ from symsets.data.degrading import (
     shake_kernels,
 )
 from symsets.data.on_the_fly import OnTheFlySets
+from symsets.models import with_reference
 
 SPARE = 16  # px of a photograph around a crop, so that a moved camera sees no border
 LEFT_SHIFT, LEFT_TURN = 0.3, 0.05  # px and degrees: the most that alignment is wrong by
@@ -127,9 +128,7 @@ class ShotSets(OnTheFlySets):
         scene = self.augment(photo, generator=generator, move=augment)[:, 0] / 255
         inside = slice(SPARE, SPARE + self.size)
         x = self._shoot(scene, generator)
-        flag = torch.zeros_like(x[:, :, :1])
-        flag[:, 0] = 1  # as with_reference does, which waits for the device
-        return torch.cat([x, flag], dim=2), scene[..., inside, inside]
+        return with_reference(x), scene[..., inside, inside]
 
     def _shoot(self, scene: Tensor, generator: torch.Generator | None) -> Tensor:
         """Return shots ``(B, N, 3, size, size)`` of scenes."""

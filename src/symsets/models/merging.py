@@ -43,9 +43,12 @@ def with_reference(x: Sets, which: int | Sequence[int] = 0) -> Any:
     places = torch.tensor(_places(which, len(sizes)), dtype=torch.int64)
     if bool(((places < 0) | (places >= sizes)).any()):
         raise ValueError(f"which must be an element of each set, got {shown(which)}")
-    first = sizes.cumsum(0) - sizes
     flag = rows.new_zeros(len(rows), 1, *rows.shape[2:])
-    flag[(first + places).to(rows.device)] = 1
+    if isinstance(x, Tensor) and isinstance(which, int):
+        unfold(flag)[:, which] = 1  # to copy places to a GPU would wait for it
+    else:
+        first = sizes.cumsum(0) - sizes
+        flag[(first + places).to(rows.device)] = 1
     return unfold(torch.cat([rows, flag], dim=1))
 
 

@@ -40,7 +40,7 @@ PRESETS = {
     "paper": Preset(
         models=MODELS,
         train_sizes=(12_800,),
-        epochs=(36,),
+        epochs=(10,),
         test_size=80,
         duration="about ten minutes per model on one GPU (estimated)",
     ),

@@ -5,12 +5,16 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
+from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from symsets.experiments.tables.ridge import NUM_SCORES, ridge_scores
 from symsets.experiments.tables.tables import Tables
 from symsets.models.registry import register_network
 from symsets.nn import set_layer
 
+SHORT = 16  # tokens; plain products are faster for fewer
+# cuDNN would plan anew for every shape, which takes longer than a step.
+KERNELS = [SDPBackend.EFFICIENT_ATTENTION, SDPBackend.FLASH_ATTENTION, SDPBackend.MATH]
 MOST_SEQUENCES = 2**15  # that one call of torch's attention gets; kernels count them in 16 bits
 LARGEST = 8.0  # deviations from the mean of a column
 SLOPE = 3.5  # of the first scores of classes, as functions of those of the regressions
@@ -40,7 +44,9 @@ class Attention(nn.Module):
             for part in (self.query(x), *self.key_value(others).chunk(2, dim=-1))
         )  # (A, h, M or N, C / h)
         parts = zip(*(part.split(MOST_SEQUENCES) for part in (query, key, value)), strict=True)
-        mixed = torch.cat([F.scaled_dot_product_attention(*part) for part in parts])
+        kernels = KERNELS if key.shape[2] > SHORT else [SDPBackend.MATH]
+        with sdpa_kernel(kernels, set_priority=True):
+            mixed = torch.cat([F.scaled_dot_product_attention(*part) for part in parts])
         return self.out(mixed.transpose(1, 2).flatten(2).reshape(x.shape))
 
 

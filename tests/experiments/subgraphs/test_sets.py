@@ -1,9 +1,12 @@
 """Subgraphs of graphs."""
 
+from collections import Counter
+from itertools import combinations
+
 import pytest
 import torch
 
-from symsets.experiments.subgraphs.graphs import LabelledGraph, csl
+from symsets.experiments.subgraphs.graphs import SKIPS, LabelledGraph, csl
 from symsets.experiments.subgraphs.sets import kept_edges, subgraph_sets
 
 # A circle of six nodes, 0-1-2-3-4-5-0.
@@ -58,3 +61,32 @@ def test_sets_hold_all_nodes_in_every_subgraph_and_the_class_of_the_graph():
     edges = second.edges.to_list()[5].T
     kept = kept_edges("node-deleted", 41, graphs[1].edge_index)[5]
     assert torch.equal(edges, graphs[1].edge_index[:, kept])
+
+
+def colours(graph, policy, rounds):
+    """Return how often each bag of node colours comes up among the subgraphs of a graph."""
+    bags = Counter()
+    for kept in kept_edges(policy, len(graph.x), graph.edge_index):
+        neighbours = [[] for _ in graph.x]
+        for start, end in graph.edge_index[:, kept].T.tolist():
+            neighbours[end].append(start)
+        colour = [0] * len(graph.x)
+        for _ in range(rounds):
+            colour = [
+                hash((own, *sorted(colour[v] for v in others)))
+                for own, others in zip(colour, neighbours, strict=True)
+            ]
+        bags[tuple(sorted(colour))] += 1
+    return bags
+
+
+@pytest.mark.parametrize(
+    ("policy", "rounds", "alike"),
+    [("node-deleted", 4, []), ("edge-deleted", 4, [(9, 12)]), ("edge-deleted", 5, [])],
+)
+def test_so_many_rounds_of_colours_tell_the_circles_apart(policy, rounds, alike):
+    found = {
+        skip: colours(graph, policy, rounds)
+        for skip, graph in zip(SKIPS, csl()[: len(SKIPS)], strict=True)
+    }
+    assert [pair for pair in combinations(SKIPS, 2) if found[pair[0]] == found[pair[1]]] == alike

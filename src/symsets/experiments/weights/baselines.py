@@ -12,7 +12,22 @@ from symsets.experiments.weights.space import WeightSpace
 from symsets.nn import EquivariantLinear, Exchangeable
 
 DEPTH = 3  # layers before weights are pooled
-GROUPS = 4  # of channels that are normalised together
+
+
+class _NormOfParts(nn.Module):
+    """Normalise every part of the weights over all networks of a batch.
+
+    Not over the entries of one network: how large its weights are tells what it draws.
+    """
+
+    def __init__(self, space: WeightSpace, channels: int) -> None:
+        super().__init__()
+        self.sizes = space.sizes
+        self.norms = nn.ModuleList([nn.BatchNorm1d(channels) for _ in self.sizes])
+
+    def forward(self, x: Tensor) -> Tensor:
+        parts = x.split(self.sizes, dim=-1)
+        return torch.cat([norm(part) for norm, part in zip(self.norms, parts, strict=True)], dim=-1)
 
 
 class _Pointwise(nn.Module):
@@ -24,7 +39,7 @@ class _Pointwise(nn.Module):
         super().__init__()
         self.space = space
         self.maps = nn.ModuleList([make(k) for k in range(DEPTH)])
-        self.norms = nn.ModuleList([nn.GroupNorm(GROUPS, channels) for _ in range(DEPTH)])
+        self.norms = nn.ModuleList([_NormOfParts(space, channels) for _ in range(DEPTH)])
         self.head = classifier(len(space.sizes) * channels, 4 * channels, num_classes)
 
     def forward(self, x: Tensor) -> Tensor:

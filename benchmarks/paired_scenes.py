@@ -2,7 +2,7 @@
 
 Run ``python benchmarks/paired_scenes.py [STUDY] [--models dss-mean siamese] [--out FILE.json]``.
 Prints the mean over test sets of the difference of two models, its standard error, and on how many
-sets the first is ahead, for every metric that the predictions of a study have. Runs of one seed
+sets the first is ahead, for every metric that the predictions of both have. Runs of one seed
 are compared, and their differences averaged for each set. The error is that of the choice of test
 sets; with one seed it says nothing of what another initialisation would give.
 """
@@ -40,7 +40,8 @@ def main() -> None:
     rows = []
     for setting in sorted({setting for setting, _ in one.keys() & other.keys()}):
         seeds = sorted(seed for word, seed in one.keys() & other.keys() if word == setting)
-        for metric in one[setting, seeds[0]]:
+        both = other[setting, seeds[0]]
+        for metric in (name for name in one[setting, seeds[0]] if name in both):
             pairs = [(one[setting, s][metric], other[setting, s][metric]) for s in seeds]
             apart = np.mean([a - b for a, b in pairs], axis=0)
             row = {

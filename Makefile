@@ -30,7 +30,7 @@ demo: $(READY)  ## Run the main job: why early aggregation matters, in tables an
 test: lint types check  ## Lint, format check, types and the whole test suite
 
 fuzz: $(READY)  ## Thousands of damaged files, odd calls and killed studies (about a quarter of an hour)
-	$(BIN)/python -m pytest -n 2 --dist worksteal --large tests/fuzz tests/kill
+	$(TESTS) --large tests/fuzz tests/kill
 
 lint: $(READY)
 	$(BIN)/ruff check .
@@ -39,14 +39,13 @@ lint: $(READY)
 types: $(READY)
 	$(BIN)/mypy
 
-# Coverage takes half as long again, so it is asked for by CI and by make coverage.
-COVERAGE := --cov --cov-report=term:skip-covered --cov-fail-under=95
+TESTS := $(BIN)/python -m pytest -n 2 --dist worksteal
 
 check: $(READY)
-	$(BIN)/python -m pytest -n 2 --dist worksteal $(if $(CI),$(COVERAGE))
+	$(TESTS)
 
-coverage: $(READY)  ## The test suite with its coverage, which must be 95 %
-	$(BIN)/python -m pytest -n 2 --dist worksteal $(COVERAGE)
+coverage: $(READY)  ## The test suite with its coverage, which must be 95 % (half as long again)
+	$(TESTS) --cov --cov-report=term:skip-covered --cov-fail-under=95
 
 format: $(READY)  ## Format the code and sort the imports
 	$(BIN)/ruff check --fix .

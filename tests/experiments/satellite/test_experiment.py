@@ -69,22 +69,3 @@ def test_the_score_is_that_of_the_challenge():
     torch.testing.assert_close(found["score"], expected, rtol=1e-4, atol=1e-4)
     object.__setattr__(source, "norms", {test.names[0]: 40.0})  # not of all scenes
     assert "score" not in EXPERIMENT.measure_more(network, source, "RED", 2, "cpu")
-
-
-def test_one_setting_has_the_scenes_of_all_bands_in_turn():
-    source = GeneratedScenes(side=16)
-    both = EXPERIMENT.make_sets(source, "RED+NIR", "test", 3, "cpu", 0)
-    assert both.bands == ("RED", "NIR", "RED")
-    assert both.first(2).bands == ("RED", "NIR")
-    for band, which in EXPERIMENT.parts_of(both).items():
-        alone = EXPERIMENT.make_sets(source, band, "test", 3, "cpu", 0)
-        assert torch.equal(both.high[which], alone.high[: which.sum()])
-    network = EXPERIMENT.make_network("siamese", "ours", 0.125, "RED+NIR", source)
-    found = EXPERIMENT.measure_more(network, source, "RED+NIR", 3, "cpu")
-    every = found["cpsnr/eight turns"]
-    assert torch.equal(found["cpsnr/NIR, eight turns"], every[1:2])
-    assert torch.equal(found["cpsnr/RED, eight turns"], every[::2])
-
-
-def test_one_band_has_no_parts():
-    assert EXPERIMENT.parts_of(sets(EXPERIMENT, "test", 2)) == {}

@@ -48,7 +48,6 @@ class SceneSets(SetDataset):
         fewest: Different pictures of a set in training at least, if the scene has so many. Their
             number is drawn evenly from here to the size of the set, which repeats fill up; 0 for
             always as many as possible.
-        bands: Which band each scene is of, if that matters to anybody.
         device: Where to work.
 
     Shape:
@@ -65,7 +64,6 @@ class SceneSets(SetDataset):
         crop: int = 48,
         registered: bool = True,
         fewest: int = 0,
-        bands: Sequence[str] = (),
         device: torch.device | str = "cpu",
     ) -> None:
         shapes = {scene.low.shape[1:] for scene in scenes}
@@ -75,7 +73,6 @@ class SceneSets(SetDataset):
             raise ValueError(f"crop must be in 1..{most}, got {crop}")
         self.names = [scene.name for scene in scenes]
         self.sizes = [len(scene.low) for scene in scenes]
-        self.bands = tuple(bands)
         self.num_elements = num_elements
         self.crop = crop
         self.fewest = fewest
@@ -182,8 +179,7 @@ class SceneSets(SetDataset):
                 f"num must be in 1..{self.num_sets}, the scenes that can be used, got {num}"
             )
         fewer, total = copy.copy(self), sum(self.sizes[:num])
-        for name in ("names", "sizes", "bands"):
-            setattr(fewer, name, getattr(self, name)[:num])
+        fewer.names, fewer.sizes = self.names[:num], self.sizes[:num]
         for name in (*OF_PICTURES, *OF_SCENES):
             setattr(fewer, name, getattr(self, name)[: num if name in OF_SCENES else total])
         fewer._tables()

@@ -1,8 +1,8 @@
 """Does a network that trains on both bands of PROBA-V see places of the test?
 
-Run ``python benchmarks/satellite_places.py SCENES [--out FILE.json]`` with a folder in the layout of
-the challenge, or packs. Compares the truth of each test scene with those of all training scenes, of
-its own band and of the other: how steep the picture is at each place, by correlation at all
+Run ``python benchmarks/satellite_places.py SCENES [--out FILE.json]`` with a folder in the layout
+of the challenge, or packs. Compares the truth of each test scene with those of all training scenes,
+of its own band and of the other: how steep the picture is at each place, by correlation at all
 shifts. Pictures of different places hardly agree; bands of one place do.
 """
 

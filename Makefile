@@ -30,7 +30,7 @@ demo: $(READY)  ## Run the main job: why early aggregation matters, in tables an
 test: lint types check  ## Lint, format check, types and the whole test suite
 
 fuzz: $(READY)  ## Thousands of damaged files, odd calls and killed studies (about a quarter of an hour)
-	$(TESTS) --large tests/fuzz tests/kill
+	$(BIN)/python -m pytest -n 2 --dist worksteal --large tests/fuzz tests/kill
 
 lint: $(READY)
 	$(BIN)/ruff check .
@@ -39,13 +39,14 @@ lint: $(READY)
 types: $(READY)
 	$(BIN)/mypy
 
-TESTS := $(BIN)/python -m pytest -n 2 --dist worksteal
+# Coverage takes half as long again, so it is asked for by CI and by make coverage.
+COVERAGE := --cov --cov-report=term:skip-covered --cov-fail-under=95
 
 check: $(READY)
-	$(TESTS)
+	$(BIN)/python -m pytest -n 2 --dist worksteal $(if $(CI),$(COVERAGE))
 
-coverage: $(READY)  ## The test suite with its coverage, which must be 95 % (half as long again)
-	$(TESTS) --cov --cov-report=term:skip-covered --cov-fail-under=95
+coverage: $(READY)  ## The test suite with its coverage, which must be 95 %
+	$(BIN)/python -m pytest -n 2 --dist worksteal $(COVERAGE)
 
 format: $(READY)  ## Format the code and sort the imports
 	$(BIN)/ruff check --fix .

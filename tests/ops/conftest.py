@@ -122,6 +122,16 @@ def _of_normalised(grad, x, eps):
     return scale * (grad - grad.mean(-1, keepdim=True) - value * along)
 
 
+def _added(x, bias):
+    _read(x, bias)
+    return (x.to(_wide(x)) + bias).to(x.dtype)
+
+
+def _sum_of_pixels(x):
+    _read(x)
+    return x.to(_wide(x)).sum((0, 1, 2))
+
+
 def _gated(x):
     _read(x)
     a, b = x.chunk(2, -1)
@@ -136,6 +146,7 @@ def _of_gated(grad, x):
 
 
 STAND_INS = {
+    "add_bias": {"added": _added, "total": _sum_of_pixels},
     "channel_norm": {"normalised": _normalised, "gradient": _of_normalised},
     "gate": {"gated": _gated, "gradient": _of_gated},
     "norm_act": {"moments": _moments, "apply": _apply, "gradients": _gradients},

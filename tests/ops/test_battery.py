@@ -74,6 +74,12 @@ OPERATIONS = {
     "channel_norm": Operation(
         lambda x: ops.channel_norm(x, 1e-2), pixels(5), ("normalised",), ("gradient",)
     ),
+    "add_bias": Operation(
+        ops.add_bias,
+        lambda: (*pixels(5)(), torch.randn(5).double()),
+        ("added",),
+        ("total",),
+    ),
     "gate": Operation(ops.gate, pixels(6), ("gated",), ("gradient",)),
     "spmm": Operation(lambda x: MATRIX @ x, lambda: (torch.randn(4, 6).double(),), ("spmm",), ()),
 }
@@ -186,7 +192,7 @@ def test_the_switch(operation, fast_forms):
 
 
 def test_an_unknown_operation_is_refused():
-    choices = r"\['channel_norm', 'conv2d', 'enlarge', 'gate', .*, 'spectral', 'spmm'\]"
+    choices = r"\['add_bias', 'channel_norm', 'conv2d', 'enlarge', 'gate', .*, 'spectral', 'spmm'\]"
     with pytest.raises(ValueError, match=f"name must be one of {choices}, got 'set_min'"):
         ops.plain("set_max", "set_min").__enter__()
 
@@ -212,12 +218,14 @@ def test_registered_operators_keep_the_rules_of_torch(fast_forms):
         ("max_pool_gradient", torch.randn(2, 2, 3, 3), places, 5, 7, 2),
         ("channel_norm", pixels, 1e-3),
         ("channel_norm_gradient", pixels.cos(), pixels, 1e-3),
+        ("add_bias", pixels, torch.rand(3)),
+        ("add_bias_gradient", pixels),
         ("gate", even),
         ("gate_gradient", even[..., :2].cos(), even),
         ("spmm", *matrix, torch.randn(4, 6)),
     ):
         operator = getattr(torch.ops.symsets, name).default
         torch.library.opcheck(operator, args)
-        if name in ("norm_act", "set_max", "max_pool", "channel_norm", "gate"):
+        if name in ("norm_act", "set_max", "max_pool", "channel_norm", "add_bias", "gate"):
             leaf = args[0].clone().requires_grad_()
             torch.library.opcheck(operator, (leaf, *args[1:]))

@@ -15,7 +15,7 @@ from symsets import ops
 from symsets._modes import allow_tf32
 from symsets.ops import triton
 
-SUBJECTS = ["channel_norm", "gate", "max_pool", "norm_act", "set_max", "spmm"]
+SUBJECTS = ["add_bias", "channel_norm", "gate", "max_pool", "norm_act", "set_max", "spmm"]
 INTERPRETED = os.environ.get("TRITON_INTERPRET") == "1"  # on a CPU, without bfloat16
 DEVICE = "cpu" if INTERPRETED else "cuda"
 TYPES = [torch.float32, torch.float16] + ([] if INTERPRETED else [torch.bfloat16])
@@ -164,6 +164,10 @@ CASES = {
     "max_pool of what windows do not cover": lambda: pooled(5, 11, 14, 5),
     "channel_norm": lambda: single(
         lambda x: ops.channel_norm(x, 1e-3), torch.randn(3, 7, 9, 48).movedim(-1, 1) + 2
+    ),
+    "add_bias": lambda: (
+        (lambda x, bias: (ops.add_bias(x, bias),)),
+        (torch.randn(3, 70, 90, 30).movedim(-1, 1), torch.randn(30)),
     ),
     "gate": lambda: single(ops.gate, torch.randn(3, 7, 9, 30).movedim(-1, 1)),
     "spmm": multiplied,

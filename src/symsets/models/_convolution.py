@@ -9,13 +9,14 @@ from symsets.ops.conv2d import MULTIPLE
 
 
 def convolution(in_channels: int, out_channels: int, **options: Any) -> nn.Conv2d:
-    """Return a convolution; one with few or odd channels is filled up on a GPU."""
+    """Return a convolution by :func:`symsets.ops.conv2d`, unless torch's own is as fast."""
     even = in_channels % MULTIPLE == 0 and out_channels % MULTIPLE == 0
-    return (nn.Conv2d if even else Conv2d)(in_channels, out_channels, **options)
+    own = even and not options.get("bias", True)
+    return (nn.Conv2d if own else Conv2d)(in_channels, out_channels, **options)
 
 
 class Conv2d(nn.Conv2d):
-    """:class:`torch.nn.Conv2d` for any number of channels (see :func:`symsets.ops.conv2d`).
+    """:class:`torch.nn.Conv2d` (see :func:`symsets.ops.conv2d`).
 
     Example:
         >>> Conv2d(3, 48, 3)

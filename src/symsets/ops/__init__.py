@@ -5,6 +5,7 @@ known to win. ``with ops.plain():`` switches all fast forms off.
 """
 
 from symsets.ops._dispatch import captured, plain
+from symsets.ops.add_bias import add_bias
 from symsets.ops.channel_norm import channel_norm
 from symsets.ops.conv2d import conv2d
 from symsets.ops.enlarge import enlarge
@@ -23,6 +24,7 @@ __all__ = [
     "norm_act",
     "channel_norm",
     "gate",
+    "add_bias",
     "set_max",
     "reduce_sets",
     "max_pool",

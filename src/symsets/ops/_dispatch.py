@@ -16,6 +16,7 @@ from symsets.ops.triton import kernels
 __all__ = ["OPERATIONS", "captured", "fast", "kernel", "plain", "switched_off"]
 
 OPERATIONS = (
+    "add_bias",
     "channel_norm",
     "conv2d",
     "enlarge",

@@ -23,7 +23,7 @@ def values(study: Path, model: str) -> dict[tuple[str, int], dict[str, np.ndarra
     """Return every metric of every test set, by setting and seed."""
     found = {}
     for path in sorted(study.glob("runs/*/predictions.npz")):
-        config = json.loads((path.parent / "config.json").read_text(encoding="utf-8"))
+        config = json.loads((path.parent / "done.json").read_text(encoding="utf-8"))["config"]
         if config["model"] == model:
             with np.load(path) as file:
                 found[config["setting"], config["seed"]] = {k: file[k].astype(float) for k in file}

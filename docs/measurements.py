@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import json
 import re
 import tomllib
@@ -29,7 +28,7 @@ def read(name: str) -> Any:
     """Return the content of a file under ``results/``; of a study (``"colors"``), its records.
 
     ``"satellite/published.toml"`` is what others printed about an experiment, ``"colors/curves"``
-    what was measured during training: every line of every run's ``curves.csv``.
+    what was measured during training: every line of every run's learning curve.
     """
     if name.endswith("/curves"):
         return list(_curves(RESULTS / name.removesuffix("/curves")))
@@ -42,12 +41,12 @@ def read(name: str) -> Any:
 
 def _curves(study: Path) -> Iterator[dict[str, Any]]:
     """Give the lines of all curves of a study, with the run that they are of."""
-    for path in sorted(study.glob("runs/*/curves.csv")):
-        run = json.loads((path.parent / "config.json").read_text(encoding="utf-8"))
-        about = {key: run[key] for key in ("model", "setting", "train_size", "seed")}
-        for line in csv.DictReader(path.read_text(encoding="utf-8").splitlines()):
-            epoch = {"epoch": int(line.pop("epoch"))}
-            yield about | epoch | {key: float(text) for key, text in line.items() if text}
+    for path in sorted(study.glob("runs/*/done.json")):
+        run = json.loads(path.read_text(encoding="utf-8"))
+        if columns := run["curves"]:
+            about = {key: run["config"][key] for key in ("model", "setting", "train_size", "seed")}
+            for line in zip(*columns.values(), strict=True):
+                yield about | dict(zip(columns, line, strict=True))
 
 
 def entries(content: Any, keys: str) -> list[Any]:

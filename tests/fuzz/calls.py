@@ -447,6 +447,7 @@ def operation(draw):
             partial(ops.max_pool, x, 2),
             partial(ops.channel_norm, x, 1e-3),
             partial(ops.gate, torch.cat([x, x], dim=1)),
+            partial(ops.add_bias, x, torch.randn(3)),
             partial(ops.enlarge, x, 2, align_corners=draw.choice([True, False])),
             partial(ops.conv2d, x, torch.randn(4, 3, 3, 3), None, (1, 1), (1, 1)),
             partial(ops.set_max, dense),

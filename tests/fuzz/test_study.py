@@ -28,8 +28,6 @@ FILES = (
     *(
         f"{RUN}/{name}"
         for name in (
-            "config.json",
-            "curves.csv",
             "done.json",
             "examples.npz",
             "model.safetensors",
@@ -39,7 +37,7 @@ FILES = (
     ),
 )
 
-FEW = ("study.json", "results.json", f"{RUN}/config.json", f"{RUN}/done.json")  # in every test
+FEW = ("study.json", "results.json", f"{RUN}/done.json")  # in every test
 
 
 @pytest.fixture(autouse=True)
@@ -165,17 +163,17 @@ def test_nothing_is_written_through_links_or_outside(study, tmp_path):
 
 
 def test_names_in_files_lead_nowhere(study, tmp_path):
-    path = study() / RUN / "config.json"
+    path = study() / RUN / "done.json"
     out = path.parents[2]
-    config = json.loads(path.read_text())
-    del config["sha256"]
+    done = json.loads(path.read_text())
+    del done["sha256"]
     for field in ("model", "seed", "data", "train_size"):
         before = {p for p in tmp_path.rglob("*") if out not in p.parents}
-        write_json(path, {**config, field: "/../../../x"})
+        write_json(path, {**done, "config": {**done["config"], field: "/../../../x"}})
         code, said = command("evaluate", out)
         if field != "data":  # it is made a name
             assert code == 2, said
-            assert ("config.json" if field != "model" else "the name of a file") in said, said
+            assert ("done.json" if field != "model" else "the name of a file") in said, said
         new = {p for p in tmp_path.rglob("*") if out not in p.parents} - before
         assert all(str(p).startswith(f"{out}-tested") for p in new), new
 

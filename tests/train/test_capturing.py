@@ -1,6 +1,7 @@
 """The training step of a loop of one's own: as eager steps, on a CPU and captured on a GPU."""
 
 import copy
+import gc
 import subprocess
 import sys
 
@@ -12,6 +13,7 @@ from torch.nn.functional import cross_entropy
 from symsets import DSS, RaggedSets, Sequential
 from symsets.nn import Classify
 from symsets.train import capture
+from symsets.train.graphs import no_garbage_collection
 
 GPU = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
 DEVICES = ["cpu", pytest.param("cuda", marks=[pytest.mark.gpu, GPU])]
@@ -246,3 +248,39 @@ def test_wrong_arguments_are_named(arguments, error, message):
     given = {"network": net, "optimiser": torch.optim.SGD(net.parameters()), "loss": cross_entropy}
     with pytest.raises(error, match=message):
         capture(**{**given, **arguments})
+
+
+@pytest.mark.parametrize("enabled", [True, False])
+def test_garbage_is_collected_before_a_capture_and_not_inside(enabled, monkeypatch):
+    calls = []
+    monkeypatch.setattr(gc, "collect", lambda: calls.append(gc.isenabled()))
+    before = gc.isenabled()
+    try:
+        (gc.enable if enabled else gc.disable)()
+        with no_garbage_collection():
+            calls.append(gc.isenabled())
+        assert (calls, gc.isenabled()) == ([enabled, False], enabled)
+    finally:
+        (gc.enable if before else gc.disable)()
+
+
+@pytest.mark.gpu
+@GPU
+def test_an_older_graph_that_is_garbage_does_not_spoil_a_capture():
+    def steps():
+        net = nn.Linear(3, 2).cuda()
+        step = capture(net, torch.optim.SGD(net.parameters(), lr=0.1), nn.functional.mse_loss)
+        x, y = torch.ones(4, 3, device="cuda"), torch.ones(4, 2, device="cuda")
+        losses = [step(x, y).item() for _ in range(6)]
+        assert losses == sorted(losses, reverse=True)
+        return step
+
+    threshold = gc.get_threshold()
+    try:
+        for _ in range(3):
+            old = [steps()]
+            old.append(old)  # only the collector finds it
+            del old
+            gc.set_threshold(1)
+    finally:
+        gc.set_threshold(*threshold)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
@@ -84,7 +85,7 @@ class CapturedFunction:
         # thread_local: threads that load data may go on while this one captures.
         capturing = torch.cuda.graph(graph, stream=self._stream, capture_error_mode="thread_local")
         try:
-            with _cudnn_search(self.search), captured(), capturing:
+            with _cudnn_search(self.search), captured(), no_garbage_collection(), capturing:
                 self._output = self.function(*self.inputs)
         except torch.OutOfMemoryError:
             raise
@@ -104,3 +105,16 @@ def _cudnn_search(search: bool) -> Iterator[None]:
         yield
     finally:
         torch.backends.cudnn.benchmark = before
+
+
+@contextmanager
+def no_garbage_collection() -> Iterator[None]:
+    """Collect garbage before, and none inside: freeing an older graph would spoil a capture."""
+    before = gc.isenabled()
+    gc.collect()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if before:
+            gc.enable()

@@ -44,8 +44,6 @@ def test_a_study_leaves_results_runs_and_a_page(tmp_path):
     assert all(r.experiment == "signals" and r.metric == "accuracy" for r in records)
     path = out / "runs" / "dss-sum-ours-128-seed1"
     assert {p.name for p in path.iterdir()} == {
-        "config.json",
-        "curves.csv",
         "predictions.npz",
         "done.json",
         "network.json",
@@ -111,8 +109,8 @@ def test_the_learning_rate_search_is_kept(tmp_path, monkeypatch):
     found = json.loads((out / "search.json").read_text())
     assert len(found["mlp"]) > 4
     best = max(found["mlp"], key=found["mlp"].get)
-    config = json.loads((out / "runs" / "mlp-ours-128-seed0" / "config.json").read_text())
-    assert config["learning_rate"] == float(best)
+    done = json.loads((out / "runs" / "mlp-ours-128-seed0" / "done.json").read_text())
+    assert done["config"]["learning_rate"] == float(best)
 
 
 def test_a_failed_run_is_recorded_and_the_others_go_on(tmp_path, monkeypatch):
@@ -204,8 +202,8 @@ def test_mistakes_get_one_line_and_status_2(tmp_path, arguments, message):
 def test_seeds_can_be_trained_together(tmp_path):
     out = tmp_path / "study"
     assert run(out, "--models", "dss-sum", "--seeds", "2", "--together").exit_code == 0
-    config = json.loads((out / "runs" / "dss-sum-ours-128-seed1" / "config.json").read_text())
-    assert config["seeds_together"] == [0, 1]
+    done = json.loads((out / "runs" / "dss-sum-ours-128-seed1" / "done.json").read_text())
+    assert done["config"]["seeds_together"] == [0, 1]
 
 
 def together(out):

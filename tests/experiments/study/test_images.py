@@ -1,6 +1,5 @@
 """The four experiments on images from the command line, on a handful of tiny pictures."""
 
-import csv
 import io
 import json
 from dataclasses import replace
@@ -146,9 +145,9 @@ def test_a_study_leaves_a_record_of_every_metric_and_a_network(name, tmp_path, d
             assert kept[record.metric].shape == (TEST,)
             assert record.value == pytest.approx(kept[record.metric].mean(), rel=1e-5)
     path = only_run(out)
-    with (path / "curves.csv").open() as file:
-        last = list(csv.DictReader(file))[-1]
-    assert last["epoch"] == "2"
+    curves = json.loads((path / "done.json").read_text())["curves"]
+    last = {name: column[-1] for name, column in curves.items()}
+    assert last["epoch"] == 2
     assert {f"val_{metric}" for metric in METRICS[name]} < set(last)
     assert_the_network_comes_back(name, out, path, data[name], last)
 
@@ -336,7 +335,7 @@ def test_recipes_train_differently(tmp_path, data):
     out = tmp_path / "study"
     words = ["--recipe", "published", "--epochs", "1"]
     assert run("bursts", out, data["bursts"], *words).exit_code == 0
-    config = json.loads((only_run(out) / "config.json").read_text())
+    config = json.loads((only_run(out) / "done.json").read_text())["config"]
     wanted = {"schedule": "staircase", "decay": 0.95, "learning_rate": 3e-3, "recipe": "published"}
     assert {key: config[key] for key in wanted} == wanted
 

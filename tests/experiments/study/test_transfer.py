@@ -133,12 +133,17 @@ def test_models_are_chosen_by_name(study, tmp_path):
         make_transfers(study, "leaves", tmp_path / "out", models="dss-max")
 
 
+def set_data(run, name):
+    """Let a run say that it was trained on other data."""
+    done = json.loads((run / "done.json").read_text())
+    del done["sha256"]
+    write_json(run / "done.json", {**done, "config": {**done["config"], "data": name}})
+
+
 def test_networks_of_other_data_are_told_apart(study, tmp_path):
     other = study / f"{RUN}-other"
     shutil.copytree(study / RUN, other)
-    config = json.loads((other / "config.json").read_text())
-    del config["sha256"]
-    write_json(other / "config.json", {**config, "data": "faces"})
+    set_data(other, "faces")
     transfers = make_transfers(study, "leaves", tmp_path / "out")
     names = {t.name: [n.config["model"] for n in t.networks] for t in transfers}
     assert names == {
@@ -161,10 +166,8 @@ def test_what_networks_were_trained_on_is_never_all_for_the_test(study, photos, 
     moved.rename(study / "runs" / moved.name)
     code, text = evaluate(study, "--data", photos, "--all", "--out", tmp_path / "out")
     assert (code, "dss-sum, seed 0 was trained on" in text) == (2, True), text
-    config = json.loads((study / "runs" / moved.name / "config.json").read_text())
-    del config["sha256"]
     moved = (study / "runs" / moved.name).rename(study / RUN)
-    write_json(moved / "config.json", {**config, "data": "photos"})
+    set_data(moved, "photos")
     shutil.copy(photos / "0.png", photos / "more.png")  # the folder has grown since
     code, text = evaluate(study, "--data", photos, "--all", "--out", tmp_path / "out")
     assert (code, "dss-sum, seed 0 was trained on" in text) == (2, True), text

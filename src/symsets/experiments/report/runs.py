@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import math
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,9 +12,10 @@ import torch
 from torch import Tensor
 
 from symsets._checks import positive
-from symsets._files import below, reading, shorten
+from symsets._files import below
 from symsets.data._arrays import array_names, read_arrays
 from symsets.experiments.study.records import check_fields
+from symsets.experiments.study.runs import RunDirectory
 
 
 @dataclass(frozen=True)
@@ -72,30 +72,23 @@ def read_runs(directory: Path) -> list[Run]:
 
 
 def _read_run(folder: Path) -> Run | None:
+    run = RunDirectory(folder)
     try:
-        with reading(folder / "config.json", "the configuration of a run") as config:
+        with run.reading_config() as config:
             check_fields(config)
             len(config.get("seeds_together") or ()), positive("", config.get("validate_every") or 1)
     except ValueError:
         return None
-    curves = folder / "curves.csv"
-    try:
-        text = curves.read_text(encoding="utf-8") if curves.is_file() else ""
-        lines = list(csv.DictReader(text.splitlines()))
-        if not lines:
-            return Run(folder, config)
-        validation = [column for column in lines[0] if column and column.startswith("val_")]
-        column = next((c for c in validation if c != "val_loss"), "val_loss")
-        curve = tuple((int(line["epoch"]), _number(line.get(column))) for line in lines)
-        seconds = tuple(s for line in lines if math.isfinite(s := _number(line.get("seconds"))))
-    except (ValueError, TypeError, KeyError, csv.Error) as error:
-        raise ValueError(f"{curves} must be a table of epochs: {shorten(str(error))}") from error
+    columns = run.curves()
+    if not columns.get("epoch"):
+        return Run(folder, config)
+    column = next((c for c in columns if c.startswith("val_") and c != "val_loss"), "val_loss")
+    curve = tuple(
+        (int(epoch), value)
+        for epoch, value in zip(columns["epoch"], columns.get(column, []), strict=True)
+    )
+    seconds = tuple(s for s in columns.get("seconds", []) if math.isfinite(s))
     return Run(folder, config, column.removeprefix("val_"), curve, seconds)
-
-
-def _number(text: str | None) -> float:
-    """Return a number; not-a-number if it is missing, as in the last line of a killed run."""
-    return float(text or "nan")
 
 
 def read_tensors(path: Path) -> dict[str, Tensor]:

@@ -214,7 +214,7 @@ class Evaluator:
 
 
 def run_config(record: Record) -> dict[str, Any]:
-    """Return the fields of a record that describe its run, for ``config.json``."""
+    """Return the fields of a record that describe its run, for its configuration."""
     measured = ("metric", "value", "split", "test_size")
     return {name: value for name, value in asdict(record).items() if name not in measured}
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -14,11 +15,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from symsets._files import atomic_write, file_lock, reading, write_json
+from symsets._files import atomic_write, file_lock, reading, shorten, write_json
 from symsets.data.folders import STUDY
 from symsets.experiments.study.records import Record, from_plain, to_plain
 
 LOCK = ".lock"
+DONE = "done.json"
 RESULTS = ("runs", "unfinished", "results.json")  # what must not be lost
 
 
@@ -72,12 +74,35 @@ class RunDirectory:
     @property
     def finished(self) -> bool:
         """Whether the run came to its end."""
-        return (self.path / "done.json").exists()
+        return (self.path / DONE).exists()
+
+    @contextmanager
+    def reading_config(self) -> Iterator[dict[str, Any]]:
+        """Give what the finished run was told to do; errors inside name the file."""
+        own = self.path / "config.json"  # of earlier versions
+        path = own if own.exists() else self.path / DONE
+        with reading(path, "the configuration of a run") as found:
+            yield found if own.exists() else found["config"]
+
+    def curves(self) -> dict[str, list[float]]:
+        """Return the columns of the learning curve, one entry for each validation."""
+        own = self.path / "curves.csv"  # of earlier versions
+        path = own if own.exists() else self.path / DONE
+        if not path.exists():
+            return {}
+        try:
+            if own.exists():
+                return _numbers(_columns(own.read_text(encoding="utf-8")))
+            with reading(path, "a finished run", (dict, list)) as found:
+                return _numbers(found.get("curves", {}) if isinstance(found, dict) else {})
+        except (ValueError, TypeError, KeyError, AttributeError, csv.Error) as error:
+            raise ValueError(
+                f"{path} must have a table of epochs: {shorten(str(error))}"
+            ) from error
 
     def records(self) -> list[Record]:
         """Return what the finished run measured."""
-        path = self.path / "done.json"
-        with reading(path, "a list of records", (dict, list)) as found:
+        with reading(self.path / DONE, "a list of records", (dict, list)) as found:
             listed = found["records"] if isinstance(found, dict) else found  # as older versions do
             records = [from_plain(plain) for plain in listed]
             if not records:
@@ -92,19 +117,15 @@ class RunDirectory:
         records: Sequence[Record],
     ) -> None:
         """Write everything but the network, the mark of completion last."""
-        (self.path / "done.json").unlink(missing_ok=True)  # of the same run on other data
-        write_json(self.path / "config.json", dict(config))
-        if curves:
-            with (
-                atomic_write(self.path / "curves.csv") as part,
-                part.open("w", newline="", encoding="utf-8") as file,
-            ):
-                writer = csv.DictWriter(file, fieldnames=list(curves[0]))
-                writer.writeheader()
-                writer.writerows({k: f"{v:.6g}" for k, v in row.items()} for row in curves)
+        for name in (DONE, "config.json", "curves.csv"):  # of the same run on other data
+            (self.path / name).unlink(missing_ok=True)
         write_arrays(self.path / "predictions.npz", arrays)
+        columns = {
+            name: [float(f"{v:.6g}") if math.isfinite(v := row[name]) else None for row in curves]
+            for name in (curves[0] if curves else ())
+        }
         plain = [to_plain(record) for record in records]
-        write_json(self.path / "done.json", {"records": plain})
+        write_json(self.path / DONE, {"config": dict(config), "curves": columns, "records": plain})
 
 
 @dataclass(frozen=True)
@@ -139,3 +160,22 @@ def write_arrays(path: Path, arrays: Mapping[str, Tensor], *, half: bool = False
     }
     with atomic_write(path) as part, part.open("wb") as file:
         np.savez_compressed(file, **content)
+
+
+def _columns(text: str) -> dict[str, list[str | None]]:
+    """Return the columns of CSV, with None where the last line breaks off."""
+    lines = list(csv.DictReader(text.splitlines()))
+    return {name: [line[name] for line in lines] for name in (lines[0] if lines else ())}
+
+
+def _numbers(columns: Mapping[str, Sequence[Any]]) -> dict[str, list[float]]:
+    """Check a table of epochs; what is missing is not a number."""
+    found = {
+        name: [math.nan if value in (None, "") else float(value) for value in column]
+        for name, column in columns.items()
+    }
+    if found and not all(map(math.isfinite, found["epoch"])):
+        raise ValueError("an epoch has no number")
+    if len({len(column) for column in found.values()}) > 1:
+        raise ValueError("its columns differ in length")
+    return found

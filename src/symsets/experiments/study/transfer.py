@@ -19,7 +19,6 @@ from symsets.experiments.study.records import check_fields
 from symsets.experiments.study.runs import RunDirectory, claim_directory
 from symsets.saving import find_weights, load
 
-CONFIG = "config.json"
 NEEDED = ("model", "scheme", "data", "train_size", "epochs", "seed")  # of the config of a run
 
 
@@ -193,7 +192,7 @@ def _take_everything(source: Any, trained_on_it: Sequence[Trained]) -> None:
 
 def _config(run: Path) -> dict[str, Any]:
     """Return what a run was told to do; raise ValueError naming the file if that is not known."""
-    with reading(run / CONFIG, "the configuration of a run") as found:
+    with RunDirectory(run).reading_config() as found:
         needed = {name: found[name] for name in NEEDED}
         usual = {"setting": "", "evaluation_batch": 64}
         config: dict[str, Any] = {**usual, **found, **needed}

@@ -142,7 +142,7 @@ NETWORKS = {
     "parts": lambda: [Heads(), ModernParts("dss-mean")],
     "lifted": lambda: map(Lifted, ("dss-max", "attention", "wreath")),
 }
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.no_cover]  # tracing a program is slow enough
 quiet = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning")
 
 

@@ -22,6 +22,7 @@ def null_space_dimension(space):
     return int((np.linalg.eigvalsh(total + total.T) < 1e-9).sum())
 
 
+@pytest.mark.no_cover  # dear, and other tests cover the same lines
 @pytest.mark.parametrize("start", range(0, 200, 20))
 def test_dimensions_of_200_random_sums_are_those_of_the_null_space(start):
     for seed in range(start, start + 20):

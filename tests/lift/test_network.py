@@ -242,6 +242,7 @@ def test_where_picks_by_name_and_by_function():
         assert kinds == ["LiftedConv1d", "Conv1d", "Conv1d"]
 
 
+@pytest.mark.no_cover  # dear, and other tests cover the same lines
 @pytest.mark.parametrize(
     ("scheme", "backend"),
     [

@@ -129,6 +129,7 @@ def values_and_gradients(net, x):
 INDUCTOR = [pytest.param(s, "inductor", marks=pytest.mark.slow) for s in ("dss-max", "attention")]
 
 
+@pytest.mark.no_cover  # dear, and other tests cover the same lines
 @pytest.mark.parametrize(("scheme", "backend"), [*((s, "aot_eager") for s in SCHEMES), *INDUCTOR])
 def test_compiled_equals_eager_in_value_and_gradient(scheme, backend):
     layer, x = layer_of(scheme, "linear"), torch.randn(2, 3, IN)

@@ -109,6 +109,7 @@ def test_sets_are_put_into_the_fast_layout_on_a_gpu_alone():
     assert to_fast_layout(x) is x
 
 
+@pytest.mark.no_cover  # dear, and other tests cover the same lines
 @pytest.mark.parametrize("layer", [DSS(Points(C, 6)), ConcatPool(Points(C, 6))])
 @pytest.mark.parametrize("layout", [first, torch.clone])
 def test_one_compiled_graph_serves_all_sizes_in_either_layout(layer, layout):

@@ -58,7 +58,7 @@ Ranks the shots of a scene, the best first: `symsets best`, `symsets.tools.ranki
 
 - *Limits.* It judges how well a shot shows the scene, not whether eyes are open or a moment is
   good. Shots should show one scene. What was spoilt in a way not seen here is judged by chance.
-  Where shots differ in blur or in noise alone, a measure of that picks better (`benchmarks/best.py`).
+  Where shots differ in blur or noise alone, a measure of that picks better (`benchmarks/best.py`).
 """
 
 

@@ -16,7 +16,7 @@ def convolution(in_channels: int, out_channels: int, **options: Any) -> nn.Conv2
 
 
 class Conv2d(nn.Conv2d):
-    """:class:`torch.nn.Conv2d` (see :func:`symsets.ops.conv2d`).
+    """:class:`torch.nn.Conv2d`, computed by :func:`symsets.ops.conv2d`.
 
     Example:
         >>> Conv2d(3, 48, 3)

@@ -86,5 +86,7 @@ def test_runs_of_earlier_versions_are_read_and_replaced(tmp_path):
 )
 def test_a_damaged_curve_is_one_sentence(tmp_path, curves, problem):
     (tmp_path / "done.json").write_text(f'{{"curves": {curves}}}')
-    with pytest.raises(ValueError, match=rf"done\.json must have a table of epochs: .*{problem}"):
+    with pytest.raises(
+        ValueError, match=rf"done\.json must be a run with a table of epochs: .*{problem}"
+    ):
         RunDirectory(tmp_path).curves()

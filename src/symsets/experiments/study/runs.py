@@ -15,7 +15,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from symsets._files import atomic_write, file_lock, reading, shorten, write_json
+from symsets._files import atomic_write, file_lock, named_errors, reading, write_json
 from symsets.data.folders import STUDY
 from symsets.experiments.study.records import Record, from_plain, to_plain
 
@@ -87,18 +87,13 @@ class RunDirectory:
     def curves(self) -> dict[str, list[float]]:
         """Return the columns of the learning curve, one entry for each validation."""
         own = self.path / "curves.csv"  # of earlier versions
-        path = own if own.exists() else self.path / DONE
-        if not path.exists():
-            return {}
-        try:
-            if own.exists():
+        if own.exists():
+            with named_errors(own, "must be a table of epochs"):
                 return _numbers(_columns(own.read_text(encoding="utf-8")))
-            with reading(path, "a finished run", (dict, list)) as found:
-                return _numbers(found.get("curves", {}) if isinstance(found, dict) else {})
-        except (ValueError, TypeError, KeyError, AttributeError, csv.Error) as error:
-            raise ValueError(
-                f"{path} must have a table of epochs: {shorten(str(error))}"
-            ) from error
+        if not self.finished:
+            return {}
+        with reading(self.path / DONE, "a run with a table of epochs", (dict, list)) as found:
+            return _numbers(found.get("curves", {}) if isinstance(found, dict) else {})
 
     def records(self) -> list[Record]:
         """Return what the finished run measured."""

@@ -1,3 +1,4 @@
+import gc
 import os
 from contextlib import contextmanager
 
@@ -16,6 +17,12 @@ def pytest_addoption(parser):
 def pytest_collection_modifyitems(items):
     """Begin with what takes long, so that no process waits for another in the end."""
     items.sort(key=lambda item: "slow" not in item.keywords)
+
+
+def pytest_collection_finish():
+    """Spare the collector of garbage what lives to the end: all that was imported, and all tests."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(scope="session")

@@ -20,7 +20,7 @@ def pytest_collection_modifyitems(items):
 
 
 def pytest_collection_finish():
-    """Spare the collector of garbage what lives to the end: all that was imported, and all tests."""
+    """Spare the collector of garbage what lives to the end: modules and tests."""
     gc.collect()
     gc.freeze()
 

@@ -2,6 +2,7 @@
 
 import copy
 import io
+from itertools import product
 
 import pytest
 import torch
@@ -30,24 +31,24 @@ def ragged_input(kind, B, N):
     return RaggedSets(torch.randn(sum(counts), IN, *ELEMENTS[kind].shape), counts)
 
 
-@pytest.mark.parametrize("B", [1, 3])
-@pytest.mark.parametrize("N", [1, 2, 7])
 @pytest.mark.parametrize("kind", ELEMENTS)
 @pytest.mark.parametrize("scheme", SCHEMES)
-def test_commutes_with_reordering_and_with_the_element_symmetry(scheme, kind, N, B):
+def test_commutes_with_reordering_and_with_the_element_symmetry(scheme, kind):
     element = ELEMENTS[kind]
-    layer = layer_of(scheme, kind)
-    dense = torch.randn(B, N, IN, *element.shape)
-    for x in (dense, ragged_input(kind, B, N)):
-        error = equivariance_error(
-            layer,
-            x,
-            *element.args,
-            symmetry=element.symmetry,
-            moved_args=element.moved_args,
-            trials=1,
-        )
-        assert error <= 1e-9
+    for B, N in product((1, 3), (1, 2, 7)):
+        torch.manual_seed(0)
+        layer = layer_of(scheme, kind)
+        dense = torch.randn(B, N, IN, *element.shape)
+        for x in (dense, ragged_input(kind, B, N)):
+            error = equivariance_error(
+                layer,
+                x,
+                *element.args,
+                symmetry=element.symmetry,
+                moved_args=element.moved_args,
+                trials=1,
+            )
+            assert error <= 1e-9, f"{B} sets of {N}, {type(x).__name__}"
 
 
 @pytest.mark.parametrize("kind", ELEMENTS)

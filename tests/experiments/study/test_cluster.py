@@ -42,7 +42,7 @@ def build(make, in_channels, out_channels, *, size):
 def two_nodes():
     from ray.cluster_utils import Cluster
 
-    head = {"num_cpus": 1, "include_dashboard": False}  # it takes seconds, and nobody looks at it
+    head = {"num_cpus": 1, "include_dashboard": False}  # nobody looks at it
     cluster = Cluster(initialize_head=True, head_node_args=head)
     cluster.add_node(num_cpus=1)
     yield cluster.address

@@ -1,7 +1,5 @@
 """Sets for selecting the best picture: one photograph, blurred and spoilt in twenty ways."""
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor
 

@@ -1,7 +1,5 @@
 """What the networks for sets of shapes are made of, beside the maps in :mod:`symsets.nn`."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch

@@ -1,7 +1,5 @@
 """The networks that select one shape of a set: points, or nodes of a graph."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any

@@ -1,7 +1,5 @@
 """Classification with multiple measurements: which wave is behind 25 noisy copies of it?"""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import ClassVar
 

@@ -1,7 +1,5 @@
 """List the data that are there, say how to get the others, and open any of them by name."""
 
-from __future__ import annotations
-
 import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator

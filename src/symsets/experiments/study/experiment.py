@@ -1,7 +1,5 @@
 """What an experiment is: a class whose methods say what differs from other experiments."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace

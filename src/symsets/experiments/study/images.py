@@ -1,7 +1,5 @@
 """What the four experiments on sets of images share: networks, training, pictures."""
 
-from __future__ import annotations
-
 from functools import lru_cache, partial
 from typing import Any, ClassVar
 

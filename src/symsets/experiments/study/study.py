@@ -1,7 +1,5 @@
 """A study: many runs of one experiment in one directory."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager

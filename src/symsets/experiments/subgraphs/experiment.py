@@ -1,7 +1,5 @@
 """Graphs as sets of subgraphs: what a graph convolution alone cannot tell apart."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any, ClassVar
 

@@ -1,7 +1,5 @@
 """Small tables: networks that learn from labelled rows in one pass, without training."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any, ClassVar
 

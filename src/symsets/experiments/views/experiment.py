@@ -1,7 +1,5 @@
 """Multi-view reconstruction: the shape of an object from three views of it."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path

@@ -1,7 +1,5 @@
 """From objects and cameras to images and coordinates."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

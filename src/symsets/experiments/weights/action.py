@@ -1,7 +1,5 @@
 """Weights that act on features of neurons: a layer, and a network of such layers."""
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor, nn
 

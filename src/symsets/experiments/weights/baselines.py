@@ -1,7 +1,5 @@
 """Other networks that read weights: equivariant linear layers, Deep Sets and MLPs."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import torch

@@ -1,7 +1,5 @@
 """Pictures as the weights of small networks: which class is the picture of?"""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from functools import lru_cache, partial
 from typing import ClassVar

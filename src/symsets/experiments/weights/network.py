@@ -1,7 +1,5 @@
 """Networks that classify networks by their weights."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 
 from torch import Tensor, nn

@@ -78,7 +78,7 @@ class Objects:
 
     def open(self, category: str) -> Any:
         """Return the source of a category's views, or say why there is none."""
-        return view_source(self.data, category or "cars", size=SIZE, seed=self.seed)
+        return view_source(self.data, category=category or "cars", size=SIZE, seed=self.seed)
 
 
 @lru_cache(maxsize=1)

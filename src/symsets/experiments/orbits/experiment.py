@@ -156,8 +156,7 @@ def _labels(num: int) -> Tensor:
 
 
 def _scores(net: nn.Module, pair: tuple[Tensor, Tensor], device: str) -> Tensor:
-    scores: Tensor = net(torch.cat(pair).to(device))
-    return scores
+    return net(torch.cat(pair).to(device))
 
 
 @torch.no_grad()

@@ -83,8 +83,7 @@ class Normed(nn.Module):
 
     def forward(self, x: Tensor, *args: Any) -> Tensor:
         """Apply both."""
-        y: Tensor = self.norm["module"](self.element(x, *args))
-        return y
+        return self.norm["module"](self.element(x, *args))
 
 
 class MaxOverPoints(nn.Module):

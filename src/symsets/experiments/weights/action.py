@@ -112,5 +112,4 @@ class Acting(nn.Module):
             h = action(h, weight, bias).sin()  # (B, n, C)
         action, weight, bias = last
         drawn = action(h, weight, bias)  # (B, outputs, C)
-        scores: Tensor = self.head(torch.cat([drawn.flatten(1), h.square().mean(1)], dim=1))
-        return scores
+        return self.head(torch.cat([drawn.flatten(1), h.square().mean(1)], dim=1))

@@ -1,7 +1,5 @@
 """What the networks for sets of shapes are made of, beside the maps in :mod:`symsets.nn`."""
 
-from typing import Any
-
 import torch
 from torch import Tensor, nn
 from torch.nn.functional import linear
@@ -62,28 +60,6 @@ class Points(nn.Module):
         """Show the formula."""
         bias = "" if self.bias is None else " + b"
         return f"{self.in_channels} → {self.out_channels}, A x_p{bias}"
-
-
-class Normed(nn.Module):
-    """Map shapes, perhaps along a graph, and normalise what comes out.
-
-    Args:
-        element: The map.
-        norm: The normalisation.
-
-    Example:
-        >>> Normed(Points(3, 8), nn.BatchNorm1d(8))(torch.randn(2, 3, 50)).shape
-        torch.Size([2, 8, 50])
-    """
-
-    def __init__(self, element: nn.Module, norm: nn.Module) -> None:
-        super().__init__()
-        self.element = element
-        self.norm = nn.ModuleDict({"module": norm})  # the name in weights that were saved before
-
-    def forward(self, x: Tensor, *args: Any) -> Tensor:
-        """Apply both."""
-        return self.norm["module"](self.element(x, *args))
 
 
 class MaxOverPoints(nn.Module):

@@ -22,7 +22,6 @@ from torch.nn.functional import cross_entropy
 
 from symsets import DSS
 from symsets.data import LabelledSets
-from symsets.experiments.shapes.maps import Normed
 from symsets.experiments.shapes.network import ShapeNetwork
 from symsets.nn import Graph
 
@@ -100,12 +99,12 @@ class ListNetwork(nn.Module):
         return self.scores(torch.stack([g.x.amax(0) for g in graphs]).unflatten(0, (B, N)))
 
 
-def _theirs(branch: Normed, apply: Callable[[GCNConv], nn.Module]) -> list[nn.Module]:
+def _theirs(branch: nn.Module, apply: Callable[[GCNConv], nn.Module]) -> list[nn.Module]:
     """Return a convolution of theirs with our weights, and the normalisation after it."""
     ours = branch.element
     conv = GCNConv(ours.in_channels, ours.out_channels, improved=True)
     conv.lin.weight, conv.bias = ours.weight, ours.bias
-    return [apply(conv), branch.norm["module"]]
+    return [apply(conv), branch.norm.module]
 
 
 def _data(x: Tensor, edge_index: Tensor, edge_weight: Tensor) -> Data:

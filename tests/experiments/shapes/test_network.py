@@ -146,7 +146,7 @@ def dense_dss(layer, x, average):
     def branch(part, x):
         y = torch.einsum("oi,...iv,wv->...ow", part.element.weight, x, average)
         y = y + part.element.bias[:, None]
-        norm = part.norm["module"]
+        norm = part.norm.module
         scale = norm.weight / (norm.running_var + norm.eps).sqrt()
         return scale[:, None] * (y - norm.running_mean[:, None]) + norm.bias[:, None]
 

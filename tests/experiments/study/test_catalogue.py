@@ -143,7 +143,7 @@ def test_one_door_opens_every_source(data, tmp_path):
     assert video_source(str(data / "UCF101"), directories=[]).name == "UCF101"
     assert motion_source("embedded", seed=3, directories=[]) == MovingHumans(seed=3)
     assert isinstance(motion_source("people", directories=[data]), MotionPack)
-    assert isinstance(view_source("embedded", "chairs", directories=[]), GeneratedViews)
+    assert isinstance(view_source("embedded", category="chairs", directories=[]), GeneratedViews)
     assert isinstance(view_source("shapenetplain", directories=[data]), NoxFolder)
     assert isinstance(view_source(str(data / "shapenetplain"), directories=[]), NoxFolder)
     (touch(data / "things" / "thing.obj")).write_text("v 0 0 0\n")

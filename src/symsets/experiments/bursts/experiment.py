@@ -1,7 +1,5 @@
 """Burst deblurring: one sharp picture from five shaken, noisy shots."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import ClassVar
 

@@ -1,7 +1,5 @@
 """Sets for merging a burst: shaken, noisy shots of one scene."""
 
-from __future__ import annotations
-
 from functools import partial
 
 import torch

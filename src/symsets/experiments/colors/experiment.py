@@ -1,7 +1,5 @@
 """Colour-channel matching: which of six grey pictures belong together, and in which colours?"""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import ClassVar
 

@@ -1,7 +1,5 @@
 """Sets for matching colour channels: two photographs, taken apart into six elements."""
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor
 

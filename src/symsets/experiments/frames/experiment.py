@@ -1,7 +1,5 @@
 """Selecting the first frame: which of eight shuffled frames of a video came first?"""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import ClassVar
 

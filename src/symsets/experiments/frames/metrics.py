@@ -3,8 +3,6 @@
 Targets are ``ends (B, 2)``: where the first and the last frame of each sequence are in its set.
 """
 
-from __future__ import annotations
-
 from torch import Tensor
 from torch.nn.functional import cross_entropy
 

@@ -1,7 +1,5 @@
 """Sets for finding the first frame: frames of a clip, shuffled."""
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor
 

@@ -9,8 +9,6 @@ With the heights (1, -1, 2, -2) the elements of every set add up to zero. Such s
 exceptional set of the universality theorem: their sum says nothing, their power sums do.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -158,8 +156,7 @@ def _labels(num: int) -> Tensor:
 
 
 def _scores(net: nn.Module, pair: tuple[Tensor, Tensor], device: str) -> Tensor:
-    scores: Tensor = net(torch.cat(pair).to(device))
-    return scores
+    return net(torch.cat(pair).to(device))
 
 
 @torch.no_grad()

@@ -1,7 +1,5 @@
 """The table and the figure of the ``orbits`` experiment."""
 
-from __future__ import annotations
-
 import math
 from collections import defaultdict
 from collections.abc import Callable, Sequence

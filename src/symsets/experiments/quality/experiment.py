@@ -1,7 +1,5 @@
 """Selecting the best picture: which of twenty degraded copies is closest to the photograph?"""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from symsets.data.images import ImageSource

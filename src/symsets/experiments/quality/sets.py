@@ -1,7 +1,5 @@
 """Sets for selecting the best picture: one photograph, blurred and spoilt in twenty ways."""
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor
 
@@ -81,16 +79,15 @@ class QualitySets(OnTheFlySets):
         rows, columns = corner + torch.arange(self.size, device=self.device)  # (B, size)
         sigma = self.uniform(generator, B, 1) + self.uniform(generator, B, N)
         blur = blur_matrix(sigma, clean.shape[-1])  # (B, N, S, S)
-        down = blur.gather(2, rows[:, None, :, None].expand(B, N, self.size, clean.shape[-1]))
-        across = blur.gather(2, columns[:, None, :, None].expand_as(down))
+        down, across = (blur.take_along_dim(k[:, None, :, None], 2) for k in (rows, columns))
         x = down[:, :, None] @ clean @ across[:, :, None].mT
         if self.kind == "gaussian":
             x = x + self.level / 255 * self.normal(generator, *x.shape)
         else:
             x = x * (self.uniform(generator, B, N, 1, *x.shape[-2:]) >= self.level / 100)
         x = x.clamp(0, 1)
-        lines = clean.gather(3, rows[:, None, None, :, None].expand(B, 1, 3, -1, clean.shape[-1]))
-        original = lines.gather(4, columns[:, None, None, None, :].expand(*lines.shape[:4], -1))
+        lines = clean.take_along_dim(rows[:, None, None, :, None], 3)
+        original = lines.take_along_dim(columns[:, None, None, None, :], 4)
         distance = (x - original).abs().flatten(2).mean(2)
         return (x - MEAN) / SPREAD, distance.argmin(1)
 

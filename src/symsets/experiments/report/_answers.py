@@ -1,7 +1,5 @@
 """Sets of a study with the answers of its models, as pictures show them."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from statistics import fmean

@@ -1,7 +1,5 @@
 """Sheets of images: selected ones, colours for every element, one picture of a burst."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 
 from torch import Tensor

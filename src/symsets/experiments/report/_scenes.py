@@ -1,7 +1,5 @@
 """Sheets of satellite scenes: what models made of them, the truth, and where they differ."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Sequence
 

@@ -1,7 +1,5 @@
 """Sheets of shapes: what was asked, what is right, and what each model picked."""
 
-from __future__ import annotations
-
 import math
 from functools import partial
 from typing import Any

@@ -1,7 +1,5 @@
 """Sheets of objects: the views that go in, what comes out, and the clouds."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch

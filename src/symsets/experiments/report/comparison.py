@@ -1,7 +1,5 @@
 """Models that may be compared, and their scores."""
 
-from __future__ import annotations
-
 import math
 import re
 import statistics

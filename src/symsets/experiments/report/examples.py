@@ -1,7 +1,5 @@
 """Example sets: the first test sets, and what every model made of them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial

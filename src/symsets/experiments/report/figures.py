@@ -1,7 +1,5 @@
 """Figures of a comparison: lines against size, epoch and number of elements, and bars of time."""
 
-from __future__ import annotations
-
 import math
 import statistics
 from collections import defaultdict

@@ -1,7 +1,5 @@
 """The main result of a comparison, in one line of text."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 

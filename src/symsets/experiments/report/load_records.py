@@ -1,7 +1,5 @@
 """Read studies and group the results that may be compared."""
 
-from __future__ import annotations
-
 import math
 import statistics
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence

@@ -1,7 +1,5 @@
 """How a metric is shown: its name, its unit, and which way is better."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal

@@ -1,7 +1,5 @@
 """How far two scores may differ by chance: other initialisations, other test sets."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Write the report: one page that needs nothing else, Markdown, and figures as files."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path

@@ -5,8 +5,6 @@ the words of ``results.json`` and the units of the paper. Here accuracies are sh
 absolute errors grey levels of 255, and Chamfer distances are multiplied by 100.
 """
 
-from __future__ import annotations
-
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """What one run leaves in its folder: its configuration and its learning curve."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Tables of results, as one object that the terminal, Markdown and HTML all show."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable
 

@@ -1,7 +1,5 @@
 """Judge by our numbers whether the paper's claims hold."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace

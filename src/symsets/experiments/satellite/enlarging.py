@@ -1,7 +1,5 @@
 """What ``symsets merge --scale 3`` does: a fine picture of a folder of coarse ones."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import torch

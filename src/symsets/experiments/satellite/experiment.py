@@ -1,7 +1,5 @@
 """Multi-image super-resolution: one fine picture of a place from many coarse ones."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from functools import lru_cache, partial

@@ -1,7 +1,5 @@
 """Scenes that need no data: generated places, seen by a satellite that shakes."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 

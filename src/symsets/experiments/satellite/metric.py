@@ -4,8 +4,6 @@ Truth and prediction may lie a few pixels apart and differ in brightness, so bot
 the best of all 49 shifts, over the clear pixels, after the mean difference is removed.
 """
 
-from __future__ import annotations
-
 import torch
 import torch.nn.functional as F
 from torch import Tensor

@@ -1,7 +1,5 @@
 """One fine picture of a set of coarse ones."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch

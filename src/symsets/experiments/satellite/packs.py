@@ -5,8 +5,6 @@ of left, upper, and left + upper − corner. What remains is small, and LZMA tak
 lost if values are multiples of 16, as those of the challenge are.
 """
 
-from __future__ import annotations
-
 import lzma
 import math
 import os

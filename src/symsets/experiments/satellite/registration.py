@@ -1,7 +1,5 @@
 """Where pictures of one place lie against each other, to a fraction of a pixel."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 

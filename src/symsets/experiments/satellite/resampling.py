@@ -1,7 +1,5 @@
 """Pictures between their pixels: cubic interpolation, and where it rests on clear pixels alone."""
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor
 

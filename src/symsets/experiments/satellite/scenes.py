@@ -1,7 +1,5 @@
 """Scenes of PROBA-V in the layout of ESA's challenge: many coarse pictures, one fine one."""
 
-from __future__ import annotations
-
 import math
 import os
 from collections import Counter

@@ -1,7 +1,5 @@
 """Dynamic FAUST as it is published: registered scans of ten people in motion."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager

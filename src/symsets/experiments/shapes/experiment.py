@@ -1,7 +1,5 @@
 """Selecting the central frame: which of seven shuffled frames of a moving human is the middle?"""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import ClassVar
 

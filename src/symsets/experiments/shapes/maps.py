@@ -1,19 +1,15 @@
 """What the networks for sets of shapes are made of, beside the maps in :mod:`symsets.nn`."""
 
-from __future__ import annotations
-
-from typing import Any
-
 import torch
 from torch import Tensor, nn
 from torch.nn.functional import linear
 
-from symsets._checks import positive
-from symsets.nn._explain import check_type
+from symsets.nn._explain import explained
+from symsets.nn.base import ElementMap
 from symsets.ops.layout import entries_first
 
 
-class Points(nn.Module):
+class Points(ElementMap):
     r"""Map the channels of every point on its own.
 
     .. math:: y_p = A x_p + b
@@ -35,24 +31,21 @@ class Points(nn.Module):
         torch.Size([2, 8, 50])
     """
 
+    axes = ("P",)
+
     def __init__(self, in_channels: int, out_channels: int, *, bias: bool = True) -> None:
-        super().__init__()
-        self.in_channels = positive("in_channels", in_channels)
-        self.out_channels = positive("out_channels", out_channels)
+        super().__init__(in_channels, out_channels)
         self.weight = nn.Parameter(torch.empty(out_channels, in_channels))
         self.bias = nn.Parameter(torch.empty(out_channels)) if bias else None
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
         """Draw new weights."""
-        bound = (3.0 / self.in_channels) ** 0.5
-        nn.init.uniform_(self.weight, -bound, bound)
-        if self.bias is not None:
-            nn.init.zeros_(self.bias)
+        self._draw((3.0 / self.in_channels) ** 0.5)
 
+    @explained
     def forward(self, x: Tensor) -> Tensor:
         """Apply the layer."""
-        check_type(x, self)
         if entries_first(x):
             return linear(x.movedim(-1, 0), self.weight, self.bias).movedim(0, -1)
         weight = self.weight.expand(x.shape[0], -1, -1)
@@ -64,29 +57,6 @@ class Points(nn.Module):
         """Show the formula."""
         bias = "" if self.bias is None else " + b"
         return f"{self.in_channels} → {self.out_channels}, A x_p{bias}"
-
-
-class Normed(nn.Module):
-    """Map shapes, perhaps along a graph, and normalise what comes out.
-
-    Args:
-        element: The map.
-        norm: The normalisation.
-
-    Example:
-        >>> Normed(Points(3, 8), nn.BatchNorm1d(8))(torch.randn(2, 3, 50)).shape
-        torch.Size([2, 8, 50])
-    """
-
-    def __init__(self, element: nn.Module, norm: nn.Module) -> None:
-        super().__init__()
-        self.element = element
-        self.norm = nn.ModuleDict({"module": norm})  # the name in weights that were saved before
-
-    def forward(self, x: Tensor, *args: Any) -> Tensor:
-        """Apply both."""
-        y: Tensor = self.norm["module"](self.element(x, *args))
-        return y
 
 
 class MaxOverPoints(nn.Module):

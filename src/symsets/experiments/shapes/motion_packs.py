@@ -24,8 +24,6 @@ and ``split`` as above.
 Both may have ``name (M,)``, which are words. All else in a file is left alone.
 """
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Mapping

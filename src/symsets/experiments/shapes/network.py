@@ -1,7 +1,6 @@
 """The networks that select one shape of a set: points, or nodes of a graph."""
 
-from __future__ import annotations
-
+from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
@@ -10,10 +9,11 @@ import torch
 from torch import Tensor, nn
 
 from symsets._checks import check_choice, positive
-from symsets.experiments.shapes.maps import MaxOverPoints, Normed, Points
+from symsets.experiments.shapes.maps import MaxOverPoints, Points
 from symsets.models._blocks import RECIPES, Layers, check_model, default_widths
 from symsets.models.registry import register_network
 from symsets.nn import DSS, Exchangeable, Graph, GraphConv, NormAct, Sequential, set_layer
+from symsets.nn._maps import Chain
 from symsets.nn.registry import Make, dss_pool
 from symsets.ops import to_fast_layout
 from symsets.sets import Sets, fold
@@ -178,12 +178,18 @@ def _layer(maker: Layers, kind: str, i: int, o: int) -> list[nn.Module]:
         parts: list[nn.Module] = [NormAct(layer, nn.BatchNorm1d(o), nn.ReLU())]
     else:
         heard = (power_degree(pool) or 1) * i
-        branches = (Normed(make(channels, o), nn.BatchNorm1d(o)) for channels in (i, heard))
+        branches = (_normed(make(channels, o), o) for channels in (i, heard))
         layer = DSS(*branches, pool=pool)
         parts = [layer, nn.ReLU()]
     if maker.published:
         _xavier(layer)
     return parts
+
+
+def _normed(element: nn.Module, channels: int) -> nn.Module:
+    """Normalise what a map gives; the names are those in weights that were saved before."""
+    norm = nn.Sequential(OrderedDict(module=nn.BatchNorm1d(channels)))
+    return Chain(OrderedDict(element=element, norm=norm))
 
 
 @torch.no_grad()

@@ -1,7 +1,5 @@
 """Sets for finding the central frame: shuffled frames of a motion."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 import torch

@@ -1,7 +1,5 @@
 """The networks that classify sets of signals."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from itertools import pairwise
 

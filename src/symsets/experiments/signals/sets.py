@@ -1,7 +1,5 @@
 """Sets of noisy measurements of one periodic signal, and the question which kind it is."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 

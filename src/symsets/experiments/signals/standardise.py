@@ -1,7 +1,5 @@
 """Bring every set to a common scale."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import torch

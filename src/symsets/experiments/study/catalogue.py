@@ -1,11 +1,10 @@
 """List the data that are there, say how to get the others, and open any of them by name."""
 
-from __future__ import annotations
-
 import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -177,68 +176,6 @@ def _packs(roots: Iterable[Path]) -> Iterator[Entry]:
                 yield Entry(path.stem, kind, True, path, f"a pack of {kind}")
 
 
-# What follows opens data by name: generated ones, a dataset or pack that `available` lists, or any
-# folder or pack. The seed fixes what is generated; directories are where to look, see `available`.
-
-
-def image_source(
-    name: str, *, size: int = 80, seed: int = 0, directories: Directories = None
-) -> ImageSource:
-    """Open pictures of height and width ``size``, such as ``leaves``, ``places365`` or a folder.
-
-    Example:
-        >>> image_source("leaves", size=16).images("val", 2).shape
-        torch.Size([2, 3, 16, 16])
-    """
-    return _open("images", name, seed, directories, size=size)
-
-
-def video_source(
-    name: str, *, size: int = 80, seed: int = 0, directories: Directories = None
-) -> VideoSource:
-    """Open clips with frames of height and width ``size``, such as ``ucf101`` or ``clips.npz``."""
-    return _open("videos", name, seed, directories, size=size)
-
-
-def motion_source(name: str, *, seed: int = 0, directories: Directories = None) -> MotionSource:
-    """Open motions, such as ``embedded``, ``dfaust`` or ``humans.npz``.
-
-    Example:
-        >>> motion_source("embedded").motions("val", 1).shapes.shape
-        torch.Size([72, 3, 530])
-    """
-    return _open("motions", name, seed, directories)
-
-
-def view_source(
-    name: str,
-    category: str = "cars",
-    *,
-    size: int = 64,
-    seed: int = 0,
-    directories: Directories = None,
-) -> ViewSource:
-    """Open views of height and width ``size``, such as ``shapenetcoco`` or a folder of meshes.
-
-    The category is ``"cars"``, ``"airplanes"`` or ``"chairs"``; a folder of meshes has none.
-
-    Example:
-        >>> view_source("embedded", "chairs", size=16).name
-        'generated chairs'
-    """
-    return _open("views", name, seed, directories, category=category, size=size)
-
-
-def scene_source(name: str, *, seed: int = 0, directories: Directories = None) -> SceneSource:
-    """Open scenes, such as ``probav``, a folder in its layout, a pack, or a folder of packs.
-
-    Example:
-        >>> scene_source("embedded").bands
-        ('RED', 'NIR')
-    """
-    return _open("scenes", name, seed, directories)
-
-
 def _view_folder(path: Path, *, category: str, size: int) -> ViewSource:
     return NoxFolder(path, category, size=size) if has_nox(path) else MeshFolder(path, size=size)
 
@@ -257,8 +194,25 @@ _DOORS: dict[str, tuple[dict[str, Any], Callable[..., Any], Callable[..., Any] |
 }
 
 
-def _open(kind: str, name: str, seed: int, directories: Directories, **options: Any) -> Any:
-    """Try generators, datasets, packs in the data directories, and paths, in this order."""
+def open_data(
+    kind: str, name: str, *, seed: int = 0, directories: Directories = None, **options: Any
+) -> Any:
+    """Open data by name: try generators, datasets, packs in the data directories, then paths.
+
+    Args:
+        kind: What :class:`Entry` calls it.
+        name: Generated data, a dataset or pack that :func:`available` lists, a folder or a pack.
+        seed: Fixes what is generated.
+        directories: Where to look, see :func:`available`.
+        options: Of the source: ``size``, the height and width of pictures, frames and views, and
+            ``category`` of views, ``"cars"``, ``"airplanes"`` or ``"chairs"``.
+
+    Example:
+        >>> image_source("leaves", size=16).images("val", 2).shape
+        torch.Size([2, 3, 16, 16])
+        >>> view_source("embedded", category="chairs").name
+        'generated chairs'
+    """
     generated, folder, pack = _DOORS[kind]
     roots = data_directories(directories)
     datasets = {word: dataset for word, dataset in DATASETS.items() if dataset.kind == kind}
@@ -279,3 +233,10 @@ def _open(kind: str, name: str, seed: int, directories: Directories, **options: 
     files = "a folder that exists, an .npz file" if pack else "a folder that exists"
     known = [*generated, *datasets, *sorted(packs)]
     raise ValueError(f"data must be {files} or one of {known}, got {name!r}")
+
+
+image_source: Callable[..., ImageSource] = partial(open_data, "images", size=80)
+video_source: Callable[..., VideoSource] = partial(open_data, "videos", size=80)
+motion_source: Callable[..., MotionSource] = partial(open_data, "motions")
+view_source: Callable[..., ViewSource] = partial(open_data, "views", category="cars", size=64)
+scene_source: Callable[..., SceneSource] = partial(open_data, "scenes")

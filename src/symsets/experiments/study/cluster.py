@@ -1,7 +1,5 @@
 """A study on Ray: each of its runs is a task, on whatever machine has room for it."""
 
-from __future__ import annotations
-
 import math
 import os
 import socket

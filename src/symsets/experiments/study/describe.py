@@ -1,7 +1,5 @@
 """From the options of the command line to a study, and what it prints before it starts."""
 
-from __future__ import annotations
-
 import re
 import zipfile
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """Measure networks and baselines on the sets of one source, and write what was measured."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace

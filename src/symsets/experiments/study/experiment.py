@@ -1,7 +1,5 @@
 """What an experiment is: a class whose methods say what differs from other experiments."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -188,6 +186,7 @@ class Experiment(Generic[SourceT]):
         settings: Variants of the data.
         baselines: Functions of sets that give what a network would, by name.
         default_data: What a user who names no data gets; empty if there is no choice of data.
+        costs: The time that models take beside others, for the progress bar; 1 if left out.
         source_table: The file for what :meth:`measure_source` returns, without its ``.json``.
     """
 
@@ -201,6 +200,7 @@ class Experiment(Generic[SourceT]):
     settings: tuple[str, ...] = ("",)
     baselines: ClassVar[Mapping[str, Callable[[Tensor], Tensor]]] = {}
     default_data: str = ""
+    costs: ClassVar[Mapping[str, float]] = {}
     source_table: str = ""
 
     def make_sets(
@@ -233,12 +233,7 @@ class Experiment(Generic[SourceT]):
 
     def learning_rate(self, recipe: str) -> float:
         """Return the learning rate if a user gives none."""
-        rate: float = self.plans.get(recipe, {}).get("learning_rate", 1e-3)
-        return rate
-
-    def relative_cost(self, model: str) -> float:
-        """Return the time that a model takes beside others, for the progress bar."""
-        return 1.0
+        return self.plans.get(recipe, {}).get("learning_rate", 1e-3)
 
     def open_source(self, data: str, seed: int) -> SourceT:
         """Open the data that a user names; the seed fixes what is generated."""
@@ -281,8 +276,7 @@ class Experiment(Generic[SourceT]):
 def find_experiment(name: str) -> Experiment[Any]:
     """Return an experiment by its name."""
     check_choice("experiment", name, EXPERIMENTS)
-    experiment: Experiment[Any] = import_module(f"symsets.experiments.{name}.experiment").EXPERIMENT
-    return experiment
+    return import_module(f"symsets.experiments.{name}.experiment").EXPERIMENT
 
 
 def scaled(channels: Sequence[int], width: float) -> list[int]:

@@ -1,7 +1,5 @@
 """What the four experiments on sets of images share: networks, training, pictures."""
 
-from __future__ import annotations
-
 from functools import lru_cache, partial
 from typing import Any, ClassVar
 
@@ -9,7 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from symsets.data.images import ImageFiles, ImageSource
-from symsets.experiments.study.catalogue import image_source
+from symsets.experiments.study.catalogue import open_data
 from symsets.experiments.study.experiment import CLASSIFY, PATIENCE, Experiment, SourceT, scaled
 from symsets.models._blocks import MODELS, RECIPES, default_widths
 from symsets.models.restoring import WIDTHS, RestoringNetwork
@@ -36,8 +34,7 @@ class ImageExperiment(Experiment[SourceT]):
 
     def open_source(self, data: str, seed: int) -> SourceT:
         """Open photographs by name."""
-        source: Any = image_source(data, size=self.source_size, seed=seed)
-        return source
+        return open_data("images", data, size=self.source_size, seed=seed)
 
 
 class SelectionExperiment(ImageExperiment[SourceT]):

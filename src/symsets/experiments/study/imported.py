@@ -1,7 +1,5 @@
 """Code of users that runs before a study, such as a scheme of their own."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager

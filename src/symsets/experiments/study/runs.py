@@ -1,7 +1,5 @@
 """The directory of a study, the directory of a run, and runs that are trained together."""
 
-from __future__ import annotations
-
 import csv
 import json
 import math

@@ -1,7 +1,5 @@
 """The search for a learning rate."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Mapping
 from pathlib import Path

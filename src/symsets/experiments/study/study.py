@@ -1,7 +1,5 @@
 """A study: many runs of one experiment in one directory."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -69,7 +67,7 @@ class Study(Evaluator):
         for (size, epochs), setting, model in product(sizes, preset.settings, preset.models):
             runs = {seed: self.run(setting, model, size, seed) for seed in range(preset.seeds)}
             left = tuple(seed for seed, run in runs.items() if not run.finished)
-            cost = self.experiment.relative_cost(model)
+            cost = self.experiment.costs.get(model, 1.0)
             parts = [left] if self.together else [(seed,) for seed in left]
             groups += [RunGroup(setting, model, size, epochs, part, cost) for part in parts if part]
         return groups

@@ -1,7 +1,5 @@
 """The trained networks of a study on other data than those they were trained on."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path

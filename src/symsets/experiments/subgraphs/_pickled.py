@@ -1,7 +1,5 @@
 """Read a pickled list of PyTorch Geometric's graphs without running what the file asks for."""
 
-from __future__ import annotations
-
 import io
 import pickle
 from collections.abc import Sequence

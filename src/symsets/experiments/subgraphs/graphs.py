@@ -1,7 +1,5 @@
 """Graphs that a graph convolution alone cannot tell apart: CSL, EXP and strongly regular ones."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple

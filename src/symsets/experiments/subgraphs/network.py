@@ -67,8 +67,7 @@ class NodeConv(nn.Module):
 
     def forward(self, x: Tensor, edges: CommonEdges) -> Tensor:
         """Convolve the nodes of all graphs."""
-        y: Tensor = self.conv(x, edges.edge_index)
-        return y
+        return self.conv(x, edges.edge_index)
 
 
 class BagNorm(SetModule):
@@ -170,8 +169,7 @@ class SubgraphNetwork(nn.Module):
         copies = self.layers(copies, edges)
         of_graphs = x.elements.with_elements(copies.elements[back])
         vectors = x.with_elements(self.vectors(pool(of_graphs, "mean")))
-        scores: Tensor = self.head(pool(vectors, "mean"))
-        return scores
+        return self.head(pool(vectors, "mean"))
 
 
 def by_node(x: GraphSets) -> tuple[RaggedSets, CommonEdges, Tensor]:

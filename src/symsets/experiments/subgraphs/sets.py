@@ -1,7 +1,5 @@
 """A graph as a set of its subgraphs, all with the nodes of the graph and edges of their own."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 
 import torch

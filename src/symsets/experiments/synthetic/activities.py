@@ -6,8 +6,6 @@ offset + amplitude sin(harmonic · phase + lag). The axes of a joint are those o
 mirror images, ``turns`` the right one half a period later, ``left`` one alone.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import torch

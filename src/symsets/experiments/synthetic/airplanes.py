@@ -1,7 +1,5 @@
 """Airplanes: a fuselage, swept wings, a tail, and engines."""
 
-from __future__ import annotations
-
 import math
 
 from torch import Tensor

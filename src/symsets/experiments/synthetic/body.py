@@ -5,8 +5,6 @@ The surface of the smooth union of the limbs was meshed once, on a grid of 7.4 c
 follows the joint of the nearest limb, and its neighbours in the skeleton a little.
 """
 
-from __future__ import annotations
-
 from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple

@@ -1,7 +1,5 @@
 """Cars: a body on four wheels, a cabin with windows, lamps, and what some of them have."""
 
-from __future__ import annotations
-
 import math
 
 from torch import Tensor

@@ -1,7 +1,5 @@
 """Chairs: a seat on legs or on a foot, a back of one piece or of slats, arms or none."""
 
-from __future__ import annotations
-
 from torch import Tensor
 
 from symsets.experiments.synthetic.parts import Builder, Parts

@@ -1,7 +1,5 @@
 """Pictures with the statistics of natural ones, made of leaves that cover each other."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 

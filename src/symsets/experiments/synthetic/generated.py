@@ -1,7 +1,5 @@
 """Base class of the sources that generate their data instead of reading files."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import torch

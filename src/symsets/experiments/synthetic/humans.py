@@ -1,7 +1,5 @@
 """Moving humans that need no download."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import torch

@@ -1,7 +1,5 @@
 """How things move when time has a direction: they lose energy, spread and fade."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import torch

@@ -1,7 +1,5 @@
 """Clips that need no download, in which time has a direction."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import torch

@@ -1,7 +1,5 @@
 """Three categories of objects that need no download: cars, airplanes and chairs."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import NamedTuple
 

@@ -1,7 +1,5 @@
 """Pictures that need no download: crops of the photographs inside two libraries, and leaves."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import lru_cache
 

@@ -1,7 +1,5 @@
 """Random numbers that depend on nothing but their names, the same on every device."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 

@@ -1,7 +1,5 @@
 """Move a mesh with its skeleton: rotations, forward kinematics, linear blend skinning."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import torch

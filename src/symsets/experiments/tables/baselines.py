@@ -1,7 +1,5 @@
 """What needs no training: classifiers that are fitted to the labelled rows of each table."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Small tables: networks that learn from labelled rows in one pass, without training."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any, ClassVar
 
@@ -75,6 +73,7 @@ class TablesExperiment(Experiment[TableSource]):
     task = IN_CONTEXT
     plans: ClassVar = {"ours": PLAN, "published": PLAN}
     baselines: ClassVar[Any] = BASELINES
+    costs: ClassVar = {"nanotabpfn": 0.2}
     default_data = "embedded"
     source_table = "more-classes"
 
@@ -106,10 +105,6 @@ class TablesExperiment(Experiment[TableSource]):
         depth = DEPTH if width == 1 else DEPTH // 2
         return TableNetwork(model, width=channels, depth=depth, ridge=recipe == "ours")
 
-    def relative_cost(self, model: str) -> float:
-        """Return the time that a model takes beside others."""
-        return 0.2 if model == "nanotabpfn" else 1.0
-
     def parts_of(self, sets: Any) -> dict[str, Tensor]:
         """Return which of the divided tables are of which table."""
         return sets.places() if len(sets.names) > 1 else {}
@@ -127,8 +122,7 @@ class TablesExperiment(Experiment[TableSource]):
 
     def example_inputs(self, x: Any) -> Tensor:
         """Return the queries: a report draws none."""
-        queries: Tensor = x.queries
-        return queries
+        return x.queries
 
 
 def _most_rows(num: int) -> int:

@@ -1,7 +1,5 @@
 """Losses and metrics of queries whose scores are (B, Q, K)."""
 
-from __future__ import annotations
-
 from torch import Tensor
 from torch.nn.functional import cross_entropy, one_hot
 

@@ -1,7 +1,5 @@
 """A network that learns the classes of a table's rows from the labels of others."""
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F

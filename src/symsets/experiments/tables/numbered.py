@@ -1,7 +1,5 @@
 """A network that takes classes for numbers: the recipe of nanoTabPFN, to compare with."""
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F

@@ -1,7 +1,5 @@
 """Random tables: causes, noisy maps of them as columns, and classes that depend on some of it."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 

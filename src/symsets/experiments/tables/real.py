@@ -1,7 +1,5 @@
 """Real tables, divided into rows with labels and queries: scikit-learn's, or one of your own."""
 
-from __future__ import annotations
-
 import csv
 from dataclasses import dataclass
 from pathlib import Path

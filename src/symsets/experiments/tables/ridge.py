@@ -1,7 +1,5 @@
 """Ridge regression in closed form: what a linear and a smooth model say about each row."""
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor
 

@@ -6,8 +6,6 @@ end of the file instead of from the line and skips lines with tabs or an indent;
 binary files that mix triangles and quadrilaterals, and accepts text that ends too early.
 """
 
-from __future__ import annotations
-
 import io
 import json
 from collections.abc import Iterable, Sequence

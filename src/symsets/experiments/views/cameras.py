@@ -1,7 +1,5 @@
 """Cameras that look at an object from somewhere on a sphere."""
 
-from __future__ import annotations
-
 import math
 from typing import NamedTuple
 

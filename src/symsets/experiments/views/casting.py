@@ -1,7 +1,5 @@
 """Where rays enter and leave objects: exact, for many objects and views at once."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from functools import reduce
 from typing import NamedTuple

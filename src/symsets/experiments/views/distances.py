@@ -1,7 +1,5 @@
 """How far apart two clouds of points are."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import NamedTuple
 

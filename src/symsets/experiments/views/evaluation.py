@@ -1,7 +1,5 @@
 """How good reconstructions are, and what more views are worth."""
 
-from __future__ import annotations
-
 import weakref
 from collections.abc import Sequence
 from typing import Any

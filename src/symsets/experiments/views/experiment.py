@@ -1,7 +1,5 @@
 """Multi-view reconstruction: the shape of an object from three views of it."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
@@ -80,7 +78,7 @@ class Objects:
 
     def open(self, category: str) -> Any:
         """Return the source of a category's views, or say why there is none."""
-        return view_source(self.data, category or "cars", size=SIZE, seed=self.seed)
+        return view_source(self.data, category=category or "cars", size=SIZE, seed=self.seed)
 
 
 @lru_cache(maxsize=1)

@@ -1,7 +1,5 @@
 """What a wrong mask and wrong coordinates cost."""
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor
 from torch.nn.functional import binary_cross_entropy_with_logits

@@ -1,7 +1,5 @@
 """Objects of the user: meshes in files, normalised and seen from random cameras."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

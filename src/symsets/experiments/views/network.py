@@ -180,12 +180,7 @@ class ViewsNetwork(nn.Module):
 
     def forward(self, x: Sets) -> Sets:
         """Return mask logits, front and back coordinates of every view."""
-        height, width = image_size(x, self.arguments["in_channels"])
-        if height % self.stride or width % self.stride or not height * width:
-            raise ValueError(
-                f"x must have images whose height and width {self.stride} divides, "
-                f"got {height}×{width}"
-            )
+        image_size(x, self.arguments["in_channels"], stride=self.stride)
         kept = []
         for block, meeting in zip(self.encoder, self.down_meetings, strict=True):
             fine = block(x)

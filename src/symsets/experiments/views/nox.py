@@ -1,7 +1,5 @@
 """The data of Sridhar et al. (2019): views of ShapeNet models with their NOX maps."""
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Iterable

@@ -1,11 +1,10 @@
 """From objects and cameras to images and coordinates."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -138,26 +137,11 @@ class GeneratedViews(ViewSource):
         """What tables call the data."""
         return f"generated {self.category}"
 
-    def views(
-        self,
-        split: str,
-        num: int,
-        *,
-        num_views: int = 3,
-        num_points: int = 0,
-        device: Device = "cpu",
-    ) -> Views:
-        """Return the first ``num`` objects of a split."""
-        return make_views(
-            self.category,
-            range(positive("num", num)),
-            num_views=num_views,
-            size=self.size,
-            num_points=num_points,
-            seed=self.seed,
-            split=SPLITS.index(checked_split(split)),
-            device=device,
-        )
+    def views(self, split: str, num: int, **options: Any) -> Views:
+        """Return the first ``num`` objects of a split; options are those of :func:`make_views`."""
+        number, which = SPLITS.index(checked_split(split)), range(positive("num", num))
+        own = partial(make_views, self.category, size=self.size, seed=self.seed, split=number)
+        return own(which, **options)
 
     def most(self, split: str) -> float:
         """Return infinity: there is no end of objects."""

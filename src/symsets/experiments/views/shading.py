@@ -1,7 +1,5 @@
 """What surfaces look like: colours and patterns of their own, light, and what is behind them."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import torch

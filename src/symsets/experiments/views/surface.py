@@ -1,7 +1,5 @@
 """Points on the outer surface of objects made of parts."""
 
-from __future__ import annotations
-
 import math
 
 import torch

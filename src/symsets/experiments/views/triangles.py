@@ -1,7 +1,5 @@
 """Where the rays of pixels enter and leave meshes of triangles."""
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor
 

@@ -1,7 +1,5 @@
 """Weights that act on features of neurons: a layer, and a network of such layers."""
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor, nn
 
@@ -114,5 +112,4 @@ class Acting(nn.Module):
             h = action(h, weight, bias).sin()  # (B, n, C)
         action, weight, bias = last
         drawn = action(h, weight, bias)  # (B, outputs, C)
-        scores: Tensor = self.head(torch.cat([drawn.flatten(1), h.square().mean(1)], dim=1))
-        return scores
+        return self.head(torch.cat([drawn.flatten(1), h.square().mean(1)], dim=1))

@@ -1,7 +1,5 @@
 """Other networks that read weights: equivariant linear layers, Deep Sets and MLPs."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import torch
@@ -47,8 +45,7 @@ class _Pointwise(nn.Module):
             y = norm(layer(x)).relu()  # (B, C, D)
             x = x + y if k else y
         means = [part.mean(-1) for part in x.split(self.space.sizes, dim=-1)]
-        scores: Tensor = self.head(torch.cat(means, dim=1))
-        return scores
+        return self.head(torch.cat(means, dim=1))
 
 
 def dws(space: WeightSpace, num_classes: int, channels: int) -> nn.Module:

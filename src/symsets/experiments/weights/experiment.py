@@ -1,7 +1,5 @@
 """Pictures as the weights of small networks: which class is the picture of?"""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from functools import lru_cache, partial
 from typing import ClassVar
@@ -81,6 +79,7 @@ class WeightsExperiment(Experiment[PictureSource]):
     task = Task(partial(cross_entropy, label_smoothing=0.1), (ACCURACY,))
     settings = (OWN, SAME)
     plans: ClassVar = {"ours": PLAN}
+    costs: ClassVar = {"dws": 10.0, "deepsets": 10.0}
     default_data = "embedded"
 
     def open_source(self, data: str, seed: int) -> PictureSource:
@@ -111,10 +110,6 @@ class WeightsExperiment(Experiment[PictureSource]):
         x = next(network.parameters())
         [found] = evaluate(network.eval(), test.to(x.device, x.dtype), self.task)
         return {f"{ACCURACY.name}/reordered": found.values[ACCURACY.name]}
-
-    def relative_cost(self, model: str) -> float:
-        """Return the time that a model takes beside others."""
-        return {"dws": 10.0, "deepsets": 10.0}.get(model, 1.0)
 
 
 @lru_cache(maxsize=6)  # three splits of two settings

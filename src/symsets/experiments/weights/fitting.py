@@ -1,7 +1,5 @@
 """Many small sine networks at once, each fitted to a picture of its own."""
 
-from __future__ import annotations
-
 import math
 
 import torch

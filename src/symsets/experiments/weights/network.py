@@ -1,7 +1,5 @@
 """Networks that classify networks by their weights."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 
 from torch import Tensor, nn
@@ -76,5 +74,4 @@ class WeightNetwork(nn.Module):
         """Return the scores of the classes."""
         if x.shape[1:] != (1, self.space.size):
             raise ValueError(f"x must have shape (B, 1, {self.space.size}), got {tuple(x.shape)}")
-        scores: Tensor = self.net(x)
-        return scores
+        return self.net(x)

@@ -1,7 +1,5 @@
 """Grey pictures with a class each: digits, MNIST, or a folder for each class."""
 
-from __future__ import annotations
-
 import gzip
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Vectors of weights with the classes of the pictures that they represent."""
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor
 

@@ -1,7 +1,5 @@
 """The weights of a small network as one vector, and how reordering neurons moves it."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from itertools import pairwise

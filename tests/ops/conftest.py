@@ -132,23 +132,32 @@ def _sum_of_pixels(x):
     return x.to(_wide(x)).sum((0, 1, 2))
 
 
-def _gated(x):
-    _read(x)
-    a, b = x.chunk(2, -1)
+def _halves(x, context):
+    _read(*(t for t in (x, context) if t is not None))
+    if context is not None:
+        x = x + context.repeat_interleave(len(x) // len(context), 0)
+    return x.chunk(2, -1)
+
+
+def _gated(x, context):
+    a, b = _halves(x, context)
     return a * b.sigmoid()
 
 
-def _of_gated(grad, x):
-    _read(grad, x)
-    a, b = x.chunk(2, -1)
+def _of_gated(grad, x, context):
+    _read(grad)
+    a, b = _halves(x, context)
     share = b.sigmoid()
-    return torch.cat([grad * share, grad * a * share * (1 - share)], -1)
+    dx = torch.cat([grad * share, grad * a * share * (1 - share)], -1)
+    if context is None:
+        return dx, x.new_empty(0)
+    return dx, dx.unflatten(0, (len(context), -1)).sum(1)
 
 
 STAND_INS = {
     "add_bias": {"added": _added, "total": _sum_of_pixels},
     "channel_norm": {"normalised": _normalised, "gradient": _of_normalised},
-    "gate": {"gated": _gated, "gradient": _of_gated},
+    "gate": {"gated": _gated, "gradients": _of_gated},
     "norm_act": {"moments": _moments, "apply": _apply, "gradients": _gradients},
     "set_max": {"top": _top, "share": _share},
     "max_pool": {"maxima": _maxima, "spread": _spread},

@@ -54,8 +54,8 @@ def ties(*shape):
     return torch.randint(-2, 3, shape).double()
 
 
-def pixels(channels):
-    return lambda: (torch.randn(2, 3, 4, channels).double().movedim(-1, 1),)
+def pixels(channels, num=2):
+    return lambda: (torch.randn(num, 3, 4, channels).double().movedim(-1, 1),)
 
 
 ROW, COLUMN = torch.tensor([0, 0, 2, 2, 3]), torch.tensor([1, 3, 0, 0, 2])
@@ -80,7 +80,10 @@ OPERATIONS = {
         ("added",),
         ("total",),
     ),
-    "gate": Operation(ops.gate, pixels(6), ("gated",), ("gradient",)),
+    "gate": Operation(ops.gate, pixels(6), ("gated",), ("gradients",)),
+    "gate of a sum": Operation(
+        ops.gate, lambda: (*pixels(6, 4)(), *pixels(6)()), ("gated",), ("gradients",)
+    ),
     "spmm": Operation(lambda x: MATRIX @ x, lambda: (torch.randn(4, 6).double(),), ("spmm",), ()),
 }
 
@@ -220,8 +223,10 @@ def test_registered_operators_keep_the_rules_of_torch(fast_forms):
         ("channel_norm_gradient", pixels.cos(), pixels, 1e-3),
         ("add_bias", pixels, torch.rand(3)),
         ("add_bias_gradient", pixels),
-        ("gate", even),
-        ("gate_gradient", even[..., :2].cos(), even),
+        ("gate", even, None),
+        ("gate", even, even[:1].sin()),
+        ("gate_gradients", even[..., :2].cos(), even, None),
+        ("gate_gradients", even[..., :2].cos(), even, even[:1].sin()),
         ("spmm", *matrix, torch.randn(4, 6)),
     ):
         operator = getattr(torch.ops.symsets, name).default

@@ -170,6 +170,10 @@ CASES = {
         (torch.randn(3, 70, 90, 30).movedim(-1, 1), torch.randn(30)),
     ),
     "gate": lambda: single(ops.gate, torch.randn(3, 7, 9, 30).movedim(-1, 1)),
+    "gate of a sum": lambda: (
+        (lambda x, context: (ops.gate(x, context),)),
+        (torch.randn(6, 17, 19, 30).movedim(-1, 1), torch.randn(2, 17, 19, 30).movedim(-1, 1)),
+    ),
     "spmm": multiplied,
 }
 

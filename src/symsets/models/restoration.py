@@ -13,7 +13,8 @@ from torch import Tensor, nn
 from symsets import ops
 from symsets._checks import check_number, positive
 from symsets.models._convolution import convolution
-from symsets.nn import Sequential, SetModule, Siamese, set_layer
+from symsets.nn import DSS, Sequential, SetModule, Siamese, set_layer
+from symsets.ops._dispatch import kernel
 from symsets.sets import Sets, map_elements, pool, spread
 from symsets.sets.folding import add_to_elements
 
@@ -112,11 +113,20 @@ class GatedBlock(SetModule):
 
     def forward(self, x: Sets, *args: Any) -> Any:
         """Apply the block."""
-        heard = self.hear(map_elements(x, self.norm))
-        change = map_elements(heard, lambda rows: self.last(ops.gate(rows)))
+        change = map_elements(self._gated(map_elements(x, self.norm)), self.last)
         if self.drop and self.training:
             change = _dropped(change, self.drop)
         return sum_of(x, change)
+
+    def _gated(self, x: Sets) -> Any:
+        """Let elements hear their set, and weight one half of the channels by the other."""
+        if not (isinstance(x, Tensor) and type(self.hear) is DSS and kernel("gate", x)):
+            return map_elements(self.hear(x), ops.gate)
+        # The same for DSS: its bias joins the context, which is smaller, and the gate adds both.
+        element: Any = self.hear.element
+        context = ops.add_bias(self.hear.summary(x), element.bias)
+        rows = element._conv_forward(x.flatten(0, 1), element.weight, None)
+        return ops.gate(rows, context).unflatten(0, x.shape[:2])
 
 
 def sum_of(x: Any, y: Any) -> Any:

@@ -15,41 +15,57 @@ from symsets.ops.triton import kernels
 __all__ = ["gate"]
 
 
-def gate(x: Tensor) -> Tensor:
-    r"""Return :math:`a \cdot \sigma(b)` for images ``x (T, 2 C, H, W)`` of channels a, then b.
+def gate(x: Tensor, context: Tensor | None = None) -> Tensor:
+    r"""Return :math:`a_i \cdot \sigma(b_i)` of :math:`(a_i, b_i) = x_i + c`.
 
-    The fast form serves images that lie channels-last: one pass through memory in each direction.
+    The fast form serves images that lie channels-last: one pass through memory in each direction,
+    and the sum :math:`x_i + c` is never written.
+
+    Args:
+        x: Images ``(T, 2 C, H, W)`` of channels a, then b; those of a set one after the other.
+        context: What is added to all images of a set, ``(B, 2 C, H, W)``, or None.
     """
-    if kernel("gate", x) and pixel_rows(x) and x.shape[1] % 2 == 0:
-        return _gate(x.permute(0, 2, 3, 1)).permute(0, 3, 1, 2)
-    return _formula(x, axis=1)
+    suits = context is None or (pixel_rows(context) and context.dtype == x.dtype)
+    if suits and kernel("gate", x) and pixel_rows(x) and x.shape[1] % 2 == 0:
+        given = (None if t is None else t.permute(0, 2, 3, 1) for t in (x, context))
+        return _gate(*given).permute(0, 3, 1, 2)
+    return _formula(x, context, axis=1)
 
 
-def _formula(x: Tensor, axis: int = -1) -> Tensor:
+def _formula(x: Tensor, context: Tensor | None, axis: int = -1) -> Tensor:
+    if context is not None:
+        x = (x.unflatten(0, (len(context), -1)) + context.unsqueeze(1)).flatten(0, 1)
     a, b = x.chunk(2, dim=axis)
     return a * b.sigmoid()
 
 
-def _setup(ctx: Any, inputs: tuple[Tensor], output: Tensor) -> None:
+def _setup(ctx: Any, inputs: tuple[Tensor, Tensor | None], output: Tensor) -> None:
     ctx.save_for_backward(*inputs)
 
 
-def _backward(ctx: Any, grad: Tensor) -> Tensor | None:
-    (pixels,) = ctx.saved_tensors
+def _backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, Tensor | None]:
+    pixels, context = ctx.saved_tensors
     if torch.is_grad_enabled():  # somebody wants gradients of gradients
-        return plain_gradients(_formula, [pixels], grad)[0]
-    return _gate_gradient(grad.contiguous(), pixels)
-
-
-@operator(fake=lambda _, pixels: torch.empty_like(pixels))
-def _gate_gradient(grad: Tensor, pixels: Tensor) -> Tensor:
-    return kernels("gate").gradient(grad, pixels)
+        of_pixels, of_context = plain_gradients(_formula, [pixels, context], grad)
+        return of_pixels, of_context
+    of_pixels, of_context = _gate_gradients(grad.contiguous(), pixels, context)
+    return of_pixels, None if context is None else of_context
 
 
 @operator(
-    fake=lambda pixels: pixels.new_empty(*pixels.shape[:-1], pixels.shape[-1] // 2),
+    fake=lambda _, pixels, context: (
+        torch.empty_like(pixels),
+        pixels.new_empty(0) if context is None else torch.empty_like(context),
+    )
+)
+def _gate_gradients(grad: Tensor, pixels: Tensor, context: Tensor | None) -> tuple[Tensor, Tensor]:
+    return kernels("gate").gradients(grad, pixels, context)
+
+
+@operator(
+    fake=lambda pixels, _: pixels.new_empty(*pixels.shape[:-1], pixels.shape[-1] // 2),
     setup=_setup,
     backward=_backward,
 )
-def _gate(pixels: Tensor) -> Tensor:
-    return kernels("gate").gated(pixels)
+def _gate(pixels: Tensor, context: Tensor | None) -> Tensor:
+    return kernels("gate").gated(pixels, context)

@@ -10,6 +10,7 @@ import math
 import os
 import shutil
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from itertools import accumulate
 from pathlib import Path
@@ -66,11 +67,13 @@ def decompress(data: bytes, shape: tuple[int, int, int]) -> np.ndarray:
     folded = low.astype(np.int16) + (high.astype(np.int16) << 8)
     rest = np.where(folded % 2 == 0, folded // 2, -(folded // 2) - 1)
     rest = np.ascontiguousarray(rest.transpose(1, 2, 0))  # all pictures advance together
-    values = np.zeros((shape[1] + 1, shape[2] + 1, shape[0]), np.int16)
-    for i in range(shape[1]):
-        above, row = values[i], values[i + 1]
-        for j in range(shape[2]):
-            row[j + 1] = rest[i, j] + _predicted(row[j], above[j + 1], above[j])
+    _, height, width = shape
+    values = np.zeros((height + 1, width + 1, shape[0]), np.int16)
+    for k in range(height + width - 1):  # a diagonal needs only what lies before it
+        i = np.arange(max(0, k - width + 1), min(k + 1, height))
+        j = k - i
+        known = _predicted(values[i + 1, j], values[i, j + 1], values[i, j])
+        values[i + 1, j + 1] = rest[i, j] + known
     return np.ascontiguousarray(values[1:, 1:].transpose(2, 0, 1))
 
 
@@ -220,5 +223,6 @@ class ScenePack(SceneFiles):
         if not chosen:
             raise ValueError(f"{self.path} has no scene of {band} {split}")
         files = sorted({where[name] for name in chosen})
-        found = {scene.name: scene for file in files for scene in self._read(file)}
+        with ThreadPoolExecutor() as pool:  # LZMA lets other threads run
+            found = {scene.name: scene for part in pool.map(self._read, files) for scene in part}
         return [found[name] for name in chosen]

@@ -44,26 +44,34 @@ JPEG = (".jpg", ".jpeg")
 FPS = 12.5  # frames of UCF101 to take in a second: every other one
 
 
-def has_places365(root: Path) -> bool:
-    """Tell whether the files of Places365 are there."""
-    airfields = all_existing(root, ["train/airfield"], ["val/airfield"])
-    return bool(_places_paths(root) or airfields)
+def find_places365(root: Path) -> list[Path]:
+    """Return two lists and the folders of their files, or two folders by class; else nothing."""
+    listed = all_existing(
+        root,
+        *([name, f"filelist_places365-standard/{name}"] for name in PLACES_LISTS),
+        ["data_256", "data_256_standard", "data_large", "data_large_standard"],
+        ["val_256", "val_large"],
+    )
+    return listed or all_existing(root, ["train/airfield"], ["val/airfield"])
 
 
-def has_imagenet(root: Path) -> bool:
-    """Tell whether the files of ImageNet are there."""
-    both = all_existing(_imagenet_root(root), ["train"], ["val"])
-    return bool(both) and any(_is_synset(path.name) for path in both[0].iterdir())
+def find_imagenet(root: Path) -> list[Path]:
+    """Return the folders for training and validation, or nothing."""
+    inner = first_existing(root, "ILSVRC/Data/CLS-LOC", "Data/CLS-LOC") or root
+    both = all_existing(inner, ["train"], ["val"])
+    return both if both and any(_is_synset(path.name) for path in both[0].iterdir()) else []
 
 
-def has_celeba(root: Path) -> bool:
-    """Tell whether the files of CelebA are there."""
-    return bool(_celeba_paths(root))
+def find_celeba(root: Path) -> list[Path]:
+    """Return the folder of faces and the list of splits, or nothing."""
+    faces, partition = "img_align_celeba", "list_eval_partition.txt"
+    return all_existing(root, [faces, f"Img/{faces}"], [partition, f"Eval/{partition}"])
 
 
-def has_ucf101(root: Path) -> bool:
-    """Tell whether the files of UCF101 are there."""
-    return bool(_ucf101_paths(root))
+def find_ucf101(root: Path) -> list[Path]:
+    """Return the folder of videos and the two lists of the first split, or nothing."""
+    lists = ("trainlist01.txt", "testlist01.txt")
+    return all_existing(root, ["UCF-101"], *([f"ucfTrainTestlist/{x}", x] for x in lists))
 
 
 def places365(
@@ -80,10 +88,9 @@ def places365(
         num_classes: How many of the largest classes to use; all if None.
     """
     root = as_path("root", root)
-    if not has_places365(root):
+    if not (paths := find_places365(root)):
         raise MissingDataError(f"{root}: {PLACES365_NEEDS}")
-    paths = _places_paths(root)
-    train, test = _listed_classes(*paths) if paths else _class_folders(root)
+    train, test = _listed_classes(*paths) if len(paths) == 4 else _class_folders(root)
     largest = sorted(Counter(train.values()).items(), key=lambda item: (-item[1], item[0]))
     kept = {label for label, _ in largest[:num_classes]}
     splits = split_by_hash((name for name, c in train.items() if c in kept), test=0)
@@ -100,9 +107,9 @@ def imagenet(root: str | os.PathLike[str], *, size: int = 160) -> ImageFiles:
         size: Height and width of the pictures.
     """
     root = as_path("root", root)
-    if not has_imagenet(root):
+    if not (paths := find_imagenet(root)):
         raise MissingDataError(f"{root}: {IMAGENET_NEEDS}")
-    inner = _imagenet_root(root)
+    inner = paths[0].parent
     train, val = _class_folders(inner)
     splits = split_by_hash((name for name, c in train.items() if _is_synset(c)), test=0)
     splits["test"] = shuffled(val)
@@ -118,7 +125,7 @@ def celeba(root: str | os.PathLike[str], *, size: int = 80) -> ImageFiles:
         size: Height and width of the pictures.
     """
     root = as_path("root", root)
-    if not (paths := _celeba_paths(root)):
+    if not (paths := find_celeba(root)):
         raise MissingDataError(f"{root}: {CELEBA_NEEDS}")
     faces, partition = paths
     lines = read_list(partition, 2)  # lines: "000001.jpg 0"
@@ -141,7 +148,7 @@ def ucf101(root: str | os.PathLike[str], *, size: int = 80) -> VideoFiles:
         size: Height and width of the frames.
     """
     root = as_path("root", root)
-    if not (paths := _ucf101_paths(root)):
+    if not (paths := find_ucf101(root)):
         raise MissingDataError(f"{root}: {UCF101_NEEDS}")
     videos, train, test = paths
     # lines: "ApplyEyeMakeup/v_ApplyEyeMakeup_g08_c01.avi 1", in the test list without the number
@@ -153,16 +160,6 @@ def ucf101(root: str | os.PathLike[str], *, size: int = 80) -> VideoFiles:
     splits["test"] = shuffled(words[0] for words in read_list(test, 1))
     files = {split: [(name, videos / name) for name in splits[split]] for split in SPLITS}
     return VideoFiles("UCF101", files, root=root, size=size, fps=FPS, max_frames=None)
-
-
-def _places_paths(root: Path) -> list[Path]:
-    """Return the lists for training and validation and the folders of their files, if all exist."""
-    return all_existing(
-        root,
-        *([name, f"filelist_places365-standard/{name}"] for name in PLACES_LISTS),
-        ["data_256", "data_256_standard", "data_large", "data_large_standard"],
-        ["val_256", "val_large"],
-    )
 
 
 def _listed_classes(
@@ -191,21 +188,6 @@ def _is_synset(name: str) -> bool:
     return len(name) == 9 and name[0] == "n" and name[1:].isdigit()
 
 
-def _imagenet_root(root: Path) -> Path:
-    return first_existing(root, "ILSVRC/Data/CLS-LOC", "Data/CLS-LOC") or root
-
-
-def _celeba_paths(root: Path) -> list[Path]:
-    faces, partition = "img_align_celeba", "list_eval_partition.txt"
-    return all_existing(root, [faces, f"Img/{faces}"], [partition, f"Eval/{partition}"])
-
-
 def _image_files(name: str, root: Path, splits: dict[str, list[str]], size: int) -> ImageFiles:
     files = {split: [root / below for below in splits[split]] for split in SPLITS}
     return ImageFiles(name, files, size=size, root=root)
-
-
-def _ucf101_paths(root: Path) -> list[Path]:
-    """Return the folder of videos and the two lists of the first split, if all are there."""
-    lists = ("trainlist01.txt", "testlist01.txt")
-    return all_existing(root, ["UCF-101"], *([f"ucfTrainTestlist/{x}", x] for x in lists))

@@ -39,13 +39,13 @@ DATA_SUFFIXES = IMAGE_SUFFIXES | VIDEO_SUFFIXES | {*MESH_SUFFIXES, ".hdf5"}
 class _Dataset(NamedTuple):
     kind: str
     open: Callable[..., Any]
-    present: Callable[[Path], bool]
+    present: Callable[[Path], object]  # true if its files are there
     needs: str
     folders: tuple[str, ...]  # names that its folder may have in a data directory
 
 
 def _published(kind: str, name: str, *folders: str) -> _Dataset:
-    words = (name, f"has_{name}", f"{name.upper()}_NEEDS")
+    words = (name, f"find_{name}", f"{name.upper()}_NEEDS")
     source, present, needs = (getattr(published, word) for word in words)
     return _Dataset(kind, source, present, needs, (name, *folders))
 

@@ -249,9 +249,9 @@ def test_scripts_that_pages_name_are_there(page):
         assert (ROOT / name).is_file(), name
 
 
-@pytest.mark.parametrize("package", ["nn", "lift", "models", "train"])
+@pytest.mark.parametrize("package", ["data", "data.set_folder", "nn", "lift", "models", "train"])
 def test_methods_have_a_docstring_or_override_one_that_has(package):
-    for path in (Path(symsets.__file__).parent / package).glob("*.py"):
+    for path in Path(symsets.__file__).parent.joinpath(*package.split(".")).glob("*.py"):
         module = import_module(f"symsets.{package}.{path.stem}")
         for kind in (value for value in vars(module).values() if isinstance(value, type)):
             for name in vars(kind) if kind.__module__ == module.__name__ else ():

@@ -37,9 +37,8 @@ class SetDataset:
         """Return sets ``(*which.shape, N, C, *E)`` and targets, for training.
 
         Sets of different sizes, and ragged targets, come as a list, with a ragged batch for each
-        row of ``which``.
-        What is random about them is drawn anew by the default generator of the device, without
-        ever making the host wait, so that a CUDA graph can replay it.
+        row of ``which``. What is random about them is drawn anew by the default generator of the
+        device, without ever making the host wait, so that a CUDA graph can replay it.
         """
         raise NotImplementedError
 
@@ -115,30 +114,24 @@ class LabelledSets(SetDataset, Dataset[tuple[Any, Any]]):
 
     @property
     def num_sets(self) -> int:
-        """How many sets there are."""
         return len(self.y)
 
     @property
     def device(self) -> torch.device:
-        """Where they are."""
         return self.y.device
 
     def batch(self, which: Tensor) -> tuple[Any, Any]:
-        """Return some sets and their labels."""
         return _some(self.x, which), _some(self.y, which)
 
     def part(self, start: int, stop: int) -> tuple[Sets, Any]:
-        """Return the sets from ``start`` to ``stop``."""
         return self.x[start:stop], self.y[start:stop]
 
     def first(self, num: int) -> LabelledSets:
-        """Return the first ``num`` sets."""
         if positive("num", num) > len(self.y):
             raise ValueError(f"num must be in 1..{len(self.y)}, got {num}")
         return LabelledSets(self.x[:num], self.y[:num])
 
     def to(self, device: torch.device | str, dtype: torch.dtype | None = None) -> LabelledSets:
-        """Move the sets, and cast their entries if a type is given."""
         return LabelledSets(self.x.to(device, dtype), self.y.to(device))
 
 

@@ -30,18 +30,14 @@ class OnTheFlySets(SetDataset):
     def __init__(self, material: Tensor, num_sets: int, *, seed: int = 0) -> None:
         if num_sets < 1:
             raise ValueError(f"num_sets must be positive, got {num_sets}")
-        self.material = material
-        self._num_sets = num_sets
-        self.seed = seed
+        self.material, self._num_sets, self.seed = material, num_sets, seed
 
     @property
     def num_sets(self) -> int:
-        """How many sets there are."""
         return self._num_sets
 
     @property
     def device(self) -> torch.device:
-        """Where sets are made."""
         return self.material.device
 
     def make(
@@ -65,13 +61,11 @@ class OnTheFlySets(SetDataset):
         return torch.randn(shape, device=self.device, generator=generator)
 
     def batch(self, which: Tensor) -> tuple[Tensor, Tensor]:
-        """Return fresh sets and their targets."""
         x, y = self._make_exactly(which.flatten().to(self.device), None, augment=True)
         shape = tuple(which.shape)
         return self._cast(x).unflatten(0, shape), self._cast(y).unflatten(0, shape)
 
     def part(self, start: int, stop: int) -> tuple[Tensor, Tensor]:
-        """Return the sets from ``start`` to ``stop``, the same in every call on one device."""
         stop = min(stop, self.num_sets)
         blocks = [self._block(b) for b in range(start // self.BLOCK, -(-stop // self.BLOCK))]
         first = start // self.BLOCK * self.BLOCK

@@ -123,7 +123,6 @@ class ShotSets(OnTheFlySets):
     def make(
         self, which: Tensor, generator: torch.Generator | None, *, augment: bool
     ) -> tuple[Tensor, Tensor]:
-        """Make the sets ``which (B,)`` and their targets."""
         photo = self.material[which % len(self.material)][:, None]
         scene = self.augment(photo, generator=generator, move=augment)[:, 0] / 255
         inside = slice(SPARE, SPARE + self.size)

@@ -100,7 +100,6 @@ class SpoiltSets(OnTheFlySets):
     def make(
         self, which: Tensor, generator: torch.Generator | None, *, augment: bool
     ) -> tuple[Tensor, Tensor]:
-        """Make the sets ``which (B,)`` and how good their shots are."""
         shape = (len(which), self.num_elements)
         uniform = partial(self.uniform, generator)
         photo = self.material[which % len(self.material)][:, None]

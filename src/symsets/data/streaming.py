@@ -30,15 +30,12 @@ class SetStream(SetDataset):
 
     @property
     def device(self) -> torch.device:
-        """Where batches go."""
         return self._device
 
     def set_epoch(self, epoch: int) -> None:
-        """Say which epoch comes next, which decides what is random about its sets."""
         self._epoch = epoch
 
     def to(self, device: torch.device | str, dtype: torch.dtype | None = None) -> Any:
-        """Return the same sets; their batches go to ``device``."""
         moved = copy.copy(self)
         moved._device, moved._dtype = torch.device(device), dtype or self._dtype
         return moved
@@ -72,20 +69,16 @@ class StreamedSets(SetStream):
     """
 
     def __init__(self, dataset: Dataset[Any] | Sequence[Any], *, workers: int = 0, seed: int = 0):
-        self.dataset = dataset
-        self.workers = workers
-        self.seed = seed
+        self.dataset, self.workers, self.seed = dataset, workers, seed
         self._loader: DataLoader[Any] | None = None
 
     @property
     def num_sets(self) -> int:
-        """How many sets there are."""
         return len(self.dataset)  # type: ignore[arg-type]
 
     def to(self, device: torch.device | str, dtype: torch.dtype | None = None) -> Any:
-        """Return the same sets, with workers of their own; their batches go to ``device``."""
         moved = super().to(device, dtype)
-        moved._loader = None
+        moved._loader = None  # it has workers of its own
         return moved
 
     def first(self, num: int) -> Any:
@@ -94,11 +87,9 @@ class StreamedSets(SetStream):
         return StreamedSets(few, seed=self.seed).to(self._device, self._dtype)
 
     def batches(self, order: Tensor) -> Iterator[tuple[Any, Any]]:
-        """Give the batches of all steps ``order (S, K, B)``, some of them read ahead."""
         return self._read(order.cpu(), training=True)
 
     def parts(self, batch_size: int) -> Iterator[tuple[Any, Any]]:
-        """Give all sets in turn, some of them read ahead."""
         which = torch.arange(self.num_sets).split(batch_size)
         return self._read(which, training=False)
 
@@ -158,7 +149,6 @@ class LoadedSets(SetStream):
 
     @property
     def num_sets(self) -> int:
-        """How many sets there are."""
         return self._num_sets
 
     def set_epoch(self, epoch: int) -> None:

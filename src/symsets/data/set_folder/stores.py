@@ -75,11 +75,9 @@ class ArrayStore(Store):
         self.counts = counts
 
     def names(self, k: int) -> list[str]:
-        """Return the numbers of the rows."""
         return [str(j) for j in range(self.counts[k])]
 
     def place(self, k: int, j: int) -> str:
-        """Return the path of the file, and the row."""
         return f"{self.files[k][0]}, row {self.names(k)[j]}"
 
     def read(self, k: int) -> tuple[Array, list[int]]:
@@ -103,11 +101,9 @@ class TableStore(ArrayStore):
         self._values, self._names = values, names
 
     def names(self, k: int) -> list[str]:
-        """Return the names of the elements, or their numbers."""
         return self._names[k]
 
     def read(self, k: int) -> tuple[Array, list[int]]:
-        """Return the rows of a set."""
         return self._values[k], []
 
 

@@ -170,6 +170,16 @@ def pretrained() -> list[str]:
     return sorted(path.parent.name for path in PRETRAINED.glob(f"*/{WEIGHTS}"))
 
 
+def load_pretrained(name: str) -> nn.Module:
+    """Return a network of the package, also where somebody has a folder of that name."""
+    if name not in pretrained():
+        raise FileNotFoundError(
+            f"this copy of symsets has no trained network {name!r}; python "
+            f"training/{name}_network.py makes one"
+        )
+    return load(PRETRAINED / name)
+
+
 def find_weights(directory: Path) -> Path | None:
     """Return the file with the weights of a run, or None if there is none.
 

@@ -10,7 +10,7 @@ from symsets.tools.shot_files import write_picture
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
     """Return a folder ``shots`` of the working directory with a blurred and a sharp picture."""
-    monkeypatch.setattr(best_files, "pretrained_network", Slopes)
+    monkeypatch.setattr(best_files, "load_pretrained", lambda name: Slopes())
     monkeypatch.chdir(tmp_path)
     shots = tmp_path / "shots"
     shots.mkdir()

@@ -112,7 +112,7 @@ class Interrupted(nn.Module):
 
 def test_an_interrupt_is_one_line_and_leaves_no_file(work, monkeypatch):
     before = sorted(work.iterdir())
-    monkeypatch.setattr("symsets.tools.merging.load", lambda name: Interrupted())
+    monkeypatch.setattr("symsets.tools.merge_files.load_pretrained", lambda name: Interrupted())
     result = invoke("[0].png", "[1].png", "-o", "out.png")
     assert (result.exit_code, result.stderr) == (130, "symsets: interrupted\n")
     assert sorted(work.iterdir()) == before

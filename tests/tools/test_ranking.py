@@ -5,7 +5,6 @@ from shots import Slopes, blurred, scene
 from symsets import saving
 from symsets.models import BestNetwork
 from symsets.saving import save
-from symsets.tools import ranking
 from symsets.tools.ranking import MOST, SMALL, WINDOW, WINDOWS, rank
 
 WIDTHS = (3.0, 0.0, 1.0, 6.0)
@@ -102,7 +101,6 @@ def test_the_network_of_the_package_is_taken_even_beside_a_folder_of_its_name(
     net = BestNetwork(channels=(4,), num_blocks=(1,), hidden=(4,))
     save(net, tmp_path / "package" / "best")
     (tmp_path / "photos" / "best").mkdir(parents=True)
-    monkeypatch.setattr(ranking, "PRETRAINED", tmp_path / "package")
     monkeypatch.chdir(tmp_path / "photos")
     shots = spoilt(scene(60, 60))
     expected = rank(shots, network=net, device="cpu")

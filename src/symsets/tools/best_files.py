@@ -16,13 +16,14 @@ from symsets._checks import as_path
 from symsets._files import check_place, write_csv
 from symsets.data.folders import files_below
 from symsets.data.images import IMAGE_SUFFIXES
+from symsets.saving import load_pretrained
 from symsets.tools.figures import MOST_TILES, ShownSet
 from symsets.tools.figures import sheet as draw_sheet
 from symsets.tools.ranking import (
     MOST,
+    NAME,
     SMALLEST,
     SmallView,
-    pretrained_network,
     rank_views,
     resized,
     small_view,
@@ -92,7 +93,7 @@ def best_files(
         check_place(name, path.parent)
     chosen_device(device)
     scenes = _scenes(root, page)
-    network = pretrained_network() if network is None else network
+    network = load_pretrained(NAME) if network is None else network
     done, total = count(1), 2 * sum(map(len, scenes.values()))
 
     def read(path: Path) -> Tensor:

@@ -11,8 +11,9 @@ from torch import Tensor
 
 from symsets.pages.drawing import Picture
 from symsets.pages.sheets import Line, Sheet, Tile
+from symsets.saving import load_pretrained
 from symsets.tools.aligning import sample
-from symsets.tools.merging import DifferentScenesError, find_maps, merge, own_network, sharpest
+from symsets.tools.merging import NAME, DifferentScenesError, find_maps, merge, sharpest
 from symsets.tools.ranking import detailed_parts
 from symsets.tools.shot_files import SUFFIXES, Shot, read_shot, write_picture
 
@@ -47,7 +48,7 @@ def merge_files(
     if compare:
         check_out("compare", compare, [*shots, out], (".png",))
     number = _reference(reference, shots)
-    network = own_network()
+    network = load_pretrained(NAME)
     read = [read_shot(path) for path in shots]
     _check_sizes(shots, read)
     pictures = _stacked(read)

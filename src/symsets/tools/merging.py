@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from symsets._checks import check_kind, positive, shown
+from symsets._modes import evaluating
 from symsets.models import with_reference
-from symsets.saving import load, pretrained
+from symsets.saving import load_pretrained
 from symsets.tools.aligning import ALIKE, align, sample
 from symsets.tools.sharpness import slopes
 from symsets.train.inputs import chosen_device
@@ -52,7 +53,7 @@ def merge(
         - output: ``(C, H, W)``, in [0, 1].
     """
     pictures = _checked(shots)
-    network = own_network() if network is None else network
+    network = load_pretrained(NAME) if network is None else network
     check_kind("network", network, nn.Module, "network")
     where = torch.device(chosen_device(device))
     colours = pictures.shape[1]
@@ -61,10 +62,10 @@ def merge(
     maps = (find_maps(pictures, which) if maps is None else _maps(maps, len(pictures))).to(where)
     total = pictures.new_zeros(3, *pictures.shape[-2:])
     weight = pictures.new_zeros(pictures.shape[-2:])
-    windows = list(_windows(pictures.shape[-2:], max(4 * OVERLAP, positive("tile", tile))))
-    training = network.training
-    network.to(where).eval()
-    try:
+    tile = max(4 * OVERLAP, positive("tile", tile))
+    rows, columns = (_tiles(side, tile) for side in pictures.shape[-2:])
+    windows = [(top, left, h, w) for top, h in rows for left, w in columns]
+    with evaluating(network.to(where)):
         for k, window in enumerate(windows):
             top, left, height, width = window
             inside = (..., slice(top, top + height), slice(left, left + width))
@@ -73,24 +74,8 @@ def merge(
             weight[inside] += fade
             if watch:
                 watch(k + 1, len(windows))
-    finally:
-        network.train(training)
     picture = (total / weight).clamp(0, 1)
     return (picture.mean(0, keepdim=True) if colours == 1 else picture).cpu()
-
-
-def own_network() -> nn.Module:
-    """Return the network that comes with the package.
-
-    Raises:
-        FileNotFoundError: There is none.
-    """
-    if NAME not in pretrained():
-        raise FileNotFoundError(
-            f"this copy of symsets has no trained network {NAME!r}; python "
-            "training/merge_network.py makes one"
-        )
-    return load(NAME)
 
 
 def _merged_tile(
@@ -182,14 +167,6 @@ def _number(reference: Any, num: int) -> int:
             f"got {shown(reference)}"
         )
     return reference
-
-
-def _windows(size: Sequence[int], tile: int) -> Iterator[Window]:
-    """Give the tiles that cover a picture and overlap."""
-    rows, columns = (_tiles(side, tile) for side in size)
-    for top, height in rows:
-        for left, width in columns:
-            yield top, left, height, width
 
 
 def _tiles(side: int, tile: int) -> list[tuple[int, int]]:

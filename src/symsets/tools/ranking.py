@@ -10,7 +10,8 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from symsets._checks import check_kind, shown
-from symsets.saving import PRETRAINED, load, pretrained
+from symsets._modes import evaluating
+from symsets.saving import load_pretrained
 from symsets.tools.aligning import ALIKE, align
 from symsets.tools.sharpness import slopes
 from symsets.train.inputs import chosen_device
@@ -50,20 +51,6 @@ def rank(
     return rank_views(views, lambda k: _checked(shots[k], k), network=network, device=device)
 
 
-def pretrained_network() -> nn.Module:
-    """Return ``symsets.load("best")``, also where there is a folder ``best`` of somebody's own.
-
-    Raises:
-        FileNotFoundError: There is none.
-    """
-    if NAME not in pretrained():
-        raise FileNotFoundError(
-            f"this copy of symsets has no trained network {NAME!r}; python "
-            "training/best_network.py makes one"
-        )
-    return load(PRETRAINED / NAME)
-
-
 class SmallView(NamedTuple):
     """A small copy of a shot ``(3, h, w)``, and the size of the shot."""
 
@@ -98,7 +85,7 @@ def rank_views(
         raise ValueError(
             f"shots must be {MOST} or fewer of one scene, got {len(views)}; rank each scene alone"
         )
-    network = pretrained_network() if network is None else network
+    network = load_pretrained(NAME) if network is None else network
     check_kind("network", network, nn.Module, "network")
     where = torch.device(chosen_device(device))
     smallest = min(views, key=lambda view: (view.size[0] * view.size[1], view.size))
@@ -107,19 +94,11 @@ def rank_views(
     sets = [small]
     if max(max(view.size) for view in views) > SMALL:
         sets += _parts(small, [view.size for view in views], shot)
-    mean = _scores(network, sets, where).mean(0)
+    on_gpu = torch.autocast("cuda", torch.bfloat16, enabled=where.type == "cuda")
+    with evaluating(network.to(where)), torch.no_grad(), on_gpu:
+        scores = [network(x[None].to(where))[0].float().cpu() for x in sets]
+    mean = torch.stack(scores).mean(0)
     return DECIBELS * (mean - mean.mean())
-
-
-def _scores(network: nn.Module, sets: Sequence[Tensor], where: torch.device) -> Tensor:
-    """Return scores of all sets of N pictures, ``(K, N)``; the network stays in its mode."""
-    training = network.training
-    network.to(where).eval()
-    try:
-        with torch.no_grad(), torch.autocast("cuda", torch.bfloat16, enabled=where.type == "cuda"):
-            return torch.stack([network(x[None].to(where))[0].float().cpu() for x in sets])
-    finally:
-        network.train(training)
 
 
 def _parts(

@@ -66,6 +66,7 @@ class OnTheFlySets(SetDataset):
         return self._cast(x).unflatten(0, shape), self._cast(y).unflatten(0, shape)
 
     def part(self, start: int, stop: int) -> tuple[Tensor, Tensor]:
+        """Return the sets from ``start`` to ``stop``, the same in every call on one device."""
         stop = min(stop, self.num_sets)
         blocks = [self._block(b) for b in range(start // self.BLOCK, -(-stop // self.BLOCK))]
         first = start // self.BLOCK * self.BLOCK

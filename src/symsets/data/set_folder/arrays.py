@@ -41,12 +41,7 @@ def array_shape(path: str) -> tuple[int, ...]:
 
 
 def read_array(path: str) -> Array:
-    """Read the array in a file as float32.
-
-    Raises:
-        ValueError: It cannot be read, or does not hold numbers.
-        MissingExtraError: A library for this kind of file is not installed.
-    """
+    """Read the array in a file as float32; raise ValueError unless it holds numbers."""
     file = Path(path)
     with named_errors(file):
         check_regular(file)

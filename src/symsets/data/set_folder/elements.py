@@ -29,21 +29,13 @@ Skips = list[tuple[str, str]]
 
 @dataclass(frozen=True)
 class Preparation:
-    """How elements are prepared, as far as that was said.
-
-    Attributes:
-        kind: Pictures, vectors, signals or clouds.
-        size: Height and width of pictures, or one number for both.
-        resize: How pictures get that size.
-        channels: Of an element.
-        length: Of signals.
-    """
+    """How elements are prepared, as far as that was said."""
 
     kind: str | None = None
-    size: Any = None
-    resize: str = "crop"
-    channels: int | None = None
-    length: int | None = None
+    size: Any = None  # height and width of pictures, or one number for both
+    resize: str = "crop"  # how pictures get that size
+    channels: int | None = None  # of an element
+    length: int | None = None  # of signals
 
     def __post_init__(self) -> None:
         if self.kind is not None:
@@ -78,28 +70,19 @@ class Preparation:
 
 @dataclass
 class Examined:
-    """The sets that are left, and how to read them.
+    """The sets that are left, and how to read them."""
 
-    Attributes:
-        sets: Those with usable elements.
-        store: Their elements.
-        how: How elements are prepared, all of it known.
-        pictures: Their targets, if they are pictures.
-        skipped: What was left out, and why.
-    """
-
-    sets: list[FoundSet]
-    store: Store
-    how: Preparation
-    pictures: Store | None = None
-    skipped: Skips = field(default_factory=list)
+    sets: list[FoundSet]  # those with usable elements
+    store: Store  # their elements
+    how: Preparation  # all of it known
+    pictures: Store | None = None  # their targets, if they are pictures
+    skipped: Skips = field(default_factory=list)  # what was left out, and why
 
 
 def examine(sets: Sequence[FoundSet], how: Preparation) -> Examined:
     """Look at every element: pictures by their headers, arrays by their shapes.
 
-    Raises:
-        ValueError: Elements are not of one kind, do not fit together, or none is usable.
+    Raise ValueError if elements are not of one kind, do not fit together, or none is usable.
     """
     files: dict[str, str] = {}  # the first of each kind
     for one in sets:

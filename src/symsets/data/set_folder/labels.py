@@ -32,28 +32,19 @@ class Row:
 
 @dataclass(frozen=True)
 class Labels:
-    """All labels of a folder, from one table or from one for each split.
+    """All labels of a folder, from one table or from one for each split."""
 
-    Attributes:
-        path: The file, or the first of several.
-        columns: Names of the columns of values.
-        of_elements: Whether a row is about an element and not about a set.
-        rows: The lines below the header.
-    """
-
-    path: Path
-    columns: tuple[str, ...]
-    of_elements: bool
-    rows: list[Row]
+    path: Path  # the file, or the first of several
+    columns: tuple[str, ...]  # names of the columns of values
+    of_elements: bool  # a row is about an element, not about a set
+    rows: list[Row]  # the lines below the header
 
 
 def read_csv(path: Path) -> Iterator[tuple[int, list[str]]]:
     """Give the number and the cells of every line that is not empty.
 
-    Commas, semicolons or tabs separate cells, whichever the first line has most of.
-
-    Raises:
-        ValueError: The file is no text in UTF-8, or no table with as many cells in every line.
+    Commas, semicolons or tabs separate cells, whichever the first line has most of. Raise
+    ValueError unless the file is text in UTF-8 with as many cells in every line.
     """
     with named_errors(path):
         content = read_bytes(path, MOST_BYTES)
@@ -86,15 +77,7 @@ def _wrong_line(where: str, first: list[str], cells: list[str]) -> ValueError:
 
 
 def read_labels(path: Path, prefix: str = "") -> Labels:
-    """Read ``labels.csv``.
-
-    Args:
-        path: The file.
-        prefix: What to put before the names of sets, for a table in a folder ``train``.
-
-    Raises:
-        ValueError: Its header or one of its lines is not as expected.
-    """
+    """Read ``labels.csv``; ``prefix`` goes before the names of sets, for one in ``train/``."""
     (_, header), *lines = list(read_csv(path)) or [(0, [])]
     labels = parse_labels(path, header, lines)
     rows = []
@@ -141,10 +124,8 @@ def match(labels: Labels, sets: Sequence[FoundSet]) -> dict[str, list[Row]]:
     """Return the lines about each set, by the name of the set.
 
     A line names a set by its path below the root, or by as much of the end of it as only one set
-    has; a file with or without its suffix.
-
-    Raises:
-        ValueError: A line names no set, or more than one line does; a set has no line.
+    has; a file with or without its suffix. Raise ValueError if a line names no set, or more than
+    one line does, or a set has no line.
     """
     called = _names(sets)
     rows: dict[str, list[Row]] = {one.name: [] for one in sets}

@@ -21,25 +21,15 @@ MEDIA = frozenset({*IMAGE_SUFFIXES, *ARRAYS, *CLOUDS})
 
 @dataclass(frozen=True)
 class FoundSet:
-    """One set on disk.
+    """One set on disk."""
 
-    Attributes:
-        name: Its path below the root, without the suffix if it is a file.
-        files: One file for each element, or the one file that holds the set.
-        whole: Whether one file holds the set.
-        target: The picture that the elements are to be merged into.
-        label: The name of the folder of its class.
-        split: The name of the folder of its split.
-        ignored: Files beside the elements that are of an unknown kind.
-    """
-
-    name: str
-    files: tuple[str, ...]
-    whole: bool = False
-    target: str | None = None
-    label: str | None = None
-    split: str | None = None
-    ignored: tuple[str, ...] = ()
+    name: str  # its path below the root, without the suffix if it is a file
+    files: tuple[str, ...]  # one for each element, or the one that holds the set
+    whole: bool = False  # one file holds the set
+    target: str | None = None  # the picture that the elements are to be merged into
+    label: str | None = None  # the name of the folder of its class
+    split: str | None = None  # the name of the folder of its split
+    ignored: tuple[str, ...] = ()  # files beside the elements that are of an unknown kind
 
 
 @dataclass(frozen=True)
@@ -77,7 +67,7 @@ def list_folder(path: Path) -> Listing:
 def find_sets(
     root: Path, *, kind: str | None = None, merge: bool = True, named: Collection[str] = ()
 ) -> list[FoundSet]:
-    """Return the sets below a folder, sorted by name.
+    """Return the sets below a folder, sorted by name; raise ValueError unless it has one layout.
 
     Args:
         root: The folder.
@@ -85,9 +75,6 @@ def find_sets(
         merge: Whether a picture called ``target`` may be what a set is merged into.
         named: Sets that a table of labels names. It tells a set of clouds, ``set/1.npy``, from a
             class of sets that are one file each, ``class/1.npy``.
-
-    Raises:
-        ValueError: The folder has no layout that is known, or more than one.
     """
     if not has_split_folders(checked_folder(root)):
         sets = _sets_of(root, "", kind, merge, named)

@@ -35,9 +35,6 @@ def open_sets(
         The sets, and how their elements are read; their splits, as folders or a column name them,
         all None if nothing does; task, classes and targets; and which sets have a target that can
         be used.
-
-    Raises:
-        ValueError: Naming the file, and what was expected.
     """
     learn = classes is None
     if not root.is_file():
@@ -102,11 +99,7 @@ def _split_of(one: FoundSet, rows: list[Row]) -> str | None:
 def _find_task(
     root: Path, task: str | None, labels: Labels | None, sets: Sequence[FoundSet], *, learn: bool
 ) -> str | None:
-    """Return the task, or None if columns of labels decide, or there are no labels.
-
-    Raises:
-        ValueError: Labels are there in two forms, or not in that of the task.
-    """
+    """Return the task, or None if columns of labels decide, or there are no labels."""
     merged = next((one.target for one in sets if one.target), None)
     classes = labels is None and sets[0].label is not None
     if task is None:

@@ -36,25 +36,15 @@ ENDS = {"JPEG": b"\xff\xd9", "PNG": b"IEND"}  # of a file that is complete
 
 @dataclass(frozen=True)
 class Header:
-    """What the header of a picture says.
+    """What the header of a picture says."""
 
-    Attributes:
-        shape: Height and width, after the camera's orientation is applied.
-        grey: Whether it has one channel.
-        deep: Whether that has 16 bits.
-    """
-
-    shape: tuple[int, int]
-    grey: bool
-    deep: bool
+    shape: tuple[int, int]  # height and width, after the camera's orientation is applied
+    grey: bool  # it has one channel
+    deep: bool  # and that has 16 bits
 
 
 def read_header(path: str) -> Header:
-    """Read the header of a picture; decode it only if its file seems to be cut off.
-
-    Raises:
-        UnusableError: It cannot be decoded.
-    """
+    """Read the header of a picture; decode it only if its file seems to be cut off."""
     with opened_image(Path(path)) as image:
         # asking a PNG for EXIF would decode it, unless the entry comes first
         asks = image.format != "PNG" or "exif" in image.info
@@ -104,19 +94,12 @@ def _eights(length: float) -> int:
 
 @dataclass(frozen=True)
 class Decoder:
-    """Decode pictures to bytes ``(C, H, W)``, or to 16 bits.
+    """Decode pictures to bytes ``(C, H, W)``, or to 16 bits."""
 
-    Attributes:
-        shape: Height and width.
-        resize: ``"crop"`` the middle to these proportions, or ``"scale"`` each side on its own.
-        channels: 1 for grey, 3 for colours.
-        deep: Keep 16 bits of grey pictures.
-    """
-
-    shape: tuple[int, int]
-    resize: str
-    channels: int
-    deep: bool
+    shape: tuple[int, int]  # height and width
+    resize: str  # "crop" the middle to these proportions, or "scale" each side on its own
+    channels: int  # 1 for grey, 3 for colours
+    deep: bool  # keep 16 bits of grey pictures
 
     @property
     def dtype(self) -> type:
@@ -124,11 +107,7 @@ class Decoder:
         return np.uint16 if self.deep else np.uint8
 
     def __call__(self, path: str) -> np.ndarray[Any, Any]:
-        """Decode a file.
-
-        Raises:
-            UnusableError: It cannot be decoded.
-        """
+        """Decode a file; raise UnusableError if that is impossible."""
         mode = "L" if self.channels == 1 else "RGB"
         with opened_image(Path(path)) as image:
             upright = turned(image, max(self.shape))

@@ -21,16 +21,13 @@ SHARE = 0.8  # of the free space, at most, for a cache
 class Store:
     """Sets of elements, each of which is a file.
 
+    Entries are floating point, or integers that stand for [0, 1].
+
     Args:
         files: Of each set.
         read_file: Returns an element; raises ValueError if it cannot be read.
         blank: What takes the place of such an element.
         alike: Whether all elements have the shape of that.
-
-    Attributes:
-        counts: Number of elements of each set.
-        shape: Of one element; None if these differ.
-        dtype: Of their entries: floating point, or integers that stand for [0, 1].
     """
 
     def __init__(
@@ -42,9 +39,8 @@ class Store:
         alike: bool = True,
     ) -> None:
         self.files, self.read_file, self.blank = files, read_file, blank
-        self.counts = [len(own) for own in files]
-        self.shape: tuple[int, ...] | None = blank.shape if alike else None
-        self.dtype: Any = blank.dtype
+        self.counts = [len(own) for own in files]  # elements of each set
+        self.shape: tuple[int, ...] | None = blank.shape if alike else None  # of one element
 
     def names(self, k: int) -> list[str]:
         """Return the names of the elements of a set."""
@@ -114,12 +110,6 @@ class CachedStore:
     takes up the room of what was read so far, and goes with the last process that has it open. Its
     pages belong to the system, which writes them out when memory is short. Processes that are
     forked share it; one that gets a copy has a file of its own.
-
-    Args:
-        store: What to read.
-
-    Raises:
-        ValueError: There is not enough room.
     """
 
     def __init__(self, store: Store) -> None:
@@ -136,7 +126,7 @@ class CachedStore:
                 "left: choose a smaller size, or another folder by the variable TMPDIR"
             )
         with tempfile.TemporaryFile() as file:  # no room is taken before it is written to
-            self._rows = np.memmap(file, store.dtype, "w+", 0, shape)
+            self._rows = np.memmap(file, store.blank.dtype, "w+", 0, shape)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return CachedStore, (self.store,)

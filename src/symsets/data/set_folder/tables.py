@@ -16,12 +16,8 @@ from symsets.data.set_folder.stores import TableStore
 
 RESERVED = ("set", "element", "score", "best", "split")
 SUFFIXES = (".csv", ".parquet")
-Columns = dict[str, Any]
-"""Lists of text, or arrays of numbers."""
-
-
-Table = tuple[list[FoundSet], TableStore, Labels | None]
-"""Sets of vectors, and the labels that the table has for them."""
+Columns = dict[str, Any]  # lists of text, or arrays of numbers
+Table = tuple[list[FoundSet], TableStore, Labels | None]  # the labels that it has for its sets
 
 
 def find_table(root: Path) -> Table | None:
@@ -30,9 +26,6 @@ def find_table(root: Path) -> Table | None:
     It has a column ``set``, perhaps ``element``, labels and ``split``, and columns of numbers.
     Labels are columns ``label`` or ``label_…`` that are the same in all rows of a set, a column
     ``score``, or a column ``best`` that is 1 in one row of each set and 0 in the others.
-
-    Raises:
-        ValueError: The table has no such columns, or entries that are no numbers.
     """
     path = root
     if not root.is_file():

@@ -21,19 +21,12 @@ NUMBERED = 'whole numbers taken for classes; task="regress" takes them as they a
 
 @dataclass(frozen=True)
 class Targets:
-    """The task of a folder, the names of its classes or columns, and a target for each set.
+    """The task of a folder, the names of its classes or columns, and a target for each set."""
 
-    Attributes:
-        task: One of those of :class:`symsets.models.Card`, or None if there are no labels.
-        classes: Names of the classes or of the columns.
-        values: A row for each set, or a list of tensors for scores; None if there are none.
-        note: What was guessed, and how to say otherwise.
-    """
-
-    task: str | None
-    classes: tuple[str, ...] = ()
-    values: Tensor | list[Tensor] | None = None
-    note: str = ""
+    task: str | None  # one of those of symsets.models.Card, or None if there are no labels
+    classes: tuple[str, ...] = ()  # names of the classes or of the columns
+    values: Tensor | list[Tensor] | None = None  # a row for each set; a list for scores
+    note: str = ""  # what was guessed, and how to say otherwise
 
 
 def from_columns(labels: Labels, task: str | None, classes: tuple[str, ...] = ()) -> Targets:

@@ -26,17 +26,11 @@ Watch = Callable[[int, int], None]
 
 
 class Packed(NamedTuple):
-    """What became of a folder.
+    """What became of a folder."""
 
-    Attributes:
-        kind: ``"images"`` or ``"videos"``.
-        counts: Pictures or clips of each split.
-        skipped: How many files were left out, for each reason.
-    """
-
-    kind: str
-    counts: Mapping[str, int]
-    skipped: Skipped
+    kind: str  # "images" or "videos"
+    counts: Mapping[str, int]  # pictures or clips of each split
+    skipped: Skipped  # how many files were left out, for each reason
 
 
 class _Item(NamedTuple):

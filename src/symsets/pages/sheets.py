@@ -28,21 +28,13 @@ class Line(NamedTuple):
 
 @dataclass(frozen=True)
 class Tile:
-    """A square of a sheet.
-
-    Attributes:
-        content: A picture ``(C, H, W)``, or a function of a sheet and the upper left corner.
-        above: What is written over it.
-        below: What is written under it.
-        framed: Whether all of this has a thick frame.
-        space: Extra room to its left.
-    """
+    """A square of a sheet: a picture ``(C, H, W)``, or what a function draws at a corner."""
 
     content: Tensor | Callable[[Sheet, float, float], None]
-    above: Line | None = None
-    below: Sequence[Line] = ()
-    framed: bool = False
-    space: float = 0.0
+    above: Line | None = None  # what is written over it
+    below: Sequence[Line] = ()  # what is written under it
+    framed: bool = False  # all of this has a thick frame
+    space: float = 0.0  # extra room to its left
 
 
 class Sheet:

@@ -9,17 +9,11 @@ __all__ = ["Cell", "Table", "duration"]
 
 @dataclass(frozen=True)
 class Cell:
-    """What stands in one place of a table.
-
-    Attributes:
-        text: What it says.
-        best: Whether it is the best of its column.
-        note: A remark in smaller letters, such as runs that failed.
-    """
+    """What stands in one place of a table."""
 
     text: str
-    best: bool = False
-    note: str = ""
+    best: bool = False  # of its column
+    note: str = ""  # in smaller letters, such as runs that failed
 
 
 @dataclass(frozen=True)

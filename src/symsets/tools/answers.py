@@ -18,23 +18,14 @@ from symsets.train.predicting import read_outputs
 
 @dataclass(frozen=True)
 class Answer:
-    """What a network says about one set.
-
-    Attributes:
-        said: Its answer.
-        truth: What is right.
-        right: Whether they are the same; None for numbers, which are never quite the same.
-        badness: Orders answers, the worst first.
-        chosen: The element that was selected.
-        scores: One word for each element.
-    """
+    """What a network says about one set."""
 
     said: str
     truth: str
-    right: bool | None
-    badness: float
-    chosen: tuple[int, ...] = ()
-    scores: tuple[str, ...] = ()
+    right: bool | None  # None for numbers, which are never quite the same
+    badness: float  # orders answers, the worst first
+    chosen: tuple[int, ...] = ()  # the element that was selected
+    scores: tuple[str, ...] = ()  # one word for each element
 
     @property
     def lines(self) -> list[str]:

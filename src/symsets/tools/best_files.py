@@ -37,34 +37,21 @@ SIDE = 220  # px of a picture on the sheet
 
 @dataclass(frozen=True)
 class Ranked:
-    """The shots of a folder, the best first.
+    """The shots of a folder, the best first."""
 
-    Attributes:
-        name: Of the folder, below the one that was asked for.
-        files: Their names.
-        scores: In decibels, with a mean of zero.
-    """
-
-    name: str
+    name: str  # of the folder, below the one that was asked for
     files: tuple[str, ...]
-    scores: tuple[float, ...]
+    scores: tuple[float, ...]  # in decibels, with a mean of zero
 
 
 @dataclass(frozen=True)
 class Best:
-    """What :func:`best_files` leaves.
-
-    Attributes:
-        sets: The shots of each folder.
-        rows: The CSV file.
-        sheet: The contact sheet.
-        left_out: Why pictures were left out, one line for each.
-    """
+    """What :func:`best_files` leaves."""
 
     sets: tuple[Ranked, ...]
-    rows: Path
-    sheet: Path
-    left_out: tuple[str, ...]
+    rows: Path  # the CSV file
+    sheet: Path  # the contact sheet
+    left_out: tuple[str, ...]  # why pictures were left out, one line for each
 
 
 def best_files(

@@ -23,24 +23,14 @@ SMALLEST, LARGEST = 1e-17, 1e1  # errors that the picture can show
 
 @dataclass(frozen=True)
 class Checked:
-    """What was found for one symmetry.
-
-    Attributes:
-        symmetry: Its name.
-        invariant: The error of f(gx) = f(x), relative to the output.
-        equivariant: The error of f(gx) = g f(x); None where g does not act on the output.
-        layers: Name and error of each layer, in the order they ran, None where g does not act on
-            its output; empty if layers are not known.
-        breaks: The first layer whose output neither stays nor moves along.
-        tolerance: The largest error that counts as kept.
-    """
+    """What was found for one symmetry; errors are relative, and None where g does not act."""
 
     symmetry: str
-    invariant: float
-    equivariant: float | None
-    layers: tuple[tuple[str, float | None], ...]
-    breaks: str | None
-    tolerance: float
+    invariant: float  # the error of f(gx) = f(x)
+    equivariant: float | None  # the error of f(gx) = g f(x)
+    layers: tuple[tuple[str, float | None], ...]  # in the order they ran, empty if not known
+    breaks: str | None  # the first layer whose output neither stays nor moves along
+    tolerance: float  # the largest error that counts as kept
 
     @property
     def kept(self) -> str | None:

@@ -60,25 +60,15 @@ def measure(
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a network, or the trivial answer, reached.
+    """What a network, or the trivial answer, reached."""
 
-    Attributes:
-        name: The scheme, or what the trivial answer is.
-        val: On validation sets.
-        loss: On validation sets.
-        test: On test sets.
-        found: What it says about the test sets.
-        network: None for the trivial answer.
-        seconds: Of training.
-    """
-
-    name: str
+    name: str  # the scheme, or what the trivial answer is
     val: Score
-    loss: float
+    loss: float  # on validation sets
     test: Score
-    found: Evaluation
-    network: Any = None
-    seconds: float = 0.0
+    found: Evaluation  # what it says about the test sets
+    network: Any = None  # None for the trivial answer
+    seconds: float = 0.0  # of training
 
 
 def outcome(name: str, network: Any, card: Card, val: Any, test: Any, **options: Any) -> Outcome:

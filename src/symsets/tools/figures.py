@@ -145,25 +145,15 @@ def _numbers(values: Sets) -> Tensor:
 
 @dataclass(frozen=True)
 class ShownSet:
-    """A set with its answer.
-
-    Attributes:
-        name: Of the set.
-        pictures: ``(N, C, H, W)`` with values from 0 to 1.
-        lines: What to say about it, such as what is right and what the network says.
-        right: Whether the network is right; None if that is not known.
-        below: A word under each picture, such as its score.
-        marked: Pictures with a frame, such as the chosen one.
-        results: Further pictures with a title each, such as the merged one and the truth.
-    """
+    """A set with its answer."""
 
     name: str
-    pictures: Tensor
-    lines: Sequence[str] = ()
-    right: bool | None = None
-    below: Sequence[str] = ()
-    marked: Sequence[int] = ()
-    results: Sequence[tuple[str, Tensor]] = ()
+    pictures: Tensor  # (N, C, H, W) with values from 0 to 1
+    lines: Sequence[str] = ()  # such as what is right and what the network says
+    right: bool | None = None  # whether the network is right, if that is known
+    below: Sequence[str] = ()  # a word under each picture, such as its score
+    marked: Sequence[int] = ()  # pictures with a frame, such as the chosen one
+    results: Sequence[tuple[str, Tensor]] = ()  # further pictures, such as the truth, with titles
 
 
 def sheet(sets: Sequence[ShownSet], name: str, caption: str) -> Picture:

@@ -29,19 +29,12 @@ SHOWN = 12  # sets on the page and in the terminal
 
 @dataclass(frozen=True)
 class Predicted:
-    """What :func:`predict_folder` leaves.
+    """What :func:`predict_folder` leaves."""
 
-    Attributes:
-        rows: The CSV file with all answers.
-        page: The page with the first of them.
-        table: The first answers.
-        notes: What else there is to say: how many are right, and what could not be read.
-    """
-
-    rows: Path
-    page: Path
-    table: Table
-    notes: tuple[str, ...]
+    rows: Path  # the CSV file with all answers
+    page: Path  # with the first of them
+    table: Table  # the first answers
+    notes: tuple[str, ...]  # how many are right, and what could not be read
 
 
 def predict_folder(

@@ -21,19 +21,12 @@ SIZES = (2, 6, 3, 8, 8, 8)  # of axes that an ONNX file leaves open
 
 @dataclass(frozen=True)
 class Target:
-    """A network with an example for its input.
+    """A network with an example for its input."""
 
-    Attributes:
-        network: What to check; a network of torch is converted to float64.
-        x: The input that is moved.
-        more: Further inputs, which are not.
-        tolerance: The largest error that counts as kept.
-    """
-
-    network: Callable[..., Any]
-    x: Tensor
-    more: tuple[Any, ...] = ()
-    tolerance: float = EXACT
+    network: Callable[..., Any]  # one of torch is in float64
+    x: Tensor  # the input that is moved
+    more: tuple[Any, ...] = ()  # further inputs, which are not
+    tolerance: float = EXACT  # the largest error that counts as kept
 
 
 def read_target(text: str, shape: Sequence[int] | None = None) -> Target:

@@ -43,21 +43,13 @@ RATES = {True: 3e-3, False: 3e-4}  # of small networks, and of pretrained ones
 
 @dataclass(frozen=True)
 class Trained:
-    """What :func:`train_folder` leaves.
+    """What :func:`train_folder` leaves."""
 
-    Attributes:
-        best: The scheme that validation liked best; its network is in the folder itself.
-        outcomes: Of all networks, and of the trivial answer, which comes last.
-        table: The same in words.
-        headline: The same in a sentence.
-        page: The page about them.
-    """
-
-    best: str
-    outcomes: tuple[Outcome, ...]
-    table: Table
-    headline: str
-    page: Path
+    best: str  # the scheme that validation liked best; its network is in the folder itself
+    outcomes: tuple[Outcome, ...]  # of all networks, and of the trivial answer, which comes last
+    table: Table  # the same in words
+    headline: str  # the same in a sentence
+    page: Path  # about them
 
 
 def train_folder(

@@ -15,7 +15,6 @@ fps        float ()        for clips: frames in a second (optional, 12)
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
 from itertools import pairwise
 from pathlib import Path
 
@@ -51,53 +50,40 @@ def pack_kind(path: Path) -> str | None:
     return "videos" if "clip_start" in keys else "images"
 
 
-class Pack:
-    """The content of a pack: encoded pictures and, per split, which of them to use.
+def _read_pack(
+    path: str | os.PathLike[str], kind: str
+) -> tuple[Path, dict[str, list[tuple[str, list[bytes]]]], float]:
+    """Return a path, names with encoded pictures for each split, and frames in a second.
 
-    Args:
-        path: The file.
-        kind: ``"images"`` or ``"videos"``.
+    The order is random but fixed. A name of ``"images"`` has one picture.
     """
-
-    def __init__(self, path: str | os.PathLike[str], kind: str) -> None:
-        self.path = as_path("path", path)
-        if not self.path.is_file():
-            raise ValueError(f"{self.path} must be a packed .npz file, found no such file")
-        if pack_kind(self.path) != kind:
-            keys = [*KEYS, "clip_start"] if kind == "videos" else list(KEYS)
-            raise ValueError(f"{self.path} must be a pack of {kind} with the keys {keys}")
-        content = read_arrays(self.path, KINDS, KINDS)
-        num = len(content["split"])
-        names, starts = content.get("name"), content.get("clip_start")
-        self.data: bytes = content["data"].tobytes()
-        self.offsets: list[int] = content["offsets"].tolist()
-        self.split = content["split"]
-        self.starts: list[int] = list(range(num + 1)) if starts is None else starts.tolist()
-        self.names: list[str] = [f"{i}" for i in range(num)] if names is None else names.tolist()
-        self.fps = float(content["fps"]) if "fps" in content else 12.0
-        self._check()
-
-    def _check(self) -> None:
-        sound = (
-            len(self.names) == len(self.split) == len(self.starts) - 1
-            and _rising(self.offsets, len(self.data))
-            and _rising(self.starts, len(self.offsets) - 1)
-            and set(self.split.tolist()) <= {0, 1, 2}
+    file = as_path("path", path)
+    if not file.is_file():
+        raise ValueError(f"{file} must be a packed .npz file, found no such file")
+    if pack_kind(file) != kind:
+        keys = [*KEYS, "clip_start"] if kind == "videos" else list(KEYS)
+        raise ValueError(f"{file} must be a pack of {kind} with the keys {keys}")
+    content = read_arrays(file, KINDS, KINDS)
+    data, split = content["data"].tobytes(), content["split"].tolist()
+    offsets: list[int] = content["offsets"].tolist()
+    names: list[str] = content.get("name", np.arange(len(split)).astype(str)).tolist()
+    starts: list[int] = content.get("clip_start", np.arange(len(split) + 1)).tolist()
+    sound = (
+        len(names) == len(split) == len(starts) - 1
+        and _rising(offsets, len(data))
+        and _rising(starts, len(offsets) - 1)
+        and set(split) <= {0, 1, 2}
+    )
+    if not sound:
+        raise ValueError(
+            f"{file} is inconsistent: offsets must rise to the number of bytes, "
+            "split must be 0, 1 or 2, and split, name and clip_start must agree in length"
         )
-        if not sound:
-            raise ValueError(
-                f"{self.path} is inconsistent: offsets must rise to the number of bytes, "
-                "split must be 0, 1 or 2, and split, name and clip_start must agree in length"
-            )
-
-    def members(self, split: str) -> list[int]:
-        """Return what belongs to a split, in a random but fixed order."""
-        which = np.flatnonzero(self.split == SPLITS.index(split)).tolist()
-        return sorted(which, key=lambda i: (fraction(self.names[i]), i))
-
-    def encoded(self, pictures: Iterable[int]) -> list[bytes]:
-        """Return the bytes of some pictures."""
-        return [self.data[self.offsets[i] : self.offsets[i + 1]] for i in pictures]
+    pictures = [data[a:b] for a, b in pairwise(offsets)]
+    items: dict[str, list[tuple[str, list[bytes]]]] = {split: [] for split in SPLITS}
+    for i in sorted(range(len(names)), key=lambda i: (fraction(names[i]), i)):
+        items[SPLITS[split[i]]].append((names[i], pictures[starts[i] : starts[i + 1]]))
+    return file, items, float(content.get("fps", 12.0))
 
 
 def _rising(numbers: list[int], end: int) -> bool:
@@ -114,9 +100,9 @@ class ImagePack(ImageFiles):
     """
 
     def __init__(self, path: str | os.PathLike[str], *, size: int = 80) -> None:
-        pack = Pack(path, "images")
-        files = {split: pack.encoded(pack.members(split)) for split in SPLITS}
-        super().__init__(pack.path.stem, files, size=size, root=pack.path)
+        file, items, _ = _read_pack(path, "images")
+        files = {split: [pictures[0] for _, pictures in items[split]] for split in SPLITS}
+        super().__init__(file.stem, files, size=size, root=file)
 
 
 class VideoPack(VideoFiles):
@@ -128,21 +114,7 @@ class VideoPack(VideoFiles):
     """
 
     def __init__(self, path: str | os.PathLike[str], *, size: int = 80) -> None:
-        pack = Pack(path, "videos")
-        starts = pack.starts
-        files = {
-            split: [
-                (pack.names[i], pack.encoded(range(starts[i], starts[i + 1])))
-                for i in pack.members(split)
-            ]
-            for split in SPLITS
-        }
-        longest = max([self.MIN_FRAMES, *(b - a for a, b in pairwise(starts))])
-        super().__init__(
-            pack.path.stem,
-            files,
-            root=pack.path,
-            size=size,
-            fps=pack.fps,
-            max_frames=longest,
-        )
+        file, clips, fps = _read_pack(path, "videos")
+        lengths = (len(frames) for split in SPLITS for _, frames in clips[split])
+        longest = max([self.MIN_FRAMES, *lengths])
+        super().__init__(file.stem, clips, root=file, size=size, fps=fps, max_frames=longest)

@@ -16,7 +16,6 @@ from symsets._files import atomic_write, digest, named_errors, read_bytes, readi
 from symsets.describing import describe
 from symsets.making import Allowed, make
 from symsets.models.card import Card
-from symsets.models.registry import build
 
 DESCRIPTION, WEIGHTS = "network.json", "model.safetensors"
 PRETRAINED = Path(__file__).parent / "pretrained"  # a folder for each network of the package
@@ -128,9 +127,7 @@ def _make(
     module = described.get("module")
     if module is None:
         module = {"network": described["network"], "arguments": described["arguments"]}
-        make_it = partial(build, *module.values())
-    else:
-        make_it = partial(make, module, allow=allow)
+    make_it = partial(make, module, allow=allow)
     with torch.device("meta"):  # where a network takes no memory
         wanted = sum(value.numel() for value in make_it().state_dict().values())
     if wanted > (held := sum(value.numel() for value in values.values())):

@@ -139,11 +139,7 @@ def write_sealed(path: Path, content: bytes | memoryview) -> None:
 
 
 def read_sealed(path: Path) -> memoryview:
-    """Return the bytes of a sealed file, or of one without a seal from an earlier version.
-
-    Raises:
-        ValueError: They are not what was written.
-    """
+    """Return the bytes of a sealed file, or of one without a seal from an earlier version."""
     content = memoryview(read_bytes(path))
     tag, found = bytes(content[-71:-64]), bytes(content[-64:])
     if tag != TAG:
@@ -254,10 +250,7 @@ def shorten(text: str, most: int = 300) -> str:
 def file_lock(path: Path) -> Iterator[bool]:
     """Lock a file against other processes, and tell whether that succeeded.
 
-    A process that dies releases its locks.
-
-    Args:
-        path: The lock file, created if needed and removed at the end.
+    The file is created if needed and removed at the end. A process that dies releases its locks.
 
     Example:
         >>> import tempfile

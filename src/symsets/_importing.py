@@ -14,11 +14,7 @@ from symsets._files import shorten
 def run_file(path: Path, argument: str) -> ModuleType:
     """Run a Python file; raise ValueError naming the line for what goes wrong in it.
 
-    As in a script, it may import modules that lie beside it.
-
-    Args:
-        path: The file.
-        argument: What the user called it, for errors.
+    As in a script, it may import modules that lie beside it. Errors call it ``argument``.
     """
     if not path.is_file():
         raise ValueError(f"{argument} must name a Python file, got {path}, which is none")

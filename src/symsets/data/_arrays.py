@@ -31,13 +31,7 @@ def array_names(path: Path) -> set[str]:
 def read_arrays(path: Path, kinds: Kinds, names: Collection[str]) -> Content:
     """Return those arrays of some names that a file has; nothing is executed from it.
 
-    Args:
-        path: The file.
-        kinds: What arrays must be, if they are there.
-        names: What to read.
-
-    Raises:
-        ValueError: The file cannot be read, or one of its arrays is of another kind.
+    Raise ValueError if the file cannot be read, or one of its arrays is not of its kind.
     """
     with named_errors(path):
         check_regular(path)

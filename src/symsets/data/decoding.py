@@ -82,11 +82,9 @@ def decode_image(encoded: bytes | Path, size: int) -> np.ndarray:
     """Decode a picture of any kind to its middle square, ``(size, size, 3)`` bytes.
 
     The camera's orientation is applied, palettes and CMYK are converted, grey is copied to three
-    channels, 16 bits become 8, and what is transparent is laid over white.
-
-    Raises:
-        UnusableError: The picture is broken, of an unknown kind, larger than is decoded (JPEG
-            files may be larger), or its shorter side is less than half of ``size``.
+    channels, 16 bits become 8, and what is transparent is laid over white. Raise UnusableError if
+    the picture is broken, of an unknown kind, larger than is decoded (JPEG files may be larger),
+    or its shorter side is less than half of ``size``.
     """
     with opened_image(encoded) as image:
         check_large_enough(image.size, size)
@@ -106,21 +104,14 @@ def turned(image: Image.Image, side: int) -> Image.Image:
 
 
 def shrink(image: Image.Image, side: int) -> None:
-    """Let JPEG decode to a half, a quarter or an eighth where that leaves sides of ``side``.
-
-    Raises:
-        UnusableError: The picture would still be larger than is decoded.
-    """
+    """Let JPEG decode to a half, a quarter or an eighth where that leaves sides of ``side``."""
     image.draft(None, (side, side))
     if image.width * image.height > MOST_PIXELS:
         raise UnusableError(TOO_LARGE)
 
 
 def middle_box(size: tuple[int, int], shape: tuple[int, int]) -> tuple[int, int, int, int]:
-    """Return left, top, right and bottom of the largest middle part of ``size`` (width, height).
-
-    It has the proportions of ``shape (H, W)``.
-    """
+    """Return left, top, right, bottom of the largest middle of ``size (W, H)`` like ``shape``."""
     width, height = size
     w = min(width, max(1, height * shape[1] // shape[0]))
     h = min(height, max(1, width * shape[0] // shape[1]))
@@ -146,8 +137,7 @@ def eight_bits(image: Image.Image) -> Image.Image:
         # Pillow itself would cut values off at 255
         grey = (sixteen_bits(image) >> 8).astype(np.uint8)
         image = require("PIL.Image", "images").fromarray(grey)
-    transparent = image.has_transparency_data
-    return image.convert("RGBA" if transparent else "RGB")
+    return image.convert("RGBA" if image.has_transparency_data else "RGB")
 
 
 def over_white(image: Image.Image) -> Image.Image:

@@ -30,10 +30,7 @@ def files_below(root: Path, suffixes: Iterable[str]) -> Iterator[str]:
     """Give the paths below ``root`` of all visible files with one of the suffixes.
 
     Links to folders are followed at the end, and no folder is entered twice. Studies below
-    ``root`` are left out.
-
-    Raises:
-        ValueError: A folder may not be read, so its files would be missing without notice.
+    ``root`` are left out. A folder that may not be read is an error.
     """
     wanted, entered = tuple(suffixes), set()
     starts = [checked_folder(root)]  # and links that are found on the way

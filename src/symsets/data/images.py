@@ -83,18 +83,13 @@ class FileSource:
     ) -> list[T]:
         """Return the first ``num`` results of reading the files of a split, ``least`` in any case.
 
-        Args:
-            split: Which files.
-            read: Returns what one file gives; files for which it raises UnusableError are counted.
-            num: All if None.
-            block: Files that are read at once.
-            least: Fewer are an error.
+        ``read`` returns what one file gives; those for which it raises UnusableError are counted.
+        ``block`` files are read at once.
         """
         files = self.files[checked_split(split)]
         skipped = self._skipped[split] = Skipped()
-        found = list(
-            islice(chain.from_iterable(in_threads(read, files, skipped, block=block)), num)
-        )
+        results = in_threads(read, files, skipped, block=block)
+        found = list(islice(chain.from_iterable(results), num))
         if len(found) < least:
             counts = {split: len(self.files[split]) for split in SPLITS}
             kind = self.KIND[:-1] if len(found) == 1 else self.KIND

@@ -73,11 +73,7 @@ class VideoFiles(FileSource):
         return Clips.join(clips, list(names)).to(device)
 
     def read(self, video: tuple[str, Encoded]) -> list[tuple[str, Tensor]]:
-        """Return the clips of one of the files, each with its name.
-
-        Raises:
-            UnusableError: The video cannot be read, breaks off, or is too short.
-        """
+        """Return the clips of a video, each with its name; raise UnusableError if it has none."""
         name, encoded = video
         wanted = self.max_frames * self.clips_per_video
         if isinstance(encoded, Path):
@@ -143,9 +139,7 @@ class VideoFolder(VideoFiles):
 def decode_video(path: Path, *, size: int, fps: float, num: int) -> Tensor:
     """Return the first ``num`` frames at a rate, as middle squares, ``(L, 3, size, size)`` bytes.
 
-    Raises:
-        UnusableError: The file cannot be read or breaks off, or the shorter side of its frames is
-            less than half of ``size``.
+    Raise UnusableError if the file cannot be read or breaks off, or its frames are too small.
     """
     av = require("av", "video")
     frames: list[np.ndarray] = []

@@ -26,11 +26,7 @@ def write_digits(
     """Write bags of 2 to 12 digits in the layout ``split/class/set/*.png``, and return the folder.
 
     The class of a bag is its largest digit. A folder that is complete is left as it is.
-
-    Args:
-        folder: Where to write.
-        numbers: How many bags each of ``train``, ``val`` and ``test`` gets.
-        watch: Called after every bag.
+    ``numbers`` says how many bags each split gets; ``watch`` is called after every bag.
     """
     root = Path(folder)
     for split, num in numbers.items():

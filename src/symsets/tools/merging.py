@@ -96,11 +96,7 @@ def sharpest(shots: Tensor) -> int:
 
 
 def find_maps(pictures: Tensor, reference: int, *, aligned: bool = False) -> Tensor:
-    """Return where shots ``(N, C, H, W)`` lie, ``(N, 2, 3)`` (see :func:`~.aligning.align`).
-
-    Raises:
-        DifferentScenesError: A shot shows nothing of what the reference shows.
-    """
+    """Return where shots ``(N, C, H, W)`` lie, ``(N, 2, 3)`` (see :func:`~.aligning.align`)."""
     if aligned or len(pictures) == 1:
         return torch.eye(2, 3, device=pictures.device).repeat(len(pictures), 1, 1)
     maps, alike = align(pictures, reference)
@@ -111,12 +107,7 @@ def find_maps(pictures: Tensor, reference: int, *, aligned: bool = False) -> Ten
 
 
 class DifferentScenesError(ValueError):
-    """A shot does not show what the reference shows.
-
-    Args:
-        shot: Its number.
-        reference: That of the reference.
-    """
+    """A shot does not show what the reference shows; both are numbers of shots."""
 
     def __init__(self, shot: int, reference: int) -> None:
         super().__init__(

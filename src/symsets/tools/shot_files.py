@@ -48,15 +48,10 @@ class Shot(NamedTuple):
 
 
 def read_shot(path: Path) -> Shot:
-    """Read a picture as a camera meant it: upright, with 8 or 16 bits.
-
-    Raises:
-        ValueError: It cannot be read; the message names the file.
-    """
-    if not path.exists():
-        raise ValueError(f"shots must be pictures, but there is no file {path}")
+    """Read a picture as a camera meant it: upright, with 8 or 16 bits; errors name the file."""
     if not path.is_file():
-        raise ValueError(f"shots must be pictures, but {path} is no file")
+        wrong = f"{path} is no file" if path.exists() else f"there is no file {path}"
+        raise ValueError(f"shots must be pictures, but {wrong}")
     try:
         values, bits = _values(path.read_bytes())
     except UnusableError as error:
@@ -86,10 +81,7 @@ def _values(content: bytes) -> tuple[np.ndarray, int]:
 
 
 def _deep_tiff(content: bytes) -> np.ndarray | None:
-    """Return the values of a TIFF file with 16 bits, of which Pillow would keep 8.
-
-    None if it has another number of bits.
-    """
+    """Return the values of a TIFF file with 16 bits, of which Pillow would keep 8, or None."""
     tifffile = require("tifffile", "images")
     try:
         with tifffile.TiffFile(io.BytesIO(content)) as file:

@@ -17,8 +17,7 @@ def merge(
     shots: Annotated[
         list[Path],
         typer.Argument(
-            metavar="SHOTS...",
-            help="Pictures of one scene and one size, or the folder of them.",
+            metavar="SHOTS...", help="Pictures of one scene and one size, or the folder of them."
         ),
     ],
     out: Annotated[
@@ -34,8 +33,7 @@ def merge(
         typer.Option(help="Also write a PNG with one shot, the aligned mean and the result."),
     ] = None,
     scale: Annotated[
-        int,
-        typer.Option(help="3 makes a picture three times as fine of LR*.png and QM*.png."),
+        int, typer.Option(help="3 makes a picture three times as fine of LR*.png and QM*.png.")
     ] = 1,
     network: Annotated[
         Path | None, typer.Option(help="For --scale 3: the folder of a run of `run satellite`.")

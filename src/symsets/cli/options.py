@@ -46,8 +46,7 @@ class RunOptions:
     ] = None
     preset: Annotated[str, typer.Option(help="Size of the study: smoke, quick or paper.")] = "quick"
     recipe: Annotated[
-        str,
-        typer.Option(help="ours; published, as in the released code; modern (bursts, colors)."),
+        str, typer.Option(help="ours; published, as in the released code; modern (bursts, colors).")
     ] = "ours"
     out: Out = None
     device: Device = "cpu"

@@ -8,10 +8,7 @@ MOST_SETS = 10**8
 
 
 def names(
-    what: str,
-    text: str,
-    choices: Collection[str],
-    also: Callable[[str], bool] = lambda name: False,
+    what: str, text: str, choices: Collection[str], also: Callable[[str], bool] = lambda name: False
 ) -> tuple[str, ...]:
     """Return names joined by commas: some of the choices, or what ``also`` says yes to.
 

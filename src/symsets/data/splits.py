@@ -53,10 +53,7 @@ def shuffled(names: Iterable[str]) -> list[str]:
 
 
 def split_by_hash(
-    names: Iterable[str],
-    *,
-    test: float = 0.1,
-    group: Callable[[str], str] = lambda name: name,
+    names: Iterable[str], *, test: float = 0.1, group: Callable[[str], str] = lambda name: name
 ) -> dict[str, list[str]]:
     """Divide names into splits, each in the random but fixed order of their hashes.
 

@@ -19,15 +19,7 @@ from symsets.data.images import IMAGE_SUFFIXES
 from symsets.saving import load_pretrained
 from symsets.tools.figures import MOST_TILES, ShownSet
 from symsets.tools.figures import sheet as draw_sheet
-from symsets.tools.ranking import (
-    MOST,
-    NAME,
-    SMALLEST,
-    SmallView,
-    rank_views,
-    resized,
-    small_view,
-)
+from symsets.tools.ranking import MOST, NAME, SMALLEST, SmallView, rank_views, resized, small_view
 from symsets.tools.shot_files import read_shot
 from symsets.train.inputs import chosen_device
 

@@ -11,16 +11,8 @@ import torch
 from torch import Tensor
 
 from symsets._checks import check_number, positive
+from symsets.data import degrading
 from symsets.data.augment import Augment
-from symsets.data.degrading import (
-    blur,
-    gaussian_kernels,
-    jpeg,
-    move,
-    opposite,
-    sensor_noise,
-    shake_kernels,
-)
 from symsets.data.on_the_fly import OnTheFlySets
 from symsets.models import with_reference
 
@@ -139,15 +131,15 @@ class ShotSets(OnTheFlySets):
         shifts = camera.shift * (2 * uniform(*shape, 2) - 1) * others[:, None]
         angles = math.radians(camera.turn) * (2 * uniform(*shape) - 1) * others
         scenes = scene[:, None].expand(-1, shape[1], -1, -1, -1).flatten(0, 1)
-        x = move(scenes, shifts.flatten(0, 1), angles.flatten(), self.size + 2 * SPARE)
+        x = degrading.move(scenes, shifts.flatten(0, 1), angles.flatten(), self.size + 2 * SPARE)
         x = x.unflatten(0, shape)
         # Blurred
         sharp = uniform(len(scene), 1, 1, 1) < camera.sharp
-        soft = gaussian_kernels(camera.blur * uniform(*shape))
-        shaken = shake_kernels(shape, camera.shake, uniform, normal)
+        soft = degrading.gaussian_kernels(camera.blur * uniform(*shape))
+        shaken = degrading.shake_kernels(shape, camera.shake, uniform, normal)
         either = torch.where(uniform(*shape, 1, 1) < 0.5, soft, shaken)
-        still = gaussian_kernels(torch.zeros(shape, device=self.device))
-        x = blur(x, torch.where(sharp, still, either))
+        still = degrading.gaussian_kernels(torch.zeros(shape, device=self.device))
+        x = degrading.blur(x, torch.where(sharp, still, either))
         x = x[..., SPARE:-SPARE, SPARE:-SPARE]
         # Brighter or darker, and noisy
         gain = 1 + camera.exposure * (2 * uniform(*shape) - 1) * others
@@ -156,11 +148,11 @@ class ShotSets(OnTheFlySets):
         low, high = camera.noise
         strength = low * (high / low) ** uniform(*each) / 255
         share = camera.poisson * uniform(*each)
-        x = sensor_noise(x, strength, share, normal)
+        x = degrading.sensor_noise(x, strength, share, normal)
         x = (255 * x).round().clamp(0, 255) / 255
         # Stored
         quality = (40 + 58 * uniform(len(scene), 1)).expand(shape)
-        stored = jpeg(x.flatten(0, 1), quality.flatten()).unflatten(0, shape)
+        stored = degrading.jpeg(x.flatten(0, 1), quality.flatten()).unflatten(0, shape)
         x = torch.where(uniform(*each) < camera.jpeg, stored, x)
         # Aligned
         laid = self._aligned(x, shifts, angles, others, uniform)
@@ -177,10 +169,10 @@ class ShotSets(OnTheFlySets):
         """Lay shots where the first one lies, but for a small error."""
         shape, (B, N) = shifts.shape, shifts.shape[:2]
         wrong = uniform(B, 1).square() * others  # alignment is mostly good
-        shifts, angles = opposite(shifts, angles)
+        shifts, angles = degrading.opposite(shifts, angles)
         shifts = shifts + LEFT_SHIFT * wrong[..., None] * (2 * uniform(*shape) - 1)
         angles = angles + math.radians(LEFT_TURN) * wrong * (2 * uniform(B, N) - 1)
-        laid = move(x.flatten(0, 1), shifts.flatten(0, 1), angles.flatten(), self.size)
+        laid = degrading.move(x.flatten(0, 1), shifts.flatten(0, 1), angles.flatten(), self.size)
         far = FARTHEST * self.size * (uniform(B, 1) < FAR) * others
         place = torch.arange(self.size, device=self.device) - (self.size - 1) / 2
         places = place + (shifts + far[..., None] * (2 * uniform(*shape) - 1))[..., None]

@@ -9,16 +9,8 @@ import torch
 from torch import Tensor
 
 from symsets._checks import check_choice, positive
+from symsets.data import degrading
 from symsets.data.augment import Augment
-from symsets.data.degrading import (
-    blur,
-    disc_kernels,
-    gaussian_kernels,
-    jpeg,
-    move,
-    sensor_noise,
-    shake_kernels,
-)
 from symsets.data.on_the_fly import OnTheFlySets
 
 BLURS = ("defocus", "blur", "shake")  # a shot has one of them at most
@@ -105,11 +97,11 @@ class SpoiltSets(OnTheFlySets):
         photo = self.material[which % len(self.material)][:, None]
         scene = self.augment(photo, generator=generator, move=augment) / 255  # (B, 1, 3, S, S)
         soft = SOFT * uniform(len(which), 1) * (uniform(len(which), 1) < 0.5)
-        scene = blur(scene, gaussian_kernels(soft))
+        scene = degrading.blur(scene, degrading.gaussian_kernels(soft))
         shifts = ((2 * SHIFT + 1) * uniform(*shape, 2)).floor() - SHIFT
         scenes = scene.expand(-1, shape[1], -1, -1, -1).flatten(0, 1)
         still = torch.zeros(len(scenes), device=self.device)
-        scenes = move(scenes, shifts.flatten(0, 1), still, self.size + 2 * SPARE)
+        scenes = degrading.move(scenes, shifts.flatten(0, 1), still, self.size + 2 * SPARE)
         scenes = scenes.unflatten(0, shape).clamp(0, 1)
         x = self._spoil(scenes, generator)
         return x, quality(x, scenes[..., SPARE:-SPARE, SPARE:-SPARE])
@@ -124,7 +116,7 @@ class SpoiltSets(OnTheFlySets):
             """Draw numbers from 0 to 1, and 0 for shots that are not spoilt in this way."""
             return uniform(*shape) * wrong[kind]
 
-        x = blur(scenes, self._kernels(wrong, generator))
+        x = degrading.blur(scenes, self._kernels(wrong, generator))
         x = x[..., SPARE:-SPARE, SPARE:-SPARE].clamp(0, 1)
         sign = torch.where(uniform(*shape) < 0.5, -1.0, 1.0)
         exposed = (x * _each(torch.exp(GAIN * sign * strength("exposure")))).clamp(0, 1)
@@ -134,10 +126,10 @@ class SpoiltSets(OnTheFlySets):
         faint = low * (high / low) ** uniform(len(x), 1)
         noise = faint + wrong["noise"] * STRONG ** uniform(*shape)
         share = _each(uniform(len(x), 1))
-        x = sensor_noise(exposed * light, _each(noise / 255), share, normal) / light
+        x = degrading.sensor_noise(exposed * light, _each(noise / 255), share, normal) / light
         x = (255 * x).round().clamp(0, 255) / 255
         worst = FINEST - (FINEST - WORST) * strength("jpeg")
-        stored = jpeg(x.flatten(0, 1), worst.flatten()).unflatten(0, shape)
+        stored = degrading.jpeg(x.flatten(0, 1), worst.flatten()).unflatten(0, shape)
         return torch.where(_each(wrong["jpeg"]), stored, x)
 
     def _what_goes_wrong(
@@ -161,9 +153,9 @@ class SpoiltSets(OnTheFlySets):
         """Return the kernel of each shot ``(B, N, k, k)``: a point where nothing is blurred."""
         uniform, normal = partial(self.uniform, generator), partial(self.normal, generator)
         shape = wrong["shake"].shape
-        kernels = gaussian_kernels(SIGMA * uniform(*shape) * wrong["blur"])
-        discs = disc_kernels(RADIUS * uniform(*shape))
-        shaken = shake_kernels(shape, PATH, uniform, normal, centred=True)
+        kernels = degrading.gaussian_kernels(SIGMA * uniform(*shape) * wrong["blur"])
+        discs = degrading.disc_kernels(RADIUS * uniform(*shape))
+        shaken = degrading.shake_kernels(shape, PATH, uniform, normal, centred=True)
         kernels = torch.where(wrong["defocus"][..., None, None], discs, kernels)
         return torch.where(wrong["shake"][..., None, None], shaken, kernels)
 

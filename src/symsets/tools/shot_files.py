@@ -12,16 +12,7 @@ from torch import Tensor
 
 from symsets._extras import MissingExtraError, require
 from symsets._files import atomic_write
-from symsets.data.decoding import (
-    UnusableError,
-    eight_bits,
-    is_deep,
-    opened_image,
-    over_white,
-    quiet,
-    sixteen_bits,
-    turned,
-)
+from symsets.data import decoding
 from symsets.data.deep_png import is_deep_png, read_png, write_png
 
 FULL_SIZE = 2**16  # px: nothing is read at less than its size
@@ -54,7 +45,7 @@ def read_shot(path: Path) -> Shot:
         raise ValueError(f"shots must be pictures, but {wrong}")
     try:
         values, bits = _values(path.read_bytes())
-    except UnusableError as error:
+    except decoding.UnusableError as error:
         raise ValueError(f"shots must be pictures, but {path} is {error}") from None
     except ValueError as error:
         raise ValueError(f"shots must be pictures, but {path} cannot be read: {error}") from None
@@ -69,15 +60,15 @@ def _values(content: bytes) -> tuple[np.ndarray, int]:
         deep = read_png(content)
     elif content[:4] in TIFF:
         deep = _deep_tiff(content)
-    with quiet(), opened_image(content) as image:
+    with decoding.quiet(), decoding.opened_image(content) as image:
         if deep is not None:
             return _turned(_opaque(deep), image.getexif().get(ORIENTATION, 1)), 16
-        upright = turned(image, FULL_SIZE)
-        if is_deep(upright):
-            return sixteen_bits(upright), 16
+        upright = decoding.turned(image, FULL_SIZE)
+        if decoding.is_deep(upright):
+            return decoding.sixteen_bits(upright), 16
         if upright.mode in ("1", "L") and not upright.has_transparency_data:
             return np.asarray(upright.convert("L")), 8
-        return np.asarray(over_white(eight_bits(upright))), 8
+        return np.asarray(decoding.over_white(decoding.eight_bits(upright))), 8
 
 
 def _deep_tiff(content: bytes) -> np.ndarray | None:

@@ -21,15 +21,7 @@ from symsets.nn.registry import schemes as all_schemes
 from symsets.pages import Table
 from symsets.pages.styles import style_of
 from symsets.saving import save
-from symsets.tools.comparing import (
-    Outcome,
-    best_of,
-    headline,
-    outcome,
-    results_table,
-    task_of,
-    trivial_answer,
-)
+from symsets.tools import comparing
 from symsets.tools.report import write_report
 from symsets.train import fit
 from symsets.train.inputs import chosen_device
@@ -46,7 +38,7 @@ class Trained:
     """What :func:`train_folder` leaves."""
 
     best: str  # the scheme that validation liked best; its network is in the folder itself
-    outcomes: tuple[Outcome, ...]  # of all networks, and of the trivial answer, which comes last
+    outcomes: tuple[comparing.Outcome, ...]  # of all networks, last of the trivial answer
     table: Table  # the same in words
     headline: str  # the same in a sentence
     page: Path  # about them
@@ -132,21 +124,21 @@ def train_folder(
         torch.manual_seed(seed)
         networks[scheme] = network_for(card, scheme=scheme, backbone=backbone)
         learn(net=networks[scheme], out=root / scheme, progress=False, dry_run=True)
-    outcomes = list[Outcome]()
+    outcomes = list[comparing.Outcome]()
     for scheme, network in networks.items():
         say(f"\n{style_of(scheme).label}: {style_of(scheme).meaning or scheme}")
         card = learn(net=network, out=root / scheme).card
-        outcomes.append(outcome(scheme, network, card, *read[1:], **where))
-    best = best_of(outcomes, card)
-    name, answer = trivial_answer(card, train.targets)
-    outcomes.append(outcome(name, answer, card, *read[1:], **where))
+        outcomes.append(comparing.outcome(scheme, network, card, *read[1:], **where))
+    best = comparing.best_of(outcomes, card)
+    name, answer = comparing.trivial_answer(card, train.targets)
+    outcomes.append(comparing.outcome(name, answer, card, *read[1:], **where))
     chosen = outcomes[best]
-    metric = task_of(card).metric.name
+    metric = comparing.task_of(card).metric.name
     measured = {f"val_{metric}": chosen.val.mean, f"test_{metric}": chosen.test.mean}
     chosen.network.card = replace(card, metrics=measured)
     save(chosen.network, root)
-    table = results_table(outcomes, card, best)
-    told = headline(outcomes, card, best)
+    table = comparing.results_table(outcomes, card, best)
+    told = comparing.headline(outcomes, card, best)
     page = write_report(root / PAGE, parts, outcomes, best, table, told)
     return Trained(chosen.name, tuple(outcomes), table, told, page)
 

@@ -13,17 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from symsets._extras import require
-from symsets.data.decoding import (
-    UnusableError,
-    eight_bits,
-    is_deep,
-    middle_box,
-    opened_image,
-    over_white,
-    shrink,
-    sixteen_bits,
-    turned,
-)
+from symsets.data import decoding
 
 if TYPE_CHECKING:
     from PIL import Image
@@ -45,15 +35,16 @@ class Header:
 
 def read_header(path: str) -> Header:
     """Read the header of a picture; decode it only if its file seems to be cut off."""
-    with opened_image(Path(path)) as image:
+    with decoding.opened_image(Path(path)) as image:
         # asking a PNG for EXIF would decode it, unless the entry comes first
         asks = image.format != "PNG" or "exif" in image.info
         sideways = asks and image.getexif().get(ORIENTATION) in SIDEWAYS
         width, height = image.size[::-1] if sideways else image.size
-        header = Header((height, width), image.mode in GREY or is_deep(image), is_deep(image))
+        deep = decoding.is_deep(image)
+        header = Header((height, width), image.mode in GREY or deep, deep)
         if image.mode == "F":
-            raise UnusableError("of real numbers, not of bytes")
-        shrink(image, LARGEST)
+            raise decoding.UnusableError("of real numbers, not of bytes")
+        decoding.shrink(image, LARGEST)
         if not _is_complete(path, image.format):
             image.load()
         return header
@@ -109,27 +100,28 @@ class Decoder:
     def __call__(self, path: str) -> np.ndarray[Any, Any]:
         """Decode a file; raise UnusableError if that is impossible."""
         mode = "L" if self.channels == 1 else "RGB"
-        with opened_image(Path(path)) as image:
-            upright = turned(image, max(self.shape))
-            if self.deep and is_deep(upright):
+        with decoding.opened_image(Path(path)) as image:
+            upright = decoding.turned(image, max(self.shape))
+            if self.deep and decoding.is_deep(upright):
                 return self._sixteen_bits(upright)[None]
-            plain = upright if upright.mode in ("L", "RGB") else eight_bits(upright)
+            plain = upright if upright.mode in ("L", "RGB") else decoding.eight_bits(upright)
             small = self._resized(plain)
             if small.mode != mode:
-                small = (small if small.mode == "L" else over_white(small)).convert(mode)
+                small = (small if small.mode == "L" else decoding.over_white(small)).convert(mode)
             values = np.asarray(small)
         values = values[None] if self.channels == 1 else values.transpose(2, 0, 1)
         return values.astype(np.uint16) * 257 if self.deep else values
 
     def _resized(self, image: Image.Image) -> Image.Image:
         """Scale the middle, or all, of a picture; weighted means of pixels leave no ripples."""
-        box = middle_box(image.size, self.shape) if self.resize == "crop" else (0, 0, *image.size)
+        crops = self.resize == "crop"
+        box = decoding.middle_box(image.size, self.shape) if crops else (0, 0, *image.size)
         if (box[2] - box[0], box[3] - box[1]) == self.shape[::-1]:
             return image.crop(box)
         bilinear = require("PIL.Image", "images").Resampling.BILINEAR
         return image.resize(self.shape[::-1], bilinear, box=box, reducing_gap=3.0)
 
     def _sixteen_bits(self, image: Image.Image) -> np.ndarray[Any, Any]:
-        grey = require("PIL.Image", "images").fromarray(sixteen_bits(image).astype(np.float32))
-        values = np.asarray(self._resized(grey))
+        grey = decoding.sixteen_bits(image).astype(np.float32)
+        values = np.asarray(self._resized(require("PIL.Image", "images").fromarray(grey)))
         return np.rint(values).clip(0, 2**16 - 1).astype(np.uint16)

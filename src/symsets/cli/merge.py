@@ -10,8 +10,6 @@ import typer
 from symsets.cli.common import console, user_errors
 from symsets.cli.options import AnyDevice
 
-__all__ = ["merge"]
-
 
 def merge(
     shots: Annotated[

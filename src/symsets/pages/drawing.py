@@ -14,8 +14,6 @@ from typing import Any
 from symsets._extras import require
 from symsets._files import atomic_write, below
 
-__all__ = ["DPI", "INK", "NO", "YES", "Picture", "canvas", "far_apart", "style"]
-
 INK, GRID = "#24313a", "#d9dfe4"
 YES, NO = "#2a8f5b", "#c0453a"  # right and wrong
 FAR_APART = 30.0  # largest over smallest error

@@ -12,8 +12,6 @@ from rich.text import Text
 
 from symsets.pages.tables import Cell, Table
 
-__all__ = ["code_block", "escape_markdown", "to_markdown", "to_rich"]
-
 SHORT = {"parameters": "params", "time per run": "time/run"}
 DISPENSABLE = ("time per run", "parameters", "runs")  # the first of them goes first
 

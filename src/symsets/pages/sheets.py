@@ -11,8 +11,6 @@ from torch import Tensor
 from symsets._extras import require
 from symsets.pages.drawing import INK, Picture
 
-__all__ = ["GAP", "Line", "Sheet", "Tile"]
-
 WIDTH = 9.0  # of a full sheet
 GAP, LINE = 0.08, 0.165  # between pictures, and from one line of text to the next
 LETTERS = 8.0  # points

@@ -5,8 +5,6 @@ from __future__ import annotations
 from typing import NamedTuple
 from zlib import crc32
 
-__all__ = ["BASELINES", "MODEL_STYLES", "SIAMESE", "ModelStyle", "style_of", "rank"]
-
 
 class ModelStyle(NamedTuple):
     """A model's label, colour, marker, line, and what it does."""

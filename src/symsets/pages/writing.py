@@ -9,8 +9,6 @@ from symsets._extras import require
 from symsets._files import atomic_write
 from symsets.pages.render import escape_markdown
 
-__all__ = ["write_page"]
-
 
 def write_page(path: Path, template: Path, content: dict[str, Any]) -> None:
     """Write ``path`` from a template, which may use those beside this module.

@@ -96,14 +96,9 @@ def add_command(
     *,
     without: Collection[str] = (),
 ) -> None:
-    """Add a command whose options are the fields of :class:`RunOptions`.
+    """Add a command whose options are the fields of :class:`RunOptions`, ``without`` some of them.
 
-    Args:
-        app: The group of commands.
-        name: Of the command.
-        text: What its help says.
-        run: Called with the name and what was typed.
-        without: Fields that are no options of this command.
+    ``text`` is its help; ``run`` is called with its name and what was typed.
     """
 
     def command(**typed: object) -> None:

@@ -12,14 +12,9 @@ from symsets._checks import check_choice, positive, shown
 
 @dataclass(frozen=True)
 class Moves:
-    """Where each pixel of the result comes from, for sets of a batch or for their elements.
+    """Where each pixel of the result comes from: pixels of the input, counted row by row."""
 
-    Args:
-        index: Pixels ``(B, 1, crop, crop)`` of the input, counted row by row, if all elements of
-            a set move together; ``(B, N, crop, crop)`` if each moves on its own.
-    """
-
-    index: Tensor
+    index: Tensor  # (B, 1, crop, crop) if all elements of a set move together, else (B, N, …)
 
     def __call__(self, x: Tensor) -> Tensor:
         """Move sets ``(B, N, C, H, W)`` to ``(B, N, C, crop, crop)``.

@@ -60,11 +60,7 @@ def has_split_folders(root: Path) -> bool:
 
 
 def split_folder(root: Path, suffixes: Iterable[str]) -> dict[str, list[str]]:
-    """Divide the files below a folder by its subfolders train, val and test, else by hash.
-
-    Without a subfolder test, val is used for the test; where only one of the two exists, a tenth
-    of the training files is used for validation.
-    """
+    """Divide the files below a folder as :class:`~symsets.data.ImageFolder` says."""
     names = list(files_below(root, suffixes))
     if not names:
         kinds = " ".join(sorted(suffixes))

@@ -1,4 +1,8 @@
-"""The paper's datasets of pictures and videos, in the layouts in which they are published."""
+"""The paper's datasets of pictures and videos, in the layouts in which they are published.
+
+Each is opened from the folder with the files that ``…_NEEDS`` names; ``size`` is the height and
+width of its pictures or frames.
+"""
 
 from __future__ import annotations
 
@@ -80,12 +84,7 @@ def places365(
     """Open Places365-Standard: training and validation from its train split, test from its val.
 
     The paper takes the 25 classes with the most training pictures. Many classes have 5,000, the
-    most there are, so ties are broken by the alphabet.
-
-    Args:
-        root: The folder with the files that :data:`PLACES365_NEEDS` names.
-        size: Height and width of the pictures.
-        num_classes: How many of the largest classes to use; all if None.
+    most there are, so ties are broken by the alphabet. If ``num_classes`` is None, all are used.
     """
     root = as_path("root", root)
     if not (paths := find_places365(root)):
@@ -102,9 +101,7 @@ def places365(
 def imagenet(root: str | os.PathLike[str], *, size: int = 160) -> ImageFiles:
     """Open ILSVRC2012: training and validation from its train split, test from its val split.
 
-    Args:
-        root: The folder with ``train/`` and ``val/``, or with ``ILSVRC/Data/CLS-LOC/``.
-        size: Height and width of the pictures.
+    The folder has ``train/`` and ``val/``, or ``ILSVRC/Data/CLS-LOC/`` with both.
     """
     root = as_path("root", root)
     if not (paths := find_imagenet(root)):
@@ -119,10 +116,8 @@ def imagenet(root: str | os.PathLike[str], *, size: int = 160) -> ImageFiles:
 def celeba(root: str | os.PathLike[str], *, size: int = 80) -> ImageFiles:
     """Open CelebA's aligned faces with the official split.
 
-    Args:
-        root: The folder with ``img_align_celeba/`` and ``list_eval_partition.txt``, also where
-            they lie in the subfolders ``Img/`` and ``Eval/`` as on the project's drive.
-        size: Height and width of the pictures.
+    The folder has ``img_align_celeba/`` and ``list_eval_partition.txt``, perhaps in the subfolders
+    ``Img/`` and ``Eval/`` as on the project's drive.
     """
     root = as_path("root", root)
     if not (paths := find_celeba(root)):
@@ -142,10 +137,6 @@ def ucf101(root: str | os.PathLike[str], *, size: int = 80) -> VideoFiles:
     Validation takes a tenth of the groups of the training list: the clips of a group show the
     same people in the same place, so they stay together. Clips are whole videos, so that sets
     start anywhere in them (about 1.7 MB a video at 80 px).
-
-    Args:
-        root: The folder with the files that :data:`UCF101_NEEDS` names.
-        size: Height and width of the frames.
     """
     root = as_path("root", root)
     if not (paths := find_ucf101(root)):

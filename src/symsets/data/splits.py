@@ -148,12 +148,8 @@ def divide(
 ) -> list[list[int]]:
     """Return which sets are for training, for validation and for the test.
 
-    Args:
-        names: Of the sets.
-        strata: What is to be spread evenly, such as their classes.
-        splits: What a folder or a column says; all None if nothing does.
-        fractions: The shares of a random division.
-        seed: Chooses another one.
+    Where ``splits``, which a folder or a column says, are all None, :func:`split_stratified`
+    divides the sets.
     """
     shares = list(fractions)
     for share in shares:

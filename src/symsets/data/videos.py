@@ -33,16 +33,8 @@ class VideoFiles(FileSource):
     """Clips from video files: the middle square of frames at equal distances in time.
 
     Each video gives up to ``clips_per_video`` clips, one after the other. Videos that cannot be
-    read, are too short, or break off before these are complete, are counted.
-
-    Args:
-        name: What tables call the data.
-        files: The videos of each split with the names of their clips, in the order of their use.
-        root: Where the files lie, for messages.
-        size: Height and width of the frames.
-        fps: Frames to take in a second; all, where a video has fewer.
-        max_frames: Frames of a clip at most; no limit if None.
-        clips_per_video: Clips of one video at most.
+    read, are too short, or break off before these are complete, are counted. Arguments are those
+    of :class:`VideoFolder`; a video has a name for its clips, and ``max_frames=None`` no limit.
     """
 
     KIND = "videos"

@@ -17,12 +17,9 @@ DISPENSABLE = ("time per run", "parameters", "runs")  # the first of them goes f
 
 
 def to_rich(table: Table, *, width: int | None = None) -> rich.table.Table:
-    """Return the table for the terminal.
+    """Return the table for a terminal with so many columns.
 
-    Args:
-        table: Which.
-        width: Columns of the terminal. A table that is wider gets shorter heads, then loses what
-            is not a result; its caption says so.
+    A table that is wider gets shorter heads, then loses what is not a result; its caption says so.
     """
     made = _made(table, {}, ())
     for num in range(len(DISPENSABLE) + 1):

@@ -11,12 +11,9 @@ from symsets.pages.render import escape_markdown
 
 
 def write_page(path: Path, template: Path, content: dict[str, Any]) -> None:
-    """Write ``path`` from a template, which may use those beside this module.
+    """Write a page from a template of Jinja, which may use those beside this module.
 
-    Args:
-        path: The page. Where it ends in ``.html``, values are escaped for HTML, else for Markdown.
-        template: In the language of Jinja.
-        content: The variables of the template.
+    Where ``path`` ends in ``.html``, values are escaped for HTML, else for Markdown.
     """
     jinja2 = require("jinja2", "experiments")
     is_html = path.suffix in (".html", ".htm")

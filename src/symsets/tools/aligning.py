@@ -72,15 +72,13 @@ def sample(
 ) -> tuple[Tensor, Tensor]:
     """Return what shots show where the reference has a window, and where they show something.
 
-    Args:
-        shots: ``(N, C, H, W)``.
-        maps: ``(N, 2, 3)`` from :func:`align`.
-        top: First row of the window.
-        left: First column.
-        size: Height and width; all of the picture if left out.
+    The window begins at row ``top`` and column ``left``; without ``size (h, w)`` it is all of the
+    picture.
 
-    Returns:
-        Windows ``(N, C, h, w)``, and ``(N, 1, h, w)``, true inside the shot.
+    Shape:
+        - shots: ``(N, C, H, W)``.
+        - maps: ``(N, 2, 3)`` from :func:`align`.
+        - output: ``(N, C, h, w)``, and ``(N, 1, h, w)``, true inside the shot.
     """
     height, width = shots.shape[-2:]
     h, w = size or (height, width)

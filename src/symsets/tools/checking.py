@@ -42,12 +42,9 @@ class Checked:
 
 
 def check(target: Target, symmetry: str, *, trials: int = TRIALS) -> Checked:
-    """Measure by how much a network misses a symmetry.
+    """Measure by how much a network misses a symmetry that :func:`draw` can read.
 
-    Args:
-        target: The network and its input.
-        symmetry: As :func:`~symsets.testing.named.draw` reads it.
-        trials: How many elements of the group are drawn; the largest error counts.
+    The largest error counts of ``trials`` elements of the group.
     """
     plain = _run(target, target.x)
     still, along = ([list[float]() for _ in plain] for _ in range(2))

@@ -75,11 +75,7 @@ def rank_views(
 ) -> Tensor:
     """Return how good shots are, as :func:`rank`, of their small copies.
 
-    Args:
-        views: From :func:`small_view`.
-        shot: Returns a shot by its number, ``(1 or 3, H, W)``; called once for each.
-        network: What scores them; ``symsets.load("best")`` if left out.
-        device: ``"auto"``, ``"cpu"``, ``"cuda"``, …
+    ``shot`` returns a shot by its number, ``(1 or 3, H, W)``; it is called once for each.
     """
     if len(views) > MOST:
         raise ValueError(
@@ -146,11 +142,8 @@ def _of_area(size: tuple[int, int], area: int) -> tuple[int, int]:
 def _places(small: Tensor, window: float) -> Tensor:
     """Return the middles of the parts with most detail in each shot, ``(K, N, 2)``.
 
-    They are rows and columns, as shares of height and width.
-
-    Args:
-        small: Copies of all shots, ``(N, 3, h, w)``.
-        window: Side of a part, as a share of the longer side of a shot.
+    They are rows and columns, as shares of height and width; ``window``, the side of a part, is a
+    share of the longer side of ``small (N, 3, h, w)``.
     """
     which = int(slopes(small).argmax())
     maps, alike = align(small, which)

@@ -30,12 +30,10 @@ class Target:
 
 
 def read_target(text: str, shape: Sequence[int] | None = None) -> Target:
-    """Read ``file.py:function`` or an ONNX file.
+    """Read ``file.py:function`` or an ONNX file; ``shape`` is that of its input, if axes are open.
 
-    Args:
-        text: What to read. The function is called without arguments, and returns a network and its
-            input; if that is a tuple, its first entry is moved.
-        shape: Of the input of an ONNX file whose axes are open.
+    The function is called without arguments, and returns a network and its input; if that is a
+    tuple, its first entry is moved.
     """
     if text.lower().endswith(".onnx"):
         return _read_onnx(Path(text), shape)

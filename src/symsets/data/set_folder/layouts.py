@@ -69,12 +69,9 @@ def find_sets(
 ) -> list[FoundSet]:
     """Return the sets below a folder, sorted by name; raise ValueError unless it has one layout.
 
-    Args:
-        root: The folder.
-        kind: What elements are, if that was said.
-        merge: Whether a picture called ``target`` may be what a set is merged into.
-        named: Sets that a table of labels names. It tells a set of clouds, ``set/1.npy``, from a
-            class of sets that are one file each, ``class/1.npy``.
+    ``kind`` is what elements are, if that was said; ``merge``, whether a picture called ``target``
+    may be what a set is merged into. ``named``, sets that a table of labels names, tells a set of
+    clouds, ``set/1.npy``, from a class of sets that are one file each, ``class/1.npy``.
     """
     if not has_split_folders(checked_folder(root)):
         sets = _sets_of(root, "", kind, merge, named)

@@ -25,11 +25,8 @@ def open_sets(
 ) -> tuple[Examined, list[str | None], Targets, list[int]]:
     """Find, match and examine the sets of a folder or table.
 
-    Args:
-        root: The folder or table.
-        task: If it was said.
-        how: What was said about elements.
-        classes: Those of the network that the sets are for; None if one is to learn from them.
+    ``task`` and ``how`` are what was said about sets and elements; ``classes`` are those of the
+    network that the sets are for, None if one is to learn from them.
 
     Returns:
         The sets, and how their elements are read; their splits, as folders or a column name them,

@@ -19,15 +19,10 @@ SHARE = 0.8  # of the free space, at most, for a cache
 
 
 class Store:
-    """Sets of elements, each of which is a file.
+    """Sets of elements, each a file; entries are floating, or integers that stand for [0, 1].
 
-    Entries are floating point, or integers that stand for [0, 1].
-
-    Args:
-        files: Of each set.
-        read_file: Returns an element; raises ValueError if it cannot be read.
-        blank: What takes the place of such an element.
-        alike: Whether all elements have the shape of that.
+    ``read_file`` returns an element. Where it raises ValueError, ``blank`` takes its place. All
+    elements have the shape of that unless ``alike`` is false.
     """
 
     def __init__(

@@ -34,12 +34,8 @@ def from_columns(labels: Labels, task: str | None, classes: tuple[str, ...] = ()
 
     One column of words makes classes, and one of numbers a regression; but a column called
     ``label`` or ``class`` of the whole numbers from 0 or 1 up to at most 20, each at least twice,
-    makes classes. Several columns make several labels if all are 0 or 1, else a regression.
-
-    Args:
-        labels: One row for each set.
-        task: ``"classify"``, ``"labels"`` or ``"regress"``; guessed if None.
-        classes: Names of a trained network, in its order.
+    makes classes. Several columns make several labels if all are 0 or 1, else a regression. A
+    ``task`` that is given is not guessed, and ``classes`` of a trained network keep their order.
     """
     note = ""
     if task is None:

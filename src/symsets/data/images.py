@@ -8,7 +8,6 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
-import numpy as np
 import torch
 from torch import Tensor
 
@@ -123,12 +122,10 @@ class ImageFiles(FileSource):
         least: int = 1,
     ) -> Tensor:
         """Return the first ``num`` readable pictures of a split, or all: ``least`` in any case."""
-
-        def read(file: Path | bytes) -> list[np.ndarray]:
-            return [decode_image(file, self.size)]
-
         block = 256 if num is None else min(256, num)
-        pictures = self._decode(split, read, num, block=block, least=least)
+        pictures = self._decode(
+            split, lambda file: [decode_image(file, self.size)], num, block=block, least=least
+        )
         return images_to_tensor(pictures).to(device)
 
 

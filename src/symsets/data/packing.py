@@ -21,8 +21,8 @@ from symsets.data.videos import VIDEO_SUFFIXES, VideoFolder
 
 KINDS = {"images": IMAGE_SUFFIXES, "videos": VIDEO_SUFFIXES}
 
-Watch = Callable[[int, int], None]
-"""Called with the number of files that are done, and of all."""
+Watch = Callable[[int, int], None]  # called with the number of files that are done, and of all
+_Item = tuple[str, list[bytes]]  # a name, and one picture or the frames of a clip
 
 
 class Packed(NamedTuple):
@@ -31,11 +31,6 @@ class Packed(NamedTuple):
     kind: str  # "images" or "videos"
     counts: Mapping[str, int]  # pictures or clips of each split
     skipped: Skipped  # how many files were left out, for each reason
-
-
-class _Item(NamedTuple):
-    name: str
-    pictures: list[bytes]  # one, or the frames of a clip
 
 
 def pack_folder(
@@ -85,7 +80,7 @@ def pack_folder(
         raise ValueError(f"{root} has no usable {kind} among {total} files: {skipped}")
     arrays = _arrays(items, list(counts.values()))
     if kind == "videos":
-        lengths = [len(item.pictures) for item in items]
+        lengths = [len(frames) for _, frames in items]
         arrays |= {"clip_start": np.cumsum([0, *lengths]), "fps": np.float64(fps)}
     with Path(path).open("wb") as file:
         np.savez(file, **arrays)
@@ -102,12 +97,12 @@ def _kind(root: Path) -> str:
 
 def _read_image(source: ImageFolder, file: Path) -> list[_Item]:
     name = file.relative_to(source.root).as_posix()
-    return [_Item(name, [_jpeg(decode_image(file, source.size))])]
+    return [(name, [_jpeg(decode_image(file, source.size))])]
 
 
 def _read_video(source: VideoFolder, video: tuple[str, Path]) -> list[_Item]:
     return [
-        _Item(name, [_jpeg(frame) for frame in clip.permute(0, 2, 3, 1).numpy()])
+        (name, [_jpeg(frame) for frame in clip.permute(0, 2, 3, 1).numpy()])
         for name, clip in source.read(video)
     ]
 
@@ -122,10 +117,10 @@ def _jpeg(pixels: np.ndarray) -> bytes:
 
 def _arrays(items: Sequence[_Item], counts: Sequence[int]) -> dict[str, Any]:
     """Lay all pictures end to end."""
-    pictures = [picture for item in items for picture in item.pictures]
+    pictures = [picture for _, own in items for picture in own]
     return {
         "data": np.frombuffer(b"".join(pictures), dtype=np.uint8),
         "offsets": np.cumsum([0, *map(len, pictures)]),
         "split": np.repeat(np.arange(len(SPLITS), dtype=np.uint8), counts),
-        "name": np.array([item.name for item in items]),
+        "name": np.array([name for name, _ in items]),
     }

@@ -27,11 +27,6 @@ class Answer:
     chosen: tuple[int, ...] = ()  # the element that was selected
     scores: tuple[str, ...] = ()  # one word for each element
 
-    @property
-    def lines(self) -> list[str]:
-        """The answer beside a picture of the set."""
-        return [f"right: {self.truth}", f"says: {self.said}"]
-
 
 def said(answer: Prediction) -> str:
     """Return an answer in words.

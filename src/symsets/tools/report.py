@@ -127,7 +127,8 @@ def _what_went_wrong(card: Card, chosen: Outcome, test: SetFolder) -> Section:
     sets = []
     for k in shown:
         one = given[k]
-        looks = (one.lines, one.right, one.scores, one.chosen)
+        lines = [f"right: {one.truth}", f"says: {one.said}"]
+        looks = (lines, one.right, one.scores, one.chosen)
         sets.append(ShownSet(test.names[k], test[k][0], *looks))
     return Section(title, text, pictures=[sheet(sets, "mistakes", "Test sets, one in a row.")])
 

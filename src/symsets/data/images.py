@@ -46,13 +46,9 @@ class ImageSource(Protocol):
 
 
 class FileSource:
-    """Files in three splits.
+    """The files of each split, or what they contain, in the order of their use.
 
-    Args:
-        name: What tables call the data.
-        files: The files of each split, or what they contain, in the order of their use.
-        size: Height and width of the pictures or frames.
-        root: Where the files lie, for messages.
+    Tables call the data ``name``; messages say that it lies at ``root``.
     """
 
     KIND = "files"  # in messages

@@ -23,34 +23,22 @@ FAR, FARTHEST = 0.3, 0.3  # the share of aligned bursts that moved far, and how 
 
 @dataclass(frozen=True)
 class Camera:
-    """How far shots of a burst differ from the scene. Numbers are the largest that occur.
+    """How far shots of a burst differ from the scene. Numbers are the largest that occur."""
 
-    Args:
-        noise: Smallest and largest standard deviation at full brightness, in grey levels of 255; a
-            burst draws its own, evenly on a logarithmic scale.
-        poisson: The share of its variance that grows with brightness.
-        shift: Pixels on each axis.
-        turn: Degrees.
-        aligned: The share of bursts whose shots were laid over the first one again, as
-            :func:`symsets.merge` does: interpolated, wrong by up to 0.3 pixels, and with the pixels
-            of the first one where they show nothing.
-        blur: Width of a Gaussian, in pixels, of each shot.
-        shake: Length of the path of a shaking camera, in pixels, of each shot.
-        sharp: The share of bursts without blur and shake.
-        exposure: Change of brightness from shot to shot, as a share.
-        jpeg: The share of bursts that were stored as JPEG, with qualities from 40 to 98.
-    """
-
+    # Smallest and largest standard deviation at full brightness, in grey levels of 255; a burst
+    # draws its own, evenly on a logarithmic scale.
     noise: tuple[float, float] = (1.0, 50.0)
-    poisson: float = 1.0
-    shift: float = 2.0
-    turn: float = 1.0
+    poisson: float = 1.0  # the share of its variance that grows with brightness
+    shift: float = 2.0  # pixels on each axis
+    turn: float = 1.0  # degrees
+    # The share of bursts whose shots were laid over the first one again, as symsets.merge does:
+    # interpolated, wrong by up to 0.3 pixels, and with its pixels where they show nothing.
     aligned: float = 0.6
-    blur: float = 1.0
-    shake: float = 6.0
-    sharp: float = 0.6
-    exposure: float = 0.15
-    jpeg: float = 0.25
+    blur: float = 1.0  # width of a Gaussian, in pixels, of each shot
+    shake: float = 6.0  # length of the path of a shaking camera, in pixels, of each shot
+    sharp: float = 0.6  # the share of bursts without blur and shake
+    exposure: float = 0.15  # change of brightness from shot to shot, as a share
+    jpeg: float = 0.25  # the share of bursts stored as JPEG, with qualities from 40 to 98
 
     def __post_init__(self) -> None:
         low, high = self.noise

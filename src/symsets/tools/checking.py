@@ -16,7 +16,7 @@ from symsets.testing.distances import relative_error, rounding_error
 from symsets.testing.named import draw
 from symsets.tools.targets import Target
 
-TRIALS = 3
+TRIALS = 3  # elements of the group, of which the largest error counts
 MOST_LAYERS = 60  # in the picture
 SMALLEST, LARGEST = 1e-17, 1e1  # errors that the picture can show
 
@@ -41,15 +41,12 @@ class Checked:
         return "equivariant" if kept else None
 
 
-def check(target: Target, symmetry: str, *, trials: int = TRIALS) -> Checked:
-    """Measure by how much a network misses a symmetry that :func:`draw` can read.
-
-    The largest error counts of ``trials`` elements of the group.
-    """
+def check(target: Target, symmetry: str) -> Checked:
+    """Measure by how much a network misses a symmetry that :func:`draw` can read."""
     plain = _run(target, target.x)
     still, along = ([list[float]() for _ in plain] for _ in range(2))
     rounding = rounding_error(target.x, 0.0)
-    for seed in range(trials):
+    for seed in range(TRIALS):
         drawn = draw(symmetry, target.x, seed)
         moved = _run(target, drawn.act(target.x))
         if len(moved) != len(plain):

@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 from typer.testing import CliRunner
+from video_files import write_video
 
 from symsets.cli import app
 from symsets.data import ImageFolder, ImagePack, VideoFolder, VideoPack, pack_folder
@@ -29,15 +30,7 @@ def write_photos(root, *folders):
 
 
 def video(path, grey, frames=30):
-    av = pytest.importorskip("av", reason="needs PyAV")
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with av.open(str(path), "w") as container:
-        stream = container.add_stream("mpeg4", rate=25)
-        stream.height, stream.width, stream.pix_fmt = 32, 40, "yuv420p"
-        for i in range(frames):
-            pixels = np.full((32, 40, 3), grey + 2 * i, dtype=np.uint8)
-            container.mux(stream.encode(av.VideoFrame.from_ndarray(pixels, format="rgb24")))
-        container.mux(stream.encode())
+    write_video(path, range(grey, grey + 2 * frames, 2), shape=(32, 40))
 
 
 def assert_near(found, expected):

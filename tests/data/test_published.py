@@ -1,4 +1,5 @@
 import pytest
+from video_files import write_video
 
 from symsets.data import MissingDataError
 from symsets.data.published import celeba, imagenet, places365, ucf101
@@ -105,25 +106,13 @@ def test_celeba_has_the_official_split(tmp_path, img, lists):
     }
 
 
-def write_video(path, frames):
-    """Write grey frames at 25 a second."""
-    av = pytest.importorskip("av", reason="needs PyAV")
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with av.open(str(path), "w") as container:
-        stream = container.add_stream("mpeg4", rate=25)
-        stream.height, stream.width, stream.pix_fmt = 24, 32, "yuv420p"
-        for _ in range(frames):
-            container.mux(stream.encode(av.VideoFrame(32, 24, "yuv420p")))
-        container.mux(stream.encode())
-
-
 def ucf_tree(root, groups=12, frames=20):
     train, test = [], []
     for label, name in enumerate(["ApplyEyeMakeup", "Archery"], start=1):
         for g in range(1, groups + 1):
             for c in (1, 2):
                 file = f"{name}/v_{name}_g{g:02}_c{c:02}.avi"
-                write_video(root / "UCF-101" / file, frames)
+                write_video(root / "UCF-101" / file, [100] * frames)
                 (test.append(file) if g <= 3 else train.append(f"{file} {label}"))
     lists = root / "ucfTrainTestlist"
     lists.mkdir()

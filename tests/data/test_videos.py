@@ -1,9 +1,8 @@
 import os
-from fractions import Fraction
 
-import numpy as np
 import pytest
 import torch
+from video_files import write_video
 
 from symsets.data import VideoFolder
 from symsets.data.splits import SPLITS
@@ -11,21 +10,11 @@ from symsets.data.splits import SPLITS
 av = pytest.importorskip("av", reason="needs PyAV")
 
 
-def video(path, *, frames=50, rate=25, codec="mpeg4", shape=(48, 64), times=None):
+def video(path, *, frames=50, shape=(48, 64), times=None, **options):
     """Encode a video that gets brighter by three grey levels from frame to frame."""
-    times = range(frames) if times is None else times
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with av.open(str(path), "w") as container:
-        stream = container.add_stream(codec, rate=rate)
-        stream.height, stream.width = shape
-        stream.pix_fmt, stream.bit_rate = "yuv420p", 10_000_000  # hardly any loss
-        for i, time in enumerate(times):
-            pixels = np.full((*shape, 3), 20 + 3 * i, dtype=np.uint8)
-            frame = av.VideoFrame.from_ndarray(pixels, format="rgb24")
-            frame.pts, frame.time_base = time, Fraction(1, rate)
-            container.mux(stream.encode(frame))
-        container.mux(stream.encode())
-    return path
+    num = frames if times is None else len(times)
+    greys = range(20, 20 + 3 * num, 3)
+    return write_video(path, greys, shape=shape, times=times, **options)
 
 
 def levels(clip):

@@ -2,13 +2,13 @@
 
 import os
 import random
-from fractions import Fraction
 
 import numpy as np
 import pytest
 import torch
 from damage import DEEPER, damaged
 from torch import nn
+from video_files import write_video
 
 import symsets
 import symsets.nn as snn
@@ -112,16 +112,7 @@ def registrations(path):
 
 
 def video(path):
-    av = pytest.importorskip("av", reason="needs PyAV")
-    with av.open(str(path), "w") as container:
-        stream = container.add_stream("mpeg4", rate=25)
-        stream.height, stream.width, stream.pix_fmt = 24, 32, "yuv420p"
-        for i in range(6):
-            pixels = np.full((24, 32, 3), 20 * i, dtype=np.uint8)
-            frame = av.VideoFrame.from_ndarray(pixels, format="rgb24")
-            frame.pts, frame.time_base = i, Fraction(1, 25)
-            container.mux(stream.encode(frame))
-        container.mux(stream.encode())
+    write_video(path, range(0, 120, 20))
 
 
 def obj(path):

@@ -25,6 +25,7 @@ USAGE_ERROR: Any = typer.BadParameter.__base__  # typer's own, or click's in old
 PART = re.compile(r"\.([^/\\]+)\.[0-9a-f]{12}\.part$")
 
 console = Console(highlight=False, markup=False)  # names of files may hold brackets
+error_console = Console(stderr=True, highlight=False, markup=False)
 
 
 @contextmanager
@@ -42,13 +43,12 @@ def user_errors(*, experiments: bool = False, continues: bool = False) -> Iterat
             check_experiments()
         yield
     except KeyboardInterrupt as error:
-        Console(stderr=True, highlight=False, markup=False).print(f"symsets: {interrupted}")
+        error_console.print(f"symsets: {interrupted}")
         raise typer.Exit(130) from error
     except (ValueError, OSError, MissingExtraError, MemoryError, RuntimeError) as error:
         if type(error) is RuntimeError and not re.search(f"{MEMORY}|{DIVERGED}", str(error)):
             raise  # a mistake of ours
-        console = Console(stderr=True, highlight=False, markup=False)
-        console.print(f"symsets: {_message(error)}", soft_wrap=True)
+        error_console.print(f"symsets: {_message(error)}", soft_wrap=True)
         raise typer.Exit(2) from error
 
 
@@ -76,8 +76,7 @@ def _usage_errors() -> Iterator[None]:
             raise
         path = error.ctx.command_path if error.ctx else "symsets"
         text = error.format_message().rstrip(".")
-        console = Console(stderr=True, highlight=False, markup=False)
-        console.print(f"{path}: {text}; {path} --help shows what there is", soft_wrap=True)
+        error_console.print(f"{path}: {text}; {path} --help shows what there is", soft_wrap=True)
         raise typer.Exit(2) from error
 
 

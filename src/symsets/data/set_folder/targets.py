@@ -61,17 +61,14 @@ def from_columns(labels: Labels, task: str | None, classes: tuple[str, ...] = ()
 
 def _guess(labels: Labels) -> tuple[str, str]:
     """Return the task, and what was guessed, if anything."""
-    places = [(row, k) for k in range(len(labels.columns)) for row in labels.rows]
-    word = next((place for place in places if not _is_number(place[0].values[place[1]])), None)
-    what = value = ""
-    if word is not None:
-        what = f"{word[0].where}: {labels.columns[word[1]]}"
-        value = shown(word[0].values[word[1]])
+    columns = enumerate(labels.columns)
+    cells = ((f"{row.where}: {name}", row.values[k]) for k, name in columns for row in labels.rows)
+    what, word = next((cell for cell in cells if not _is_number(cell[1])), ("", None))
     if len(labels.columns) > 1:
         if word is not None:
             raise ValueError(
-                f"{what} must be a number, as there are several columns, got {value}; one column "
-                "may hold words"
+                f"{what} must be a number, as there are several columns, got {shown(word)}; one "
+                "column may hold words"
             )
         binary = all(float(value) in (0, 1) for row in labels.rows for value in row.values)
         return ("labels" if binary else "regress"), ""
@@ -81,7 +78,7 @@ def _guess(labels: Labels) -> tuple[str, str]:
         return ("classify", NUMBERED) if numbered else ("regress", "")
     if 2 * len(numbers) > len(labels.rows) and not numbered:  # a NaN or "n/a", for example
         raise ValueError(
-            f"{what} must be a finite number, as most of the column are, got {value}; "
+            f"{what} must be a finite number, as most of the column are, got {shown(word)}; "
             'task="classify" takes them all for names of classes'
         )
     return "classify", ""

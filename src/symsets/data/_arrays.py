@@ -33,17 +33,12 @@ def read_arrays(path: Path, kinds: Kinds, names: Collection[str]) -> Content:
 
     Raise ValueError if the file cannot be read, or one of its arrays is not of its kind.
     """
-    with named_errors(path):
+    with named_errors(path), warnings.catch_warnings():
         check_regular(path)
-    with (
-        named_errors(path),
-        warnings.catch_warnings(),
-        path.open("rb") as file,
-        np.load(file, allow_pickle=False) as archive,
-    ):
         warnings.simplefilter("ignore")  # numpy guesses what a damaged header may mean
-        check_claim(path, sum(member.file_size for member in archive.zip.infolist()))
-        content = {key: archive[key] for key in archive.files if key in names}
+        with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
+            check_claim(path, sum(member.file_size for member in archive.zip.infolist()))
+            content = {key: archive[key] for key in archive.files if key in names}
     for key, (letters, ndim, what) in kinds.items():
         found = content.get(key)
         if found is not None and (found.dtype.kind not in letters or found.ndim != ndim):

@@ -89,11 +89,7 @@ def best_files(
         if len(views) < 2:
             continue
         paths, small = list(views), list(views.values())
-
-        def shot(k: int, paths: Sequence[Path] = paths) -> Tensor:
-            return read(paths[k])
-
-        scores = rank_views(small, shot, network=network, device=device)
+        scores = rank_views(small, map(read, paths), network=network, device=device)
         order: list[int] = scores.argsort(descending=True, stable=True).tolist()
         names = tuple(paths[k].name for k in order)
         found.append(Ranked(name, names, tuple(scores[order].tolist())))

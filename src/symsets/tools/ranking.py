@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import torch
@@ -48,7 +48,8 @@ def rank(
             f"shots must be pictures (C, H, W), as tensors, at least one, got {shown(shots)}"
         )
     views = [small_view(_checked(shots[k], k)) for k in range(len(shots))]
-    return rank_views(views, lambda k: _checked(shots[k], k), network=network, device=device)
+    again = (_checked(shots[k], k) for k in range(len(shots)))
+    return rank_views(views, again, network=network, device=device)
 
 
 class SmallView(NamedTuple):
@@ -68,15 +69,12 @@ def small_view(shot: Tensor) -> SmallView:
 
 def rank_views(
     views: Sequence[SmallView],
-    shot: Callable[[int], Tensor],
+    shots: Iterable[Tensor],
     *,
     network: nn.Module | None = None,
     device: str = "auto",
 ) -> Tensor:
-    """Return how good shots are, as :func:`rank`, of their small copies.
-
-    ``shot`` returns a shot by its number, ``(1 or 3, H, W)``; it is called once for each.
-    """
+    """Return how good shots ``(1 or 3, H, W)`` are, as :func:`rank`, of their small copies."""
     if len(views) > MOST:
         raise ValueError(
             f"shots must be {MOST} or fewer of one scene, got {len(views)}; rank each scene alone"
@@ -89,7 +87,7 @@ def rank_views(
     small = torch.stack([resized(view.picture, shape) for view in views])
     sets = [small]
     if max(max(view.size) for view in views) > SMALL:
-        sets += _parts(small, [view.size for view in views], shot)
+        sets += _parts(small, [view.size for view in views], shots)
     on_gpu = torch.autocast("cuda", torch.bfloat16, enabled=where.type == "cuda")
     with evaluating(network.to(where)), torch.no_grad(), on_gpu:
         scores = [network(x[None].to(where))[0].float().cpu() for x in sets]
@@ -98,7 +96,7 @@ def rank_views(
 
 
 def _parts(
-    small: Tensor, sizes: Sequence[tuple[int, int]], shot: Callable[[int], Tensor]
+    small: Tensor, sizes: Sequence[tuple[int, int]], shots: Iterable[Tensor]
 ) -> list[Tensor]:
     """Return sets ``(N, 3, h, w)`` of parts of the shots in full size."""
     least = min(height * width for height, width in sizes)
@@ -107,8 +105,8 @@ def _parts(
     places = _places(small, window / min(max(size) for size in scaled))  # (K, N, 2)
     corners = _corners(places, torch.tensor(scaled), window)
     found: list[list[Tensor]] = [[] for _ in corners]
-    for k, size in enumerate(scaled):
-        picture = resized(shot(k).expand(3, -1, -1), size)
+    for k, (size, shot) in enumerate(zip(scaled, shots, strict=True)):
+        picture = resized(shot.expand(3, -1, -1), size)
         for part, (top, left) in zip(found, corners[:, k].tolist(), strict=True):
             part.append(picture[:, top : top + window, left : left + window].clone())
     return [torch.stack(part) for part in found]

@@ -231,9 +231,7 @@ def _of_encoder_layer(part: Any) -> dict[str, Any]:
 
 def _of_wreath(part: Any) -> dict[str, Any]:
     o, i = part.beta.shape
-    size, axis = part.size, part.channel_axis
-    channels = {"in_channels": i, "out_channels": o}
-    return {"element": part.element, **channels, "size": size, "channel_axis": axis}
+    return {**_read(part, "element size channel_axis"), "in_channels": i, "out_channels": o}
 
 
 # Classes that do not keep the arguments of their constructor under their names.
@@ -249,9 +247,7 @@ SPECIAL: dict[type, Callable[[Any], dict[str, Any]]] = {
     nn.TransformerEncoderLayer: _of_encoder_layer,
     nn.TransformerEncoder: lambda part: {
         "encoder_layer": part.layers[0],
-        "num_layers": part.num_layers,
-        "norm": part.norm,
-        "enable_nested_tensor": part.enable_nested_tensor,
+        **_read(part, "num_layers norm enable_nested_tensor"),
     },
     Wreath: _of_wreath,
 }

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from symsets.cli.common import console, user_errors
+from symsets.cli.common import console, progress_bar, user_errors
 from symsets.cli.options import AnyDevice
 
 
@@ -32,19 +32,10 @@ def best(
     much smaller the error of a shot is than that of the average one.
     """
     with user_errors(experiments=True):
-        from rich.progress import Progress
-
         from symsets.tools.best_files import SHOWN, best_files
 
-        with Progress(console=console, transient=True) as bar:
-            task = bar.add_task("looking at shots", total=None)
-            found = best_files(
-                folder,
-                out,
-                sheet,
-                device=device,
-                watch=lambda done, of: bar.update(task, completed=done, total=of),
-            )
+        with progress_bar("looking at shots") as watch:
+            found = best_files(folder, out, sheet, device=device, watch=watch)
         for ranked in found.sets[:SHOWN]:
             best_one = folder / ranked.name / ranked.files[0]
             console.print(f"{best_one} is the best of {len(ranked.files)}", soft_wrap=True)

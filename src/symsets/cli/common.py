@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import typer
 from rich.console import Console
+from rich.progress import Progress
 from typer.core import TyperGroup
 
 from symsets._extras import MissingExtraError, check_experiments
@@ -50,6 +51,16 @@ def user_errors(*, experiments: bool = False, continues: bool = False) -> Iterat
             raise  # a mistake of ours
         error_console.print(f"symsets: {_message(error)}", soft_wrap=True)
         raise typer.Exit(2) from error
+
+
+@contextmanager
+def progress_bar(
+    text: str, *, transient: bool = True, disable: bool = False
+) -> Iterator[Callable[[int, int], None]]:
+    """Show a bar, and give the function to call with how much is done, and of how much."""
+    with Progress(console=console, transient=transient, disable=disable) as bar:
+        task = bar.add_task(text, total=None)
+        yield lambda done, of: bar.update(task, completed=done, total=of)
 
 
 class OneLineErrors(TyperGroup):

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from symsets.cli.common import console, user_errors
+from symsets.cli.common import console, progress_bar, user_errors
 from symsets.cli.options import AnyDevice
 
 
@@ -47,13 +47,10 @@ def merge(
         if scale != 1 or network is not None:
             _enlarge(shots, out, scale, network, device)
             return
-        from rich.progress import Progress
-
         from symsets.tools.merge_files import find_shots, merge_files
 
         shots = find_shots(shots, out, compare)
-        with Progress(console=console, transient=True, disable=not console.is_terminal) as bar:
-            task = bar.add_task("merging", total=None)
+        with progress_bar("merging", disable=not console.is_terminal) as watch:
             which = merge_files(
                 shots,
                 out,
@@ -61,7 +58,7 @@ def merge(
                 align=align,
                 device=device,
                 compare=compare,
-                watch=lambda done, of: bar.update(task, completed=done, total=of),
+                watch=watch,
             )
         if len(shots) > 1:
             where = "aligned to" if align else "not aligned, as bright as"

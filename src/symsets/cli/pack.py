@@ -6,10 +6,9 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
 from symsets._files import atomic_write
-from symsets.cli.common import console, user_errors
+from symsets.cli.common import console, progress_bar, user_errors
 
 
 def pack(
@@ -31,18 +30,9 @@ def pack(
     """
     from symsets.data.packing import pack_folder
 
-    columns = (TextColumn("packing"), BarColumn(), TaskProgressColumn())
     with user_errors():
         _check_target(out, force=force)
-        with (
-            atomic_write(out) as part,
-            Progress(*columns, TimeRemainingColumn(), console=console) as progress,
-        ):
-            task = progress.add_task("", total=None)
-
-            def watch(done: int, total: int) -> None:
-                progress.update(task, completed=done, total=total)
-
+        with atomic_write(out) as part, progress_bar("packing", transient=False) as watch:
             packed = pack_folder(folder, part, size=size, max_frames=frames, fps=fps, watch=watch)
         counts = ", ".join(f"{num:,} {split}" for split, num in packed.counts.items())
         what = "clips" if packed.kind == "videos" else "images"

@@ -25,6 +25,7 @@ from symsets.nn import Merge, Sequential
 from symsets.nn._explain import check_type
 from symsets.nn.base import SetModule
 from symsets.nn.registry import dss_pool
+from symsets.ops.layout import pixel_rows
 from symsets.sets import Sets, fold, map_elements, pool
 
 __all__ = ["WIDTHS", "UNet"]
@@ -232,7 +233,7 @@ class _Join(SetModule):
         small, _ = fold(x)
         rows, unfold = fold(skip)
         large = ops.enlarge(small, self.scale, align_corners=self.align_corners)
-        if rows.permute(0, 2, 3, 1).is_contiguous():
+        if small.shape[2:].numel() == 1 and pixel_rows(rows):
             # What was one pixel has no layout of its own, and cat would fall back to the other.
             large = large.permute(0, 2, 3, 1).contiguous().permute(0, 3, 1, 2)
         return unfold(torch.cat([large, rows], dim=1))

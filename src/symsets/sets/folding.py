@@ -44,8 +44,8 @@ def fold(x: Sets) -> tuple[Any, Callable[[Any], Any]]:
 
 def _unfold(rows: Tensor, size: tuple[int, ...]) -> Tensor:
     try:
-        return rows.unflatten(0, size)
-    except (RuntimeError, AttributeError):
+        return torch.unflatten(rows, 0, size)  # the method of a tensor looks for names first
+    except (RuntimeError, TypeError):
         check_rows(rows, size[0] * size[1])
         raise
 

@@ -15,6 +15,14 @@ def convolution(in_channels: int, out_channels: int, **options: Any) -> nn.Conv2
     return (nn.Conv2d if own else Conv2d)(in_channels, out_channels, **options)
 
 
+def zero_convolution(in_channels: int, out_channels: int) -> nn.Conv2d:
+    """Return a 3×3 convolution that gives zeros at first."""
+    made = convolution(in_channels, out_channels, kernel_size=3, padding=1)
+    for parameter in made.parameters():
+        nn.init.zeros_(parameter)
+    return made
+
+
 class Conv2d(nn.Conv2d):
     """:class:`torch.nn.Conv2d`, computed by :func:`symsets.ops.conv2d`.
 

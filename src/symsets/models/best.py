@@ -13,8 +13,8 @@ from torch import Tensor, nn
 from symsets._checks import positive
 from symsets.models._blocks import image_size, in_full_precision
 from symsets.models._convolution import convolution
-from symsets.models.hourglass import check_resolutions
-from symsets.models.registry import register_network
+from symsets.models.hourglass import checked_resolutions
+from symsets.models.registry import RegisteredNetwork, register_network
 from symsets.models.restoration import GatedBlock, in_cells
 from symsets.nn import Select, Sequential, Siamese
 from symsets.sets import Sets, map_elements
@@ -25,7 +25,7 @@ FAINT = 1e-4  # added to variances, which may be zero
 
 
 @register_network("best")
-class BestNetwork(nn.Module):
+class BestNetwork(RegisteredNetwork):
     r"""Give every shot of a scene a score: the higher, the better it shows the scene.
 
     Beside its colours a picture gets their fine detail, enlarged, and cells of 2×2 pixels become
@@ -70,8 +70,8 @@ class BestNetwork(nn.Module):
         hidden: Sequence[int] = (128, 64),
     ) -> None:
         super().__init__()
-        check_resolutions(channels, num_blocks)
-        self.arguments: dict[str, Any] = {
+        checked_resolutions(channels=channels, num_blocks=num_blocks)
+        self.arguments = {
             "scheme": scheme,
             "colors": positive("colors", colors),
             "channels": list(channels),
@@ -90,10 +90,6 @@ class BestNetwork(nn.Module):
         )
         self.scores = Select(2 * sum(channels), hidden=hidden, pool="mean")
         self.arguments["hidden"] = list(self.scores.hidden)
-
-    def extra_repr(self) -> str:
-        """Show what the network was made from."""
-        return ", ".join(f"{name}={value}" for name, value in self.arguments.items())
 
     def forward(self, x: Sets) -> Any:
         """Return one score per shot."""

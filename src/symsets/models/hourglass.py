@@ -54,7 +54,7 @@ class Hourglass(SetModule):
         size: float = 1.0,
     ) -> None:
         super().__init__()
-        check_resolutions(channels, num_blocks)
+        checked_resolutions(channels=channels, num_blocks=num_blocks)
 
         def blocks(scheme: str, channels: int, num: int) -> Sequential:
             return Sequential(*(GatedBlock(scheme, channels, size=size) for _ in range(num)))
@@ -81,15 +81,15 @@ class Hourglass(SetModule):
         return x
 
 
-def check_resolutions(channels: Any, num_blocks: Any) -> None:
-    """Raise ValueError or TypeError unless there are channels and blocks for each resolution."""
-    for name, numbers in (("channels", channels), ("num_blocks", num_blocks)):
+def checked_resolutions(**given: Any) -> list[list[int]]:
+    """Return two arguments; raise unless both have a number for each resolution."""
+    for name, numbers in given.items():
         if not isinstance(numbers, Sequence) or isinstance(numbers, str):
             raise TypeError(f"{name} must be a number for each resolution, got {shown(numbers)}")
-        for number in numbers:
-            positive(name, number)
-    if len(channels) != len(num_blocks) or not channels:
+    first, second = ([positive(name, n) for n in numbers] for name, numbers in given.items())
+    if len(first) != len(second) or not first:
+        names = " and ".join(given)
         raise ValueError(
-            "channels and num_blocks must have a number for each resolution, got "
-            f"{list(channels)} and {list(num_blocks)}"
+            f"{names} must have a number for each resolution, got {first} and {second}"
         )
+    return [first, second]

@@ -7,13 +7,13 @@ from typing import Any
 
 import torch
 import torch.nn.functional as F
-from torch import Tensor, nn
+from torch import Tensor
 
 from symsets._checks import positive, shown
 from symsets.models._blocks import image_size, in_full_precision
-from symsets.models._convolution import convolution
-from symsets.models.hourglass import Hourglass
-from symsets.models.registry import register_network
+from symsets.models._convolution import zero_convolution
+from symsets.models.hourglass import Hourglass, checked_resolutions
+from symsets.models.registry import RegisteredNetwork, register_network
 from symsets.models.restoration import WeightedMerge, in_cells, restoration_trunk
 from symsets.sets import RaggedSets, Sets, fold, map_elements, pool
 
@@ -65,7 +65,7 @@ def _places(which: Any, num_sets: int) -> list[int]:
 
 
 @register_network("merge")
-class MergeNetwork(nn.Module):
+class MergeNetwork(RegisteredNetwork):
     r"""Merge shots of one scene into the picture that one of them, the reference, should show.
 
     .. math:: x_r + \operatorname{shuffle}\Bigl(G\bigl(\textstyle\sum_i
@@ -111,14 +111,10 @@ class MergeNetwork(nn.Module):
         merged_blocks: Sequence[int] = (4, 4, 4),
     ) -> None:
         super().__init__()
-        wide = _numbers("merged_channels", merged_channels)
-        deep = _numbers("merged_blocks", merged_blocks)
-        if len(wide) != len(deep) or not wide:
-            raise ValueError(
-                "merged_channels and merged_blocks must have a number for each resolution, got "
-                f"{list(merged_channels)} and {list(merged_blocks)}"
-            )
-        self.arguments: dict[str, Any] = {
+        wide, deep = checked_resolutions(
+            merged_channels=merged_channels, merged_blocks=merged_blocks
+        )
+        self.arguments = {
             "scheme": scheme,
             "colors": positive("colors", colors),
             "channels": positive("channels", channels),
@@ -131,14 +127,7 @@ class MergeNetwork(nn.Module):
         self.trunk = restoration_trunk(scheme, FINEST**2 * (colors + 1), channels, num_blocks)
         self.merge = WeightedMerge(channels, wide[0])
         self.hourglass = Hourglass("siamese", wide, deep)
-        self.last = convolution(wide[0], FINEST**2 * colors, kernel_size=3, padding=1)
-        nn.init.zeros_(self.last.weight)
-        assert self.last.bias is not None
-        nn.init.zeros_(self.last.bias)
-
-    def extra_repr(self) -> str:
-        """Show what the network was made from."""
-        return ", ".join(f"{name}={value}" for name, value in self.arguments.items())
+        self.last = zero_convolution(wide[0], FINEST**2 * colors)
 
     def forward(self, x: Sets) -> Tensor:
         """Return a picture for every set."""
@@ -152,9 +141,3 @@ class MergeNetwork(nn.Module):
 
     def _only_reference(self, rows: Tensor) -> Tensor:
         return rows[:, : self.colors] * rows[:, self.colors :]
-
-
-def _numbers(name: str, numbers: Any) -> list[int]:
-    if not isinstance(numbers, Sequence) or isinstance(numbers, str):
-        raise TypeError(f"{name} must be a number for each resolution, got {shown(numbers)}")
-    return [positive(name, number) for number in numbers]

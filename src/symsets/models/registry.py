@@ -37,6 +37,15 @@ def register_network(
     return register
 
 
+class RegisteredNetwork(nn.Module):
+    """A network that shows its ``arguments``, from which it can be made again."""
+
+    arguments: dict[str, Any]
+
+    def extra_repr(self) -> str:
+        return ", ".join(f"{name}={value}" for name, value in self.arguments.items())
+
+
 def build(name: str, arguments: Mapping[str, Any]) -> nn.Module:
     """Make a registered network from plain arguments."""
     if name in _OF_EXPERIMENTS:

@@ -5,45 +5,42 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from torch import Tensor, nn
+from torch import Tensor
 
 from symsets._checks import check_choice, positive
 from symsets.models._blocks import check_model, image_size, in_full_precision
-from symsets.models._convolution import convolution
+from symsets.models._convolution import convolution, zero_convolution
 from symsets.models.hourglass import Hourglass
-from symsets.models.registry import register_network
+from symsets.models.registry import RegisteredNetwork, register_network
 from symsets.models.restoration import WeightedMerge, sum_of
 from symsets.nn import Siamese
 from symsets.sets import Sets, map_elements, pool
 
 TASKS = ("transform", "merge")
 BLOCKS = (2, 2, 2, 2)
+ALIKE = {"sridhar": "siamese", "isab": "attention"}  # in maps
 WIDTHS = {  # about 5.2 M parameters, as many as the paper's networks have
     "transform": {
         "dss": (40, 80, 120, 176),
         "siamese": (56, 112, 168, 208),
-        "sridhar": (56, 112, 168, 208),
         "siamese-ds": (48, 88, 136, 192),
         "aittala": (64, 128, 200, 256),
         "attention": (32, 64, 96, 128),
-        "isab": (32, 64, 96, 128),
         "wreath": (56, 112, 168, 200),
     },
     "merge": {
         "dss": (32, 64, 112, 128),
         "siamese": (40, 80, 112, 152),
-        "sridhar": (40, 80, 112, 152),
         "siamese-ds": (32, 64, 96, 152),
         "aittala": (40, 80, 136, 160),
         "attention": (24, 48, 80, 120),
-        "isab": (24, 48, 80, 120),
         "wreath": (40, 80, 120, 144),
     },
 }
 
 
 @register_network("restoring")
-class RestoringNetwork(nn.Module):
+class RestoringNetwork(RegisteredNetwork):
     r"""Map a set of pictures to new pictures, or to one, by gated blocks at several resolutions.
 
     .. math:: h = \operatorname{hourglass}(K x_i), \qquad
@@ -95,8 +92,8 @@ class RestoringNetwork(nn.Module):
         check_model(model)
         check_choice("task", task, TASKS)
         if channels is None:
-            channels = WIDTHS[task].get(model, WIDTHS[task]["dss"])
-        self.arguments: dict[str, Any] = {
+            channels = WIDTHS[task].get(ALIKE.get(model, model), WIDTHS[task]["dss"])
+        self.arguments = {
             "model": model,
             "task": task,
             "channels": list(channels),
@@ -118,14 +115,7 @@ class RestoringNetwork(nn.Module):
         if task == "merge":
             self.merge = WeightedMerge(channels[0], channels[0])
             self.merged = Hourglass("siamese", channels, num_blocks)
-        self.last = convolution(channels[0], out_channels, kernel_size=3, padding=1)
-        nn.init.zeros_(self.last.weight)
-        assert self.last.bias is not None
-        nn.init.zeros_(self.last.bias)
-
-    def extra_repr(self) -> str:
-        """Show what the network was made from."""
-        return ", ".join(f"{name}={value}" for name, value in self.arguments.items())
+        self.last = zero_convolution(channels[0], out_channels)
 
     def forward(self, x: Sets) -> Any:
         """Return a new picture for every element, or for every set."""

@@ -7,10 +7,9 @@ import numpy as np
 
 from symsets._checks import positive
 from symsets.groups._arrays import IntArray, by_first_appearance, cycles, kronecker, quotient
-from symsets.groups._checks import checked_group
 from symsets.groups.named import Symmetric
 from symsets.groups.pairs import basis, dimension
-from symsets.groups.permutation import PermutationGroup
+from symsets.groups.permutation import PermutationGroup, checked_group
 
 
 class Product(PermutationGroup):

@@ -9,10 +9,9 @@ import torch
 from torch import Tensor
 
 from symsets.groups._arrays import IntArray, cycles, kronecker
-from symsets.groups._checks import checked_group
 from symsets.groups.composite import Product
 from symsets.groups.pairs import basis, dimension
-from symsets.groups.permutation import PermutationGroup
+from symsets.groups.permutation import PermutationGroup, checked_group
 
 
 class DirectSum(PermutationGroup):

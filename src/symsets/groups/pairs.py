@@ -10,10 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 from symsets.groups._arrays import IntArray, components
-from symsets.groups._checks import checked_group
 from symsets.groups.named import Symmetric
 from symsets.groups.patterns import Pattern, num_patterns, patterns
-from symsets.groups.permutation import PermutationGroup
+from symsets.groups.permutation import PermutationGroup, checked_group
 
 MAX_SEARCHED = 20_000_000  # pairs of points up to which orbits are searched for
 MAX_WRITTEN = 50_000_000  # pairs of points up to which labels are written out

@@ -298,3 +298,13 @@ class PermutationGroup:
 
     def __repr__(self) -> str:
         return f"{self} acting on {'×'.join(map(str, self.shape)) or 'a point'}"
+
+
+def checked_group(name: str, value: object) -> PermutationGroup:
+    """Return ``value``, or raise TypeError naming the argument if it is not a group."""
+    if not isinstance(value, PermutationGroup):
+        raise TypeError(
+            f"{name} must be a permutation group, got {shown(value)}; "
+            "symsets.groups.parse reads names"
+        )
+    return value

@@ -9,8 +9,8 @@ import torch
 from torch import Tensor, nn
 
 from symsets.groups import PermutationGroup
-from symsets.groups._checks import checked_group
 from symsets.groups.pairs import blocks, label_numbers
+from symsets.groups.permutation import checked_group
 from symsets.nn._explain import explained
 from symsets.nn._orbit_sums import Read, in_sums, plan, source_shapes
 from symsets.nn.base import ElementMap

@@ -1,6 +1,6 @@
 """Pooling by attention: learned queries that choose which elements count."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -9,11 +9,11 @@ from symsets._checks import positive
 from symsets.nn._attend import attend, each_weights
 from symsets.nn._entries import mean_of_entries
 from symsets.nn._explain import check_channels, check_type, explained
-from symsets.nn.base import SetModule
+from symsets.nn.base import SetHead
 from symsets.sets import RaggedSets, Sets, fold, map_elements
 
 
-class AttentionPool(SetModule):
+class AttentionPool(SetHead):
     r"""Summarise every set by weighted means, whose weights come from learned queries.
 
     .. math:: y_m = \sum_j \alpha_{mj}\, x_j, \qquad
@@ -52,13 +52,7 @@ class AttentionPool(SetModule):
         Deep Multiple Instance Learning. ICML 2018 (the gate).
     """
 
-    returns_sets = False
     min_axes = 3
-
-    if TYPE_CHECKING:
-
-        def __call__(self, x: Sets, *args: Any) -> Tensor:  # type: ignore[override]
-            """Return one row per set."""
 
     def __init__(
         self, channels: int, *, num_queries: int = 1, heads: int = 1, gated: bool = False

@@ -41,6 +41,17 @@ class SetModule(nn.Module):
             """Return sets of the kind that were given."""
 
 
+class SetHead(SetModule):
+    """A module that takes a batch of sets, and returns one row per set."""
+
+    returns_sets = False
+
+    if TYPE_CHECKING:
+
+        def __call__(self, x: Sets, *args: Any) -> Tensor:  # type: ignore[override]
+            """Return one row per set."""
+
+
 class SetLayer(SetModule):
     """A set layer built around a map for single elements.
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import torch
 from torch import Tensor, nn
@@ -12,10 +12,10 @@ from symsets._checks import check_choice, positive, shown
 from symsets.nn._explain import check_channels, check_elements, check_type, explained
 from symsets.nn._maps import as_element, context_args, min_axes
 from symsets.nn.attention_pool import AttentionPool
-from symsets.nn.base import SetModule
+from symsets.nn.base import SetHead, SetModule
 from symsets.nn.dss import DSS
 from symsets.nn.sequential import Sequential
-from symsets.sets import Pool, RaggedSets, Sets, fold, pool
+from symsets.sets import Pool, RaggedSets, Sets, fold, map_elements, pool
 from symsets.sets.pooling import check_pool, check_size, pool_symbol, power_degree
 
 Entries = Literal["sum", "mean", "max", "flatten"]
@@ -76,7 +76,7 @@ class _InvariantHead(SetModule):
         check_channels(features, self.in_channels)
 
 
-class Classify(_InvariantHead):
+class Classify(_InvariantHead, SetHead):
     r"""Map every set to a vector, such as the scores of classes.
 
     .. math:: L(X) = m\Bigl(\operatorname{pool}_j \sum_k x_{jk}\Bigr)
@@ -110,13 +110,6 @@ class Classify(_InvariantHead):
         >>> Classify(8, 3, hidden=(16,))(torch.randn(2, 5, 8, 32)).shape
         torch.Size([2, 3])
     """
-
-    returns_sets = False
-
-    if TYPE_CHECKING:
-
-        def __call__(self, x: Sets, *args: Any) -> Tensor:  # type: ignore[override]
-            """Return one row per set."""
 
     def __init__(
         self,
@@ -159,11 +152,7 @@ class Select(_InvariantHead):
         in_channels: Channels of an element.
         hidden: Widths of the hidden DeepSets layers.
         pool: How the set is summarised (see :func:`symsets.pool`).
-        entries: How the entries of an element are: ``"sum"``, ``"mean"`` or ``"max"``, which forget
-            where they lie; or ``"flatten"``, which keeps them all, each in its place. Then
-            ``in_channels`` counts the entries of an element, :math:`C \cdot H \cdot W`, and
-            elements have one shape. Between the two: put ``nn.AdaptiveAvgPool2d(2)`` before the
-            head, and flatten what is left.
+        entries: How the entries of an element are, as in :class:`Classify`.
         size: A constant that ``pool="sum"`` divides by.
 
     Shape:
@@ -202,11 +191,10 @@ class Select(_InvariantHead):
     @explained
     def forward(self, x: Sets) -> Sets:
         """Return one score per element."""
-        scores = self.deepsets(self._features(x))
-        return scores.map(_numbers) if isinstance(scores, RaggedSets) else _numbers(scores)
+        return map_elements(self.deepsets(self._features(x)), lambda rows: rows.squeeze(-1))
 
 
-class Merge(SetModule):
+class Merge(SetHead):
     r"""Merge every set into one new element.
 
     .. math:: L(X) = L\Bigl(\operatorname{pool}_j x_j\Bigr)
@@ -230,13 +218,6 @@ class Merge(SetModule):
         >>> Merge(nn.Conv2d(8, 3, 3, padding=1), pool="max")(torch.randn(2, 5, 8, 16, 16)).shape
         torch.Size([2, 3, 16, 16])
     """
-
-    returns_sets = False
-
-    if TYPE_CHECKING:
-
-        def __call__(self, x: Sets, *args: Any) -> Tensor:  # type: ignore[override]
-            """Return one row per set."""
 
     def __init__(
         self,
@@ -263,9 +244,8 @@ class Merge(SetModule):
     @explained
     def forward(self, x: Sets, *args: Any) -> Tensor:
         """Return one element per set."""
-        return self.element(
-            _pooled(x, self.pool, self.size), *(context_args(x, args) if args else ())
-        )
+        pooled = _pooled(x, self.pool, self.size)
+        return self.element(pooled, *context_args(x, args))
 
 
 def _num_summaries(how: Any, channels: int | None = None) -> int:
@@ -289,10 +269,6 @@ def _symbol(how: Any, size: float, of: str = "x_j") -> str:
     if isinstance(how, AttentionPool):
         return how.symbol(of)
     return pool_symbol(how, size, of=of)
-
-
-def _numbers(scores: Tensor) -> Tensor:
-    return scores.squeeze(-1)
 
 
 def _widths(hidden: Any) -> list[int]:

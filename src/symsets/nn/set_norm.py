@@ -82,7 +82,7 @@ class SetNorm(SetModule):
     @staticmethod
     def _mean(rows: Tensor, x: Sets) -> Tensor:
         """Return the mean of all numbers of each set, ready to meet its elements."""
+        means = rows.mean(tuple(range(1, rows.ndim)), keepdim=True)  # of sets, or of elements
         if not isinstance(x, RaggedSets):
-            return rows.mean(tuple(range(1, rows.ndim)), keepdim=True)
-        of_elements = rows.mean(tuple(range(1, rows.ndim)), keepdim=True)
-        return spread(pool(x.with_elements(of_elements), "mean"), x)
+            return means
+        return spread(pool(x.with_elements(means), "mean"), x)

@@ -55,11 +55,8 @@ class CurrentBatch:
     def __init__(self) -> None:
         self._local = threading.local()
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> CurrentBatch:
-        return CurrentBatch()
-
     def __reduce__(self) -> tuple[type[CurrentBatch], tuple[()]]:
-        return CurrentBatch, ()
+        return CurrentBatch, ()  # a copy, or what a file holds, works on nothing yet
 
     @contextmanager
     def set(self, batch: SetBatch) -> Iterator[None]:
@@ -156,7 +153,6 @@ class LiftedLayer(_Layer):
         return *args, *rest
 
     def extra_repr(self) -> str:
-        """Show the formula."""
         inner = self.message.formula.removeprefix("element(x_i) + ")
         return ", ".join(filter(None, [super().extra_repr(), f"+ {inner}"]))
 

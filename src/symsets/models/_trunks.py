@@ -151,7 +151,6 @@ class Grid(nn.Module):
         self.size = tuple(size)
 
     def extra_repr(self) -> str:
-        """Show the number of cells."""
         return "×".join(map(str, self.size))
 
     def forward(self, x: Tensor) -> Tensor:
@@ -181,7 +180,6 @@ class Shift(nn.Module):
         self.most = most
 
     def extra_repr(self) -> str:
-        """Show how far."""
         return str(self.most)
 
     def forward(self, x: Tensor) -> Tensor:

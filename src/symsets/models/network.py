@@ -140,7 +140,6 @@ class SetNetwork(SetModule):
         self.head = self._head(features)
 
     def extra_repr(self) -> str:
-        """Show what the network is for."""
         return "{task}, {kind}, {scheme}, {backbone}".format(**self.arguments)
 
     def forward(self, x: Sets, *args: Any) -> Any:

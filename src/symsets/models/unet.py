@@ -196,7 +196,6 @@ class UNet(nn.Module):
         )
 
     def extra_repr(self) -> str:
-        """Show what the network was made from."""
         return "{model}, {task}, recipe {recipe}, {size} px, widths {widths}".format(
             **self.arguments
         )

@@ -76,9 +76,8 @@ class Partition:
         return self._keep("index", self._make_index)
 
     def _make_index(self) -> Tensor:
-        with torch.inference_mode(False):
-            which = torch.arange(len(self), device=self.device)
-            return which.repeat_interleave(self.sizes, output_size=self.total)
+        which = torch.arange(len(self), device=self.device)
+        return which.repeat_interleave(self.sizes, output_size=self.total)
 
     @property
     def buckets(self) -> list[tuple[Tensor, Tensor]]:

@@ -81,7 +81,7 @@ def test_evaluation_leaves_the_networks_as_they_were(training):
 def test_the_mode_comes_back_when_a_network_fails():
     ensemble = Ensemble(networks()).train()
     with pytest.raises(RuntimeError):
-        outputs_of(ensemble)(torch.randn(2, 5, 9, dtype=torch.float64))
+        outputs_of(ensemble, torch.randn(2, 5, 9, dtype=torch.float64))
     assert ensemble.training
 
 

@@ -24,12 +24,7 @@ def zero_convolution(in_channels: int, out_channels: int) -> nn.Conv2d:
 
 
 class Conv2d(nn.Conv2d):
-    """:class:`torch.nn.Conv2d`, computed by :func:`symsets.ops.conv2d`.
-
-    Example:
-        >>> Conv2d(3, 48, 3)
-        Conv2d(3, 48, kernel_size=(3, 3), stride=(1, 1))
-    """
+    """:class:`torch.nn.Conv2d`, computed by :func:`symsets.ops.conv2d`."""
 
     def _conv_forward(self, input: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
         assert not isinstance(self.padding, str)
@@ -37,12 +32,7 @@ class Conv2d(nn.Conv2d):
 
 
 class MaxPool2d(nn.MaxPool2d):
-    """:class:`torch.nn.MaxPool2d` of square windows (see :func:`symsets.ops.max_pool`).
-
-    Example:
-        >>> MaxPool2d(2)
-        MaxPool2d(kernel_size=2, stride=2, padding=0, dilation=1, ceil_mode=False)
-    """
+    """:class:`torch.nn.MaxPool2d` of square windows (see :func:`symsets.ops.max_pool`)."""
 
     def __init__(self, window: int, stride: int | None = None) -> None:
         super().__init__(window, stride)

@@ -177,12 +177,7 @@ def _wanted(first: nn.Module, shape: Sequence[int]) -> str:
 def check_type(x: Sets, layer: nn.Module, owner: nn.Module | None = None) -> None:
     """Raise TypeError unless ``x`` has the type of a map's weights, or autocast converts it.
 
-    Raise ValueError unless both are on one device.
-
-    Args:
-        x: What the map is given.
-        layer: The map.
-        owner: The layer it is part of, to name.
+    Raise ValueError unless both are on one device. ``owner`` is the layer to name.
     """
     dtype, device = layer.weight.dtype, x.device.type
     check_device(x, layer.weight, owner or layer)

@@ -11,15 +11,7 @@ from symsets.train.ensemble import Ensemble
 
 
 class Average:
-    """A copy of an ensemble that follows its weights slowly.
-
-    Args:
-        ensemble: What to follow.
-        keep: The share of the average that each update keeps.
-
-    Attributes:
-        ensemble: The copy.
-    """
+    """A copy of an ensemble that follows its weights slowly: each update keeps a share of it."""
 
     def __init__(self, ensemble: Ensemble, keep: float) -> None:
         self.ensemble = copy.deepcopy(ensemble).requires_grad_(False)
@@ -46,11 +38,8 @@ def refresh_statistics(ensemble: Ensemble, batches: Iterable[Tensor]) -> None:
     """Set the running statistics of batch normalisation to those of some batches.
 
     The statistics gathered while weights changed fit no weights in particular; networks whose
-    context is summed over a set feel it, and their validation curves swing.
-
-    Args:
-        ensemble: What to refresh, in place.
-        batches: Inputs ``(K, B, …)``; the statistics are their mean.
+    context is summed over a set feel it, and their validation curves swing. ``batches`` are inputs
+    ``(K, B, …)``.
     """
     norms = [m for m in ensemble.template.modules() if isinstance(m, _BatchNorm)]
     if not norms:

@@ -67,12 +67,11 @@ def evaluate(
     check_kind("task", task, Task)
     check_choice("precision", precision, PRECISIONS)
     positive("batch_size", batch_size)
-    members = outputs_of(network)
     kept: list[list[tuple[Any, ...]]] = []
     targets = []
     for x, y in sets.parts(batch_size):
         with autocast(precision, x.device), matmul_precision(precision):
-            outputs = members(x)
+            outputs = outputs_of(network, x)
         kept.append([_measure(output, y, len(x), task) for output in outputs])
         targets += [y] if task.keep_outputs else []
     target = end_to_end(targets) if task.keep_outputs else None
@@ -89,18 +88,14 @@ def check_supply(sets: object, name: str) -> None:
         raise ValueError(f"{name} must hold at least one set, got none")
 
 
-def outputs_of(network: Network) -> Callable[[Sets], Any]:
-    """Return a function from sets to the outputs of all members, ``(K, B, …)`` or a list."""
-
-    def outputs(x: Sets) -> Any:
-        with evaluating(network) if isinstance(network, nn.Module) else nullcontext():
-            if not isinstance(network, Ensemble):
-                return [network(x)]
-            if isinstance(x, Tensor):
-                return network(x.expand(network.size, *x.shape))
-            return network([x] * network.size)
-
-    return outputs
+def outputs_of(network: Network, x: Sets) -> Any:
+    """Return the outputs of all members for some sets, ``(K, B, …)`` or a list."""
+    with evaluating(network) if isinstance(network, nn.Module) else nullcontext():
+        if not isinstance(network, Ensemble):
+            return [network(x)]
+        if isinstance(x, Tensor):
+            return network(x.expand(network.size, *x.shape))
+        return network([x] * network.size)
 
 
 def _measure(output: Sets, y: Any, num: int, task: Task) -> tuple[Any, ...]:

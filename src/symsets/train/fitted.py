@@ -46,13 +46,7 @@ class Fitted:
     ) -> None:
         """Add a row to the curves, and keep the weights if they are the best so far.
 
-        Without validation sets the last weights are kept.
-
-        Args:
-            row: What was measured after an epoch.
-            plan: How to train.
-            metric: Decides which weights are best.
-            state: Returns a copy of the weights.
+        Without validation sets the last weights are kept. ``state`` returns a copy of them.
         """
         self.curves.append(row)
         self.epochs = int(row["epoch"])

@@ -95,17 +95,8 @@ def train_networks(
 ) -> list[Fitted]:
     """Train networks together, as :func:`fit_together` says.
 
-    Args:
-        networks: One per seed, of one architecture.
-        setup: What to train them on, and how.
-        device: Where to train.
-        checkpoint: To continue from and to write.
-        watch: Called after each validation.
-        on_step: Called after each step that runs eagerly.
-        keep: Whether the checkpoint holds the last epoch at the end, so that the same call returns
-            the same at once.
-        dry_run: Whether to stop before the first step, when everything has been checked.
-        options: For Lightning's ``Fabric``.
+    With ``keep`` the checkpoint holds the last epoch at the end, so that the same call returns the
+    same at once. ``dry_run`` stops before the first step, when everything has been checked.
     """
     target = checked_device(str(device))
     on_gpu = target.type == "cuda"

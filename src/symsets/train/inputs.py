@@ -31,12 +31,8 @@ def as_sets(
 ) -> SetDataset:
     """Return what the loop reads; raise TypeError or ValueError naming the argument.
 
-    Args:
-        name: Of the argument.
-        value: What was given.
-        workers: Processes that read a dataset; as many as pay if None.
-        seed: Of what is random about the sets of a dataset.
-        dtype: Of floating-point entries.
+    ``seed`` is that of what is random about the sets of a dataset, ``dtype`` that of floating-point
+    entries.
     """
     pair = _tensors(value)
     sets = LabelledSets(*pair) if pair else _with_length(name, value, workers, seed)

@@ -29,22 +29,12 @@ def _world_size() -> int:
 
 
 def is_alone() -> bool:
-    """Whether no other process works on the same runs.
-
-    Example:
-        >>> is_alone()
-        True
-    """
+    """Whether no other process works on the same runs."""
     return _world_size() == 1
 
 
 def is_first() -> bool:
-    """Whether this process is the one that writes files and talks to the user.
-
-    Example:
-        >>> is_first()
-        True
-    """
+    """Whether this process is the one that writes files and talks to the user."""
     if torch.distributed.is_available() and torch.distributed.is_initialized():
         return torch.distributed.get_rank() == 0
     return (_number("RANK", "SLURM_PROCID") or 0) == 0

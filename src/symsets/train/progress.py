@@ -18,11 +18,7 @@ LINES = 10  # of a training that nobody watches in a terminal
 class TrainingProgress:
     """A bar in a terminal or a notebook, else about ten lines in all.
 
-    Args:
-        epochs: Of the training.
-        steps: Of an epoch.
-        metric: Name of the metric that decides; None shows the loss in training.
-        shown: Whether to show anything.
+    It shows the loss in training, and the metric that decides, if there is one.
     """
 
     def __init__(self, epochs: int, steps: int, metric: str | None, *, shown: bool) -> None:

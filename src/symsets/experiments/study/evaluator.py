@@ -162,7 +162,7 @@ class Evaluator:
         """Keep what a network makes of these sets, if not all outputs are kept anyway."""
         if not self.experiment.task.keep_outputs:
             x, _ = self.sets(setting, "test").part(0, NUM_EXAMPLES)
-            output = outputs_of(network)(x)[0]
+            output = outputs_of(network, x)[0]
             write_arrays(run.path / "examples.npz", {"output": output}, half=True)
 
     def record(self, setting: str, model: str, **more: Any) -> Record:

@@ -153,6 +153,7 @@ class LiftedLayer(_Layer):
         return *args, *rest
 
     def extra_repr(self) -> str:
+        """Show the formula."""
         inner = self.message.formula.removeprefix("element(x_i) + ")
         return ", ".join(filter(None, [super().extra_repr(), f"+ {inner}"]))
 

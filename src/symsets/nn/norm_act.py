@@ -62,7 +62,7 @@ class NormAct(SetModule):
 
     @explained
     def forward(self, x: Sets, *args: Any) -> Any:
-        if isinstance(x, Tensor) and type(self.layer) is DSS and kernel("norm_act", x):
+        if isinstance(x, Tensor) and kernel("norm_act", x) and type(self.layer) is DSS:
             return self._of_sum(x, *args)
         y = self.layer(x, *args)
         if isinstance(y, Tensor):

@@ -66,7 +66,6 @@ class BurstsExperiment(UNetExperiment):
     def make_sets(
         self, source: ImageSource, setting: str, split: str, num: int, device: str, seed: int
     ) -> BurstSets:
-        """Make bursts of the photographs of a split."""
         return BurstSets(pictures(source, split, num, device), num, size=self.size, seed=seed)
 
 

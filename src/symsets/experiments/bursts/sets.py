@@ -63,7 +63,6 @@ class BurstSets(OnTheFlySets):
     def make(
         self, which: Tensor, generator: torch.Generator | None, *, augment: bool
     ) -> tuple[Tensor, Tensor]:
-        """Make the sets ``which (B,)`` and their targets."""
         B, N = len(which), self.num_elements
         uniform, normal = partial(self.uniform, generator), partial(self.normal, generator)
         photo = self.material[which % len(self.material)][:, None]

@@ -53,7 +53,6 @@ class ColorsExperiment(UNetExperiment):
     def make_sets(
         self, source: ImageSource, setting: str, split: str, num: int, device: str, seed: int
     ) -> ColorSets:
-        """Make sets of two photographs each."""
         images = pictures(source, split, num, device, least=2)
         return ColorSets(images, num, size=self.size, seed=seed)
 

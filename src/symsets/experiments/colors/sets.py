@@ -40,7 +40,6 @@ class ColorSets(OnTheFlySets):
     def make(
         self, which: Tensor, generator: torch.Generator | None, *, augment: bool
     ) -> tuple[Tensor, Tensor]:
-        """Make the sets ``which (B,)`` and their targets."""
         num = min(len(self.material), max(self.num_sets, 2))
         one = which % num
         step = torch.randint(1, num, which.shape, device=self.device, generator=generator)

@@ -38,13 +38,11 @@ class FramesExperiment(SelectionExperiment[VideoSource]):
     baselines: ClassVar = {"farthest": farthest_from_mean}
 
     def open_source(self, data: str, seed: int) -> VideoSource:
-        """Open clips by name."""
         return video_source(data, size=80, seed=seed)
 
     def make_sets(
         self, source: VideoSource, setting: str, split: str, num: int, device: str, seed: int
     ) -> FrameSets:
-        """Make sets of frames; a clip gives many sets."""
         return FrameSets(source.clips(split, num, device), num, seed=seed)
 
     def targets_by_name(self, targets: Tensor) -> dict[str, Tensor]:

@@ -58,7 +58,6 @@ class FrameSets(OnTheFlySets):
     def make(
         self, which: Tensor, generator: torch.Generator | None, *, augment: bool
     ) -> tuple[Tensor, Tensor]:
-        """Make the sets ``which (B,)`` and their targets."""
         clip = which % min(len(self.starts), self.num_sets)
         uniform = self.uniform(generator, len(which))
         first = self.starts[clip] + (uniform * self.room[clip]).long()

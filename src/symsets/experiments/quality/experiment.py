@@ -30,7 +30,6 @@ class QualityExperiment(SelectionExperiment[ImageSource]):
     def make_sets(
         self, source: ImageSource, setting: str, split: str, num: int, device: str, seed: int
     ) -> QualitySets:
-        """Make degraded copies of the photographs of a split."""
         return QualitySets(pictures(source, split, num, device), num, setting, seed=seed)
 
 

@@ -66,7 +66,6 @@ class QualitySets(OnTheFlySets):
     def make(
         self, which: Tensor, generator: torch.Generator | None, *, augment: bool
     ) -> tuple[Tensor, Tensor]:
-        """Make the sets ``which (B,)`` and their targets."""
         B, N = len(which), self.num_elements
         photo = self.material[which % len(self.material)][:, None]  # (B, 1, 3, S, S)
         if augment:

@@ -91,7 +91,6 @@ class SatelliteExperiment(Experiment[SceneSource]):
     plans: ClassVar = {"ours": OURS, "published": OURS}  # the papers' networks are not ours
 
     def open_source(self, data: str, seed: int) -> SceneSource:
-        """Open generated scenes, a folder in the layout of the challenge, or packs."""
         return scene_source(data, seed=seed)
 
     def settings_of(self, source: SceneSource) -> tuple[str, ...]:
@@ -99,7 +98,6 @@ class SatelliteExperiment(Experiment[SceneSource]):
         return (*source.bands, *(f"{band}{RAW}" for band in source.bands))
 
     def check_source(self, source: SceneSource, preset: Preset) -> None:
-        """Raise ValueError if there are fewer scenes for training than are asked for."""
         if not isinstance(source, SceneFiles):
             return
         asked = max(preset.train_sizes)
@@ -115,13 +113,11 @@ class SatelliteExperiment(Experiment[SceneSource]):
     def make_sets(
         self, source: SceneSource, setting: str, split: str, num: int, device: str, seed: int
     ) -> SceneSets:
-        """Register and resample the scenes of a split."""
         return _scene_sets(source, setting, split, num, device)
 
     def make_network(
         self, model: str, recipe: str, width: float, setting: str, source: SceneSource
     ) -> nn.Module:
-        """Make a network that merges."""
         channels, merged = scaled([64, 128], width)
         blocks = 6 if width >= 1 else 2
         make = partial(

@@ -96,11 +96,9 @@ class SatelliteNetwork(nn.Module):
         nn.init.zeros_(self.last.bias)
 
     def extra_repr(self) -> str:
-        """Show what the network was made from."""
         return ", ".join(f"{name}={value}" for name, value in self.arguments.items())
 
     def forward(self, x: Sets) -> Tensor:
-        """Return the fine picture of every set."""
         image_size(x, CHANNELS)
         with torch.autocast(x.device.type, enabled=False):
             mean, given = self._prepare(x)

@@ -213,11 +213,9 @@ class ScenePack(SceneFiles):
             raise ValueError(f"{path} must be a pack of scenes, or a folder with some")
 
     def names_in(self, part: str, band: str) -> list[str]:
-        """Return the scenes of a part in all files."""
         return sorted(self._scenes.get((part, band), {}))
 
     def scenes(self, band: str, split: str, num: int) -> list[Scene]:
-        """Return up to ``num`` scenes of a split."""
         part, names = self.names(band, split)
         where, chosen = self._scenes[part, band], names[:num]
         if not chosen:

@@ -228,7 +228,6 @@ class SceneFolder(SceneFiles):
             raise MissingDataError(f"{root} must be {NEEDS}")
 
     def names_in(self, part: str, band: str) -> list[str]:
-        """Return the folders of a part."""
         return sorted(path.name for path in (self.root / part / band).glob("imgset*"))
 
     def read(self, band: str, split: str, num: int | None = None) -> list[Scene]:
@@ -263,7 +262,6 @@ class SceneFolder(SceneFiles):
         return self._shapes[band]
 
     def scenes(self, band: str, split: str, num: int) -> list[Scene]:
-        """Return up to ``num`` scenes of a split."""
         found = self.read(band, split, num)
         if not found:
             raise ValueError(f"{self.root} has no usable scene of {band} {split}: {self.skipped}")

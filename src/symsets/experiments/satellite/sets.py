@@ -109,12 +109,10 @@ class SceneSets(SetDataset):
 
     @property
     def num_sets(self) -> int:
-        """How many scenes there are."""
         return len(self.sizes)
 
     @property
     def device(self) -> torch.device:
-        """Where sets are made."""
         return self.low.device
 
     def batch(self, which: Tensor) -> tuple[Tensor, Tensor]:
@@ -173,7 +171,6 @@ class SceneSets(SetDataset):
         return other
 
     def first(self, num: int) -> SceneSets:
-        """Return the first ``num`` scenes."""
         if not 0 < num <= self.num_sets:
             raise ValueError(
                 f"num must be in 1..{self.num_sets}, the scenes that can be used, got {num}"
@@ -186,7 +183,6 @@ class SceneSets(SetDataset):
         return fewer
 
     def to(self, device: torch.device | str, dtype: torch.dtype | None = None) -> Any:
-        """Move the scenes; sets come in the given type from now on."""
         moved = copy.copy(self)
         for name in (*OF_PICTURES, *OF_SCENES):
             setattr(moved, name, getattr(self, name).to(device))

@@ -84,11 +84,9 @@ class ShapesExperiment(Experiment[MotionSource]):
     source_table = "skips"
 
     def open_source(self, data: str, seed: int) -> MotionSource:
-        """Open motions by name."""
         return motion_source(data, seed=seed)
 
     def check_source(self, source: MotionSource, preset: Preset) -> None:
-        """Raise ValueError if a preset asks for graphs of shapes that have no faces."""
         if "graphs" in preset.settings and source.motions("val", 1).faces is None:
             raise ValueError(
                 f"the shapes of {source.name} have no faces to make graphs of: "
@@ -98,14 +96,12 @@ class ShapesExperiment(Experiment[MotionSource]):
     def make_sets(
         self, source: MotionSource, setting: str, split: str, num: int, device: str, seed: int
     ) -> CentralFrameSets:
-        """Make sets of frames, as far apart as suits the source."""
         motions = source.motions(split, device=device)
         return CentralFrameSets(motions, num, skip=source.skip, num_frames=NUM_FRAMES, seed=seed)
 
     def make_network(
         self, model: str, recipe: str, width: float, setting: str, source: MotionSource
     ) -> ShapeNetwork:
-        """Make a network, with the graph of its shapes if it needs one."""
         channels: tuple[int, int, int] = default_widths(WIDTHS, model, recipe)
         network = ShapeNetwork(
             model,

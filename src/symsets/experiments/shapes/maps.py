@@ -45,7 +45,6 @@ class Points(ElementMap):
 
     @explained
     def forward(self, x: Tensor) -> Tensor:
-        """Apply the layer."""
         if entries_first(x):
             return linear(x.movedim(-1, 0), self.weight, self.bias).movedim(0, -1)
         weight = self.weight.expand(x.shape[0], -1, -1)
@@ -54,7 +53,6 @@ class Points(ElementMap):
         return torch.baddbmm(self.bias[:, None], weight, x)
 
     def extra_repr(self) -> str:
-        """Show the formula."""
         bias = "" if self.bias is None else " + b"
         return f"{self.in_channels} → {self.out_channels}, A x_p{bias}"
 
@@ -77,5 +75,4 @@ class MaxOverPoints(nn.Module):
     """
 
     def forward(self, x: Tensor) -> Tensor:
-        """Take the maximum."""
         return x.amax(2)

@@ -130,11 +130,9 @@ class ShapeNetwork(nn.Module):
         self.scores = maker.scores([channels, *HIDDEN, 1])
 
     def extra_repr(self) -> str:
-        """Show what the network was made from."""
         return "{model} on {kind}, recipe {recipe}, widths {widths}".format(**self.arguments)
 
     def forward(self, x: Sets, graph: Graph | None = None) -> Sets:
-        """Return one score per shape."""
         _check_shapes(x, self.arguments["in_channels"])
         args = self._args(graph, x.device)
         if self.arguments["kind"] != "full-points" and isinstance(x, Tensor):

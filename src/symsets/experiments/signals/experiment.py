@@ -79,19 +79,16 @@ class SignalsExperiment(Experiment[Signals]):
     costs: ClassVar = {"mlp": 0.1, "deepsets": 0.2, "deepsets-max": 0.2, "aittala": 1.5}
 
     def open_source(self, data: str, seed: int) -> Signals:
-        """Return the generator of signals."""
         return Signals(seed=seed)
 
     def make_sets(
         self, source: Signals, setting: str, split: str, num: int, device: str, seed: int
     ) -> LabelledSets:
-        """Make sets of noisy signals."""
         return source.make(split, num, device)
 
     def make_network(
         self, model: str, recipe: str, width: float, setting: str, source: Signals
     ) -> nn.Module:
-        """Make a network that classifies sets of signals."""
         widths = [max(2, round(width * w)) for w in default_widths(model)]
         return SignalNetwork(model, recipe=recipe, widths=widths)
 

@@ -110,7 +110,6 @@ class SignalNetwork(nn.Module):
                     nn.init.xavier_uniform_(part.weight)
 
     def forward(self, x: Sets) -> Tensor:
-        """Return the scores of the classes."""
         if self.arguments["model"] == "mlp":
             self._check_whole(x)
         # The published form normalises inside of maps, where torch expects the entries last.

@@ -37,7 +37,6 @@ class Standardise(SetModule):
         self.eps = eps
 
     def forward(self, x: Sets) -> Sets:
-        """Standardise every set."""
         centred = self._combine(x, self._mean(x), torch.sub)
         squares = map_elements(centred, torch.square)
         variance = self._mean(squares)

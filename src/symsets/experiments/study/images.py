@@ -33,7 +33,6 @@ class ImageExperiment(Experiment[SourceT]):
     source_size = 80
 
     def open_source(self, data: str, seed: int) -> SourceT:
-        """Open photographs by name."""
         return open_data("images", data, size=self.source_size, seed=seed)
 
 
@@ -49,7 +48,6 @@ class SelectionExperiment(ImageExperiment[SourceT]):
     def make_network(
         self, model: str, recipe: str, width: float, setting: str, source: SourceT
     ) -> nn.Module:
-        """Make a network that gives every image a score."""
         blocks = default_widths(SELECTION_WIDTHS, model, recipe)
         widths = [scaled(block, width) for block in blocks]
         num = self.num_elements
@@ -72,7 +70,6 @@ class UNetExperiment(ImageExperiment[ImageSource]):
     def make_network(
         self, model: str, recipe: str, width: float, setting: str, source: ImageSource
     ) -> nn.Module:
-        """Make a U-Net, or what takes its place today."""
         if recipe == "modern":
             wide = WIDTHS[self.output].get(model, WIDTHS[self.output]["dss"])
             make: Any = partial(RestoringNetwork, channels=scaled(wide, width))

@@ -71,15 +71,12 @@ class SubgraphsExperiment(Experiment[GraphSource]):
     default_data = "embedded"
 
     def open_source(self, data: str, seed: int) -> GraphSource:
-        """Open CSL, EXP or strongly regular graphs; the seed chooses the fold for the test."""
         return graph_source(data, seed)
 
     def settings_of(self, source: GraphSource) -> tuple[str, ...]:
-        """Return the ways to make subgraphs of these graphs."""
         return tuple(f"{source.name.lower()}-{policy}" for policy in POLICIES)
 
     def check_source(self, source: GraphSource, preset: Preset) -> None:
-        """Raise ValueError if there are fewer graphs for training than are asked for."""
         asked, most = max(preset.train_sizes), len(source.split("train"))
         if asked > most:
             raise ValueError(
@@ -90,13 +87,11 @@ class SubgraphsExperiment(Experiment[GraphSource]):
     def make_sets(
         self, source: GraphSource, setting: str, split: str, num: int, device: str, seed: int
     ) -> LabelledSets:
-        """Make subgraphs of at most ``num`` graphs of a split."""
         return subgraph_sets(source.split(split)[:num], _policy(setting))
 
     def make_network(
         self, model: str, recipe: str, width: float, setting: str, source: GraphSource
     ) -> nn.Module:
-        """Make a network of graph convolutions."""
         [channels] = scaled([WIDTH], width)
         return SubgraphNetwork(
             model,

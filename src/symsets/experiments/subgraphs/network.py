@@ -66,7 +66,6 @@ class NodeConv(nn.Module):
         self.conv = require("torch_geometric.nn", "graphs").GINConv(mlp, train_eps=True)
 
     def forward(self, x: Tensor, edges: CommonEdges) -> Tensor:
-        """Convolve the nodes of all graphs."""
         return self.conv(x, edges.edge_index)
 
 
@@ -86,7 +85,6 @@ class BagNorm(SetModule):
         self.norm = require("torch_geometric.nn", "graphs").GraphNorm(channels, eps=1e-3)
 
     def forward(self, x: RaggedSets, edges: CommonEdges) -> RaggedSets:
-        """Normalise the copies of all nodes."""
         return x.with_elements(self.norm(x.elements, edges.graph))
 
 
@@ -164,7 +162,6 @@ class SubgraphNetwork(nn.Module):
         )
 
     def forward(self, x: Any) -> Tensor:
-        """Return the scores of the classes."""
         copies, edges, back = by_node(x)
         copies = self.layers(copies, edges)
         of_graphs = x.elements.with_elements(copies.elements[back])

@@ -78,7 +78,6 @@ class TablesExperiment(Experiment[TableSource]):
     source_table = "more-classes"
 
     def open_source(self, data: str, seed: int) -> TableSource:
-        """Open the tables that come with scikit-learn, or a file of comma-separated values."""
         return table_source(data)
 
     def make_sets(

@@ -36,7 +36,6 @@ class Attention(nn.Module):
         self.out = nn.Linear(channels, channels)
 
     def forward(self, x: Tensor, others: Tensor) -> Tensor:
-        """Return what every token of ``x`` takes from the others."""
         query, key, value = (
             part.flatten(0, -3).unflatten(-1, (self.heads, -1)).transpose(1, 2)
             for part in (self.query(x), *self.key_value(others).chunk(2, dim=-1))
@@ -76,7 +75,6 @@ class Block(nn.Module):
         self.out = nn.Linear(2 * channels, channels)
 
     def forward(self, x: Tensor, num_rows: int) -> Tensor:
-        """Return new cells."""
         by_column = self.norms[0](x).transpose(2, 3)  # (B, K, D, R + Q, C)
         x = x + self.rows(by_column, by_column[..., :num_rows, :]).transpose(2, 3)
         by_row = self.norms[1](x)
@@ -152,7 +150,6 @@ class TableNetwork(nn.Module):
             self.head.weight[:, width:] = SLOPE / NUM_SCORES
 
     def forward(self, x: Tables) -> Tensor:
-        """Return the score of each class for each query."""
         num_rows = x.labels.shape[1]
         z = standardise(x.both, num_rows)
         scores = self._scores(z, x.labels)

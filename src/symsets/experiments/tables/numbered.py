@@ -29,7 +29,6 @@ class NumberedBlock(nn.Module):
         )
 
     def forward(self, x: Tensor, num_rows: int) -> Tensor:
-        """Return new cells."""
         x = self.norms[0](x + self.columns(x, x))
         by_column = x.transpose(1, 2)
         x = x + self.rows(by_column, by_column[:, :, :num_rows]).transpose(1, 2)
@@ -75,7 +74,6 @@ class NumberedNetwork(nn.Module):
         )
 
     def forward(self, x: Tables) -> Tensor:
-        """Return the score of each class for each query."""
         num_rows = x.labels.shape[1]
         z = standardise(x.both, num_rows)
         number = x.labels.argmax(2).to(z.dtype)  # (B, R)

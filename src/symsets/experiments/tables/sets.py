@@ -31,12 +31,10 @@ class GivenTables(SetDataset):
 
     @property
     def num_sets(self) -> int:
-        """How many tables there are."""
         return sum(len(tables) for tables, _ in self.given)
 
     @property
     def device(self) -> torch.device:
-        """Where they are."""
         return self.given[0][1].device
 
     def part(self, start: int, stop: int) -> tuple[Tables, Tensor]:
@@ -55,7 +53,6 @@ class GivenTables(SetDataset):
                 yield tables[which], classes[which]
 
     def first(self, num: int) -> GivenTables:
-        """Return the first ``num`` tables."""
         some: list[tuple[Tables, Tensor]] = []
         for tables, classes in self.given:
             if num > 0:
@@ -64,7 +61,6 @@ class GivenTables(SetDataset):
         return GivenTables(some, self.names[: len(some)])
 
     def to(self, device: torch.device | str, dtype: torch.dtype | None = None) -> GivenTables:
-        """Move the tables, and cast their entries if a type is given."""
         moved = [(x.to(device, dtype or x.dtype), y.to(device)) for x, y in self.given]
         return GivenTables(moved, self.names)
 
@@ -92,12 +88,10 @@ class RandomTables(SetDataset):
 
     @property
     def num_sets(self) -> int:
-        """How many tables count as one pass."""
         return self._num_sets
 
     @property
     def device(self) -> torch.device:
-        """Where they are made."""
         return self._device
 
     def batch(self, which: Tensor) -> tuple[list[Tables], list[Tensor]]:
@@ -117,11 +111,9 @@ class RandomTables(SetDataset):
         raise NotImplementedError("tables that are drawn anew are for training: use fixed_tables")
 
     def first(self, num: int) -> RandomTables:
-        """Return a pass of ``num`` tables."""
         return RandomTables(num, self.shapes, self.device)
 
     def to(self, device: torch.device | str, dtype: torch.dtype | None = None) -> Any:
-        """Make the tables on a device, with entries of a type."""
         moved = copy.copy(self)
         moved._device, moved.dtype = torch.device(device), dtype or self.dtype
         return moved

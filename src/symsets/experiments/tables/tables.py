@@ -80,12 +80,10 @@ class Tables(RaggedSets):
         return Tables, (self.rows, self.labels, self.queries)
 
     def to(self, *args: Any, **kwargs: Any) -> Tables:
-        """Move or cast rows and labels as ``Tensor.to`` does."""
         parts = (self.rows, self.labels, self.queries)
         return Tables(*(part.to(*args, **kwargs) for part in parts))
 
     def record_stream(self, stream: Any) -> None:
-        """Keep the memory of rows and labels until a CUDA stream is done with them."""
         for part in (self.elements, self.labels):
             part.record_stream(stream)
 

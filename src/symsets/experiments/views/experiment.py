@@ -114,7 +114,6 @@ class ViewsExperiment(Experiment[Objects]):
     default_data = "embedded"
 
     def open_source(self, data: str, seed: int) -> Objects:
-        """Return the objects of all categories."""
         return Objects(data, seed)
 
     def settings_of(self, source: Objects) -> tuple[str, ...]:
@@ -132,7 +131,6 @@ class ViewsExperiment(Experiment[Objects]):
         return tuple(found)
 
     def check_source(self, source: Objects, preset: Preset) -> None:
-        """Raise ValueError if there are fewer objects for training than sets are asked for."""
         asked = max(preset.train_sizes)
         most, setting = min((source.open(word).most("train"), word) for word in preset.settings)
         if asked > most:
@@ -151,7 +149,6 @@ class ViewsExperiment(Experiment[Objects]):
     def make_network(
         self, model: str, recipe: str, width: float, setting: str, source: Objects
     ) -> torch.nn.Module:
-        """Make a network that gives every pixel its coordinates."""
         widths = scaled(WIDTHS[recipe], width)
         network = ViewsNetwork(model, recipe=recipe, widths=widths, num_elements=TRAINED_WITH)
         return network.to(memory_format=torch.channels_last)  # type: ignore[call-overload]

@@ -134,7 +134,6 @@ class MeshFolder(ViewSource):
         super().__init__(root, root.resolve().name, split_folder(root, MESH_SUFFIXES), size=size)
 
     def read(self, name: str, num_views: int, num_points: int, device: Device) -> Views:
-        """Take pictures of one mesh."""
         path, size = self.root / name, self.size
         views = render_mesh(
             load_mesh(path),

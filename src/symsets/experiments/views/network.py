@@ -173,13 +173,11 @@ class ViewsNetwork(nn.Module):
         self.up_meetings = nn.ModuleList(meetings)
 
     def extra_repr(self) -> str:
-        """Show what the network was made from."""
         return "{model} in every {aggregate}, recipe {recipe}, widths {widths}".format(
             **self.arguments
         )
 
     def forward(self, x: Sets) -> Sets:
-        """Return mask logits, front and back coordinates of every view."""
         image_size(x, self.arguments["in_channels"], stride=self.stride)
         kept = []
         for block, meeting in zip(self.encoder, self.down_meetings, strict=True):

@@ -82,11 +82,9 @@ class NoxFolder(ViewSource):
         self.KIND = category
 
     def most_views(self, split: str, num: int) -> float:
-        """Return how many views each of the first ``num`` objects has: the fewest of them."""
         return min(len(view_files(self.root / name)) for name in self.names(split)[:num])
 
     def read(self, name: str, num_views: int, num_points: int, device: Device) -> Views:
-        """Read the first views of an object."""
         folder = self.root / name
         files = view_files(folder)
         if len(files) < num_views:

@@ -144,5 +144,4 @@ class GeneratedViews(ViewSource):
         return own(which, **options)
 
     def most(self, split: str) -> float:
-        """Return infinity: there is no end of objects."""
         return math.inf

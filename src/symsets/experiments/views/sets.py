@@ -49,18 +49,15 @@ class Views(LabelledSets):
         return self.y[:, :, :1]
 
     def part(self, start: int, stop: int) -> tuple[Sets, Any]:
-        """Return the images from ``start`` to ``stop``, and the truth about them."""
         assert self.points is not None
         x, maps = super().part(start, stop)
         return x, Truth(maps, self.points[start:stop])
 
     def first(self, num: int) -> Views:
-        """Return the first ``num`` objects."""
         super().first(num)  # raises if there are fewer
         return self._changed(lambda part: part[:num])
 
     def to(self, device: Device, dtype: torch.dtype | None = None) -> Views:
-        """Move everything, and cast all numbers if a type is given."""
         return self._changed(lambda part: part.to(device, dtype))
 
     def _changed(self, change: Callable[[Tensor], Tensor]) -> Views:

@@ -58,12 +58,10 @@ class WeightAction(nn.Module):
         nn.init.normal_(self.bias)
 
     def forward(self, h: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
-        """Return features of the neurons of the next layer."""
         acted = weight.mT @ h / h.shape[1] ** 0.5  # (B, m, C)
         return acted @ self.mix + bias.unsqueeze(-1) * self.bias
 
     def extra_repr(self) -> str:
-        """Return the formula."""
         return f"{self.in_channels} → {self.out_channels}, A Σ_a W_ab h_a / √n + β c_b"
 
 
@@ -103,7 +101,6 @@ class Acting(nn.Module):
         self.head = classifier((outputs + 1) * channels, 2 * channels, num_classes)
 
     def forward(self, x: Tensor) -> Tensor:
-        """Return the scores of the classes."""
         weights, biases = self.space.split(x.squeeze(1))
         *hidden, last = zip(self.actions, weights, biases, strict=True)
         inputs = self.space.widths[0]

@@ -90,7 +90,6 @@ class Reorder(nn.Module):
         self.space = space
 
     def forward(self, x: Tensor) -> Tensor:
-        """Return the same networks, in training with other vectors."""
         return self.space.reorder(x, self.space.random_orders(x)) if self.training else x
 
 

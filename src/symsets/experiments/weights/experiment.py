@@ -83,7 +83,6 @@ class WeightsExperiment(Experiment[PictureSource]):
     default_data = "embedded"
 
     def open_source(self, data: str, seed: int) -> PictureSource:
-        """Open digits, MNIST or a folder of pictures."""
         return picture_source(data, seed)
 
     def make_sets(
@@ -95,7 +94,6 @@ class WeightsExperiment(Experiment[PictureSource]):
     def make_network(
         self, model: str, recipe: str, width: float, setting: str, source: PictureSource
     ) -> nn.Module:
-        """Make a network that reads weights."""
         check_choice("model", model, self.models)
         [channels] = scaled([MODELS[model][1]], width)
         return WeightNetwork(
@@ -105,7 +103,6 @@ class WeightsExperiment(Experiment[PictureSource]):
     def measure_more(
         self, network: nn.Module, source: PictureSource, setting: str, num: int, device: str
     ) -> dict[str, Tensor]:
-        """Measure the accuracy on networks with reordered neurons."""
         test = reordered(self.make_sets(source, setting, "test", num, device, source.seed))
         x = next(network.parameters())
         [found] = evaluate(network.eval(), test.to(x.device, x.dtype), self.task)

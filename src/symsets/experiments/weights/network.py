@@ -71,7 +71,6 @@ class WeightNetwork(nn.Module):
         self.net = make(self.space, num_classes, channels)
 
     def forward(self, x: Tensor) -> Tensor:
-        """Return the scores of the classes."""
         if x.shape[1:] != (1, self.space.size):
             raise ValueError(f"x must have shape (B, 1, {self.space.size}), got {tuple(x.shape)}")
         return self.net(x)

@@ -36,7 +36,8 @@ def test_names_say_which_tables_are_whose():
 
 
 def test_tables_of_training_are_new_in_every_step_and_decided_by_the_seed():
-    sets = RandomTables(8, SHAPES, "cpu").to("cpu", torch.float64)
+    sets = RandomTables(8, SHAPES, "cpu").to("cpu", torch.float64).first(6)
+    assert sets.num_sets == 6
     torch.manual_seed(0)
     [first], [classes] = sets.batch(torch.zeros(1, 4))
     [second], _ = sets.batch(torch.zeros(1, 4))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 import torch
 from torch import Tensor
@@ -79,20 +78,12 @@ class RandomTables(SetDataset):
         device: Where they are made.
     """
 
+    num_sets = 0
+    device = torch.device("cpu")
     dtype = torch.float32
 
     def __init__(self, num_sets: int, shapes: ShapeRange, device: torch.device | str) -> None:
-        self._num_sets = num_sets
-        self.shapes = shapes
-        self._device = torch.device(device)
-
-    @property
-    def num_sets(self) -> int:
-        return self._num_sets
-
-    @property
-    def device(self) -> torch.device:
-        return self._device
+        self.num_sets, self.shapes, self.device = num_sets, shapes, torch.device(device)
 
     def batch(self, which: Tensor) -> tuple[list[Tables], list[Tensor]]:
         """Return fresh tables for each row of ``which``: as many as it names, fewer if large."""
@@ -111,11 +102,13 @@ class RandomTables(SetDataset):
         raise NotImplementedError("tables that are drawn anew are for training: use fixed_tables")
 
     def first(self, num: int) -> RandomTables:
-        return RandomTables(num, self.shapes, self.device)
+        fewer = copy.copy(self)
+        fewer.num_sets = num
+        return fewer
 
-    def to(self, device: torch.device | str, dtype: torch.dtype | None = None) -> Any:
+    def to(self, device: torch.device | str, dtype: torch.dtype | None = None) -> RandomTables:
         moved = copy.copy(self)
-        moved._device, moved.dtype = torch.device(device), dtype or self.dtype
+        moved.device, moved.dtype = torch.device(device), dtype or self.dtype
         return moved
 
 

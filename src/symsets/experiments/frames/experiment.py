@@ -9,7 +9,6 @@ from torch import Tensor
 from symsets.data.clips import VideoSource
 from symsets.experiments.frames.metrics import TASK, farthest_from_mean
 from symsets.experiments.frames.sets import FrameSets
-from symsets.experiments.study.catalogue import video_source
 from symsets.experiments.study.experiment import PAPER, QUICK, SMOKE
 from symsets.experiments.study.images import SelectionExperiment
 
@@ -34,11 +33,9 @@ class FramesExperiment(SelectionExperiment[VideoSource]):
     )
     presets = PRESETS
     num_elements = 8
+    data_kind = "videos"
     task = TASK
     baselines: ClassVar = {"farthest": farthest_from_mean}
-
-    def open_source(self, data: str, seed: int) -> VideoSource:
-        return video_source(data, size=80, seed=seed)
 
     def make_sets(
         self, source: VideoSource, setting: str, split: str, num: int, device: str, seed: int

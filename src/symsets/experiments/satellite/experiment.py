@@ -100,15 +100,10 @@ class SatelliteExperiment(Experiment[SceneSource]):
     def check_source(self, source: SceneSource, preset: Preset) -> None:
         if not isinstance(source, SceneFiles):
             return
-        asked = max(preset.train_sizes)
         for setting in preset.settings:
             band = setting.removesuffix(RAW)
             most = len(source.names(band, "train")[1])
-            if asked > most:
-                raise ValueError(
-                    f"there are {most} scenes of {band} for training, but {asked} are asked for: "
-                    f"choose --train-sizes {most} or less"
-                )
+            preset.check_train_sizes(most, f"there are {most} scenes of {band}")
 
     def make_sets(
         self, source: SceneSource, setting: str, split: str, num: int, device: str, seed: int

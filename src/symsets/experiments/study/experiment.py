@@ -70,6 +70,14 @@ class Preset:
         nearest = min(self.train_sizes, key=lambda size: abs(math.log(size / train_size)))
         return self.epochs[self.train_sizes.index(nearest)]
 
+    def check_train_sizes(self, most: float, available: str) -> None:
+        """Raise ValueError if more than ``most`` training sets are asked for."""
+        if (asked := max(self.train_sizes)) > most:
+            raise ValueError(
+                f"{available} for training, but {asked} are asked for: choose --train-sizes {most} "
+                "or less"
+            )
+
 
 # What most experiments start from; each changes what differs.
 SMOKE = Preset(

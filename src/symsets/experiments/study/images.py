@@ -24,16 +24,18 @@ class ImageExperiment(Experiment[SourceT]):
 
     Attributes:
         num_elements: Pictures in a set.
+        data_kind: ``"images"`` or ``"videos"``.
         source_size: Height and width of the pictures that the source gives.
     """
 
     models = MODELS
     default_data = "embedded"
     num_elements: int
+    data_kind = "images"
     source_size = 80
 
     def open_source(self, data: str, seed: int) -> SourceT:
-        return open_data("images", data, size=self.source_size, seed=seed)
+        return open_data(self.data_kind, data, size=self.source_size, seed=seed)
 
 
 class SelectionExperiment(ImageExperiment[SourceT]):

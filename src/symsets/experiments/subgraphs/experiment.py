@@ -77,12 +77,8 @@ class SubgraphsExperiment(Experiment[GraphSource]):
         return tuple(f"{source.name.lower()}-{policy}" for policy in POLICIES)
 
     def check_source(self, source: GraphSource, preset: Preset) -> None:
-        asked, most = max(preset.train_sizes), len(source.split("train"))
-        if asked > most:
-            raise ValueError(
-                f"{source.name} has {most} graphs for training, but {asked} are asked for: "
-                f"choose --train-sizes {most} or less"
-            )
+        most = len(source.split("train"))
+        preset.check_train_sizes(most, f"{source.name} has {most} graphs")
 
     def make_sets(
         self, source: GraphSource, setting: str, split: str, num: int, device: str, seed: int

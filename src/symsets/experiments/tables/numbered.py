@@ -8,6 +8,7 @@ from symsets.experiments.tables.network import Attention, standardise
 from symsets.experiments.tables.prior import MOST_CLASSES
 from symsets.experiments.tables.tables import Tables
 
+HEADS = 4  # of the attentions
 NEVER = -30.0  # the score of a class beyond those that the network knows
 
 
@@ -19,11 +20,11 @@ class NumberedBlock(nn.Module):
         - output: the same.
     """
 
-    def __init__(self, channels: int, heads: int) -> None:
+    def __init__(self, channels: int) -> None:
         super().__init__()
         self.norms = nn.ModuleList(nn.LayerNorm(channels) for _ in range(3))
-        self.columns = Attention(channels, heads)
-        self.rows = Attention(channels, heads)
+        self.columns = Attention(channels, HEADS)
+        self.rows = Attention(channels, HEADS)
         self.mlp = nn.Sequential(
             nn.Linear(channels, 2 * channels), nn.GELU(), nn.Linear(2 * channels, channels)
         )
@@ -41,13 +42,11 @@ class NumberedNetwork(nn.Module):
 
     The label is a further column, which holds the number of the class, and the mean of these
     numbers for queries. What becomes of it there is mapped to as many scores as there were classes
-    in training.
+    in training; further classes get a score that is never the best.
 
     Args:
         width: Channels of a cell.
         depth: Number of blocks.
-        heads: Of the attentions.
-        num_outputs: Classes it knows; others get a score that is never the best.
 
     Shape:
         - x: :class:`~symsets.experiments.tables.tables.Tables`.
@@ -61,16 +60,13 @@ class NumberedNetwork(nn.Module):
         Reimplementation of TabPFN. 2025.
     """
 
-    def __init__(
-        self, *, width: int = 96, depth: int = 3, heads: int = 4, num_outputs: int = MOST_CLASSES
-    ) -> None:
+    def __init__(self, *, width: int = 96, depth: int = 3) -> None:
         super().__init__()
-        self.num_outputs = num_outputs
         self.value = nn.Linear(1, width)
         self.label = nn.Linear(1, width)
-        self.blocks = nn.ModuleList(NumberedBlock(width, heads) for _ in range(depth))
+        self.blocks = nn.ModuleList(NumberedBlock(width) for _ in range(depth))
         self.head = nn.Sequential(
-            nn.Linear(width, 2 * width), nn.GELU(), nn.Linear(2 * width, num_outputs)
+            nn.Linear(width, 2 * width), nn.GELU(), nn.Linear(2 * width, MOST_CLASSES)
         )
 
     def forward(self, x: Tables) -> Tensor:
@@ -83,5 +79,5 @@ class NumberedNetwork(nn.Module):
         for block in self.blocks:
             cells = block(cells, num_rows)
         scores = self.head(cells[:, num_rows:, -1])
-        extra = max(0, x.num_classes - self.num_outputs)
+        extra = max(0, x.num_classes - MOST_CLASSES)
         return F.pad(scores, (0, extra), value=NEVER)[..., : x.num_classes]

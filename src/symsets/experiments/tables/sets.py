@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterator, Sequence
+from functools import partial
 
 import torch
 from torch import Tensor
@@ -14,6 +15,7 @@ from symsets.experiments.tables.prior import ShapeRange, random_tables
 from symsets.experiments.tables.tables import Tables
 
 CELLS = 16_000  # of a table in a step, on average at most
+ALIKE = 4  # fixed tables of one shape
 
 
 class GivenTables(SetDataset):
@@ -112,7 +114,7 @@ class RandomTables(SetDataset):
         return moved
 
 
-def fixed_tables(num: int, shapes: ShapeRange, seed: int, *, alike: int = 4) -> GivenTables:
+def fixed_tables(num: int, shapes: ShapeRange, seed: int) -> GivenTables:
     """Draw ``num`` tables that a seed decides, some of each shape.
 
     Example:
@@ -120,8 +122,6 @@ def fixed_tables(num: int, shapes: ShapeRange, seed: int, *, alike: int = 4) -> 
         6
     """
     generator = torch.Generator().manual_seed(1_000_003 * seed + 17)
-    sizes = [min(alike, num - start) for start in range(0, num, alike)]
-    device = torch.device("cpu")
-    return GivenTables(
-        [random_tables(size, shapes.draw(generator), device, generator) for size in sizes]
-    )
+    sizes = [min(ALIKE, num - start) for start in range(0, num, ALIKE)]
+    draw = partial(random_tables, device=torch.device("cpu"), generator=generator)
+    return GivenTables([draw(size, shapes.draw(generator)) for size in sizes])

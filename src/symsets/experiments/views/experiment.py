@@ -131,13 +131,8 @@ class ViewsExperiment(Experiment[Objects]):
         return tuple(found)
 
     def check_source(self, source: Objects, preset: Preset) -> None:
-        asked = max(preset.train_sizes)
         most, setting = min((source.open(word).most("train"), word) for word in preset.settings)
-        if asked > most:
-            raise ValueError(
-                f"{source.data} has {most} {setting or 'meshes'} for training, one for each set, "
-                f"but {asked} sets are asked for: choose --train-sizes {most} or less"
-            )
+        preset.check_train_sizes(most, f"{source.data} has {most} {setting or 'meshes'}")
 
     def make_sets(
         self, source: Objects, setting: str, split: str, num: int, device: str, seed: int

@@ -95,12 +95,7 @@ def run(
 ) -> list[Outcome]:
     """Train every network in both settings and write ``results.json``.
 
-    Args:
-        out: Directory for the results; empty, or with earlier results of this experiment.
-        steps: Training steps of each network.
-        seeds: Number of initialisations.
-        device: Where to train.
-        advance: Called after every step with the name of the run and the loss.
+    ``advance`` is called after every step with the name of the run and the loss.
     """
     claim_directory(out, {"experiment": "orbits"})
     threads = torch.get_num_threads()
@@ -125,7 +120,7 @@ def _train(
     optimiser = torch.optim.Adam(net.parameters())
     schedule = torch.optim.lr_scheduler.OneCycleLR(optimiser, LEARNING_RATE, total_steps=steps)
     for _ in range(steps):
-        scores = _scores(net, make_sets(BATCH, setting, data), device)
+        scores = net(torch.cat(make_sets(BATCH, setting, data)).to(device))
         loss = cross_entropy(scores, _labels(BATCH).to(device))
         optimiser.zero_grad()
         loss.backward()
@@ -155,15 +150,11 @@ def _labels(num: int) -> Tensor:
     return torch.tensor([0, 1]).repeat_interleave(num)
 
 
-def _scores(net: nn.Module, pair: tuple[Tensor, Tensor], device: str) -> Tensor:
-    return net(torch.cat(pair).to(device))
-
-
 @torch.no_grad()
 def _test(net: nn.Module, setting: str, device: str) -> tuple[float, float]:
     """Return the accuracy, and the largest difference between the answers to X and X moved."""
     pairs = make_sets(TEST_PAIRS, setting, torch.Generator().manual_seed(1))
-    scores = _scores(net, pairs, device).cpu()
+    scores = net(torch.cat(pairs).to(device)).cpu()
     accuracy = (scores.argmax(1) == _labels(TEST_PAIRS)).float().mean().item()
     one, other = scores.split(TEST_PAIRS)
     return accuracy, (one - other).abs().max().item()

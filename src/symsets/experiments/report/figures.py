@@ -112,16 +112,8 @@ def _lines(
 ) -> Picture | None:
     """Draw a line for each model, with a band where there are several runs.
 
-    Args:
-        comparison: What is drawn.
-        m: The metric.
-        found: Scores by model and place.
-        name: The end of that of the file.
-        caption: Its first sentence, without the end.
-        description: For those who cannot see, with {} for the number of models.
-        rest: The rest of the caption.
-        ticks: The places, if they are few; they get markers.
-        axes: How the axes look.
+    The description is for those who cannot see, with {} for the number of models. Few places are
+    named by ticks and get markers.
     """
     known = {m: {x: s for x, s in line.items() if s.values} for m, line in found.items()}
     lines = {model: points for model, points in known.items() if points}

@@ -61,12 +61,7 @@ class _Finding:
 
 
 def verdicts(comparison: Comparison, others: Sequence[Comparison] = ()) -> list[Verdict]:
-    """Judge every claim that the paper makes about an experiment and setting.
-
-    Args:
-        comparison: What to judge.
-        others: Comparisons at other settings, which some claims are about.
-    """
+    """Judge every claim about an experiment and setting; some compare it with other settings."""
     return [
         judge(claim, comparison, others)
         for claim in comparison.paper.claims

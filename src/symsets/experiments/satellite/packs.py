@@ -31,16 +31,14 @@ from symsets.experiments.satellite.scenes import (
 
 MEMORY = 2**26  # bytes that LZMA may work with; ours needs a seventh of that
 BYTES = 2  # of a pixel, before LZMA
+ROW = ("u", 1, "a row of bytes")
 KINDS: Kinds = {
     "name": ("U", 1, "a row of words"),
     "part": ("U", 0, "one word"),
     "band": ("U", 0, "one word"),
     "sizes": ("iu", 1, "a row of integers"),
     "side": ("iu", 0, "one integer"),
-    "low": ("u", 1, "a row of bytes"),
-    "high": ("u", 1, "a row of bytes"),
-    "clear": ("u", 1, "a row of bytes"),
-    "known": ("u", 1, "a row of bytes"),
+    **dict.fromkeys(("low", "high", "clear", "known"), ROW),
 }
 
 

@@ -27,9 +27,8 @@ def find_shifts(pictures: Tensor, clear: Tensor) -> Tensor:
     to the mean of all, over pixels that are clear in both, by Gauss–Newton steps (Lucas and Kanade,
     1981); the mean becomes sharper from step to step.
 
-    Args:
-        pictures: ``(N, H, W)``, the clearest first.
-        clear: ``(N, H, W)``.
+    Shape:
+        - pictures, clear: ``(N, H, W)``, the clearest first.
 
     Example:
         >>> scene = torch.rand(64, 64, generator=torch.Generator().manual_seed(0))
@@ -53,10 +52,9 @@ def find_weights(pictures: Tensor, clear: Tensor, shifts: Tensor) -> Tensor:
     :math:`e_i` is the root of the mean squared difference of registered picture :math:`i` from the
     mean of all. Snow, haze and clouds that no mask tells of make it large.
 
-    Args:
-        pictures: ``(N, H, W)``.
-        clear: ``(N, H, W)``.
-        shifts: ``(N, 2)``, from :func:`find_shifts`.
+    Shape:
+        - pictures, clear: ``(N, H, W)``.
+        - shifts: ``(N, 2)``, from :func:`find_shifts`.
     """
     moved, seen, _ = _register(_without_clouds(pictures, clear), clear, shifts)
     weights = moved.new_ones(len(moved))

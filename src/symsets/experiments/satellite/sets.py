@@ -257,10 +257,7 @@ class Turn:
     def __call__(self, pictures: Tensor, which: Tensor, scale: int = 1) -> Tensor:
         """Return ``pictures (T, H, W)`` number ``which (B, N)``, cropped: ``(B, N, …)``.
 
-        Args:
-            pictures: All of them.
-            which: Those of each set.
-            scale: Of the pictures: how many of their pixels are one of the crop's.
+        A pixel of the crop is ``scale`` pixels of the pictures.
         """
         side = scale * self.crop
         place = torch.arange(side, device=pictures.device)

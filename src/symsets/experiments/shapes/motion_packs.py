@@ -104,7 +104,6 @@ class MotionPack:
             different numbers of vertices, the smallest is taken.
 
     Attributes:
-        name: The name of the file without its ending.
         skip: 4: at 24 frames in a second, the mean shape is then about as good as published.
     """
 

@@ -39,13 +39,7 @@ class Motions(NamedTuple):
     def join(
         cls, sequences: Sequence[Tensor], names: Sequence[str], *, faces: Tensor | None = None
     ) -> Motions:
-        """Check sequences and lay them end to end.
-
-        Args:
-            sequences: The shapes of each, ``(L, 3, V)``.
-            names: Of the sequences.
-            faces: ``(F, 3)``.
-        """
+        """Check sequences, ``(L, 3, V)`` each, and lay them end to end."""
         if not sequences:
             raise ValueError("sequences must hold at least one sequence, got none")
         num_vertices = sequences[0].shape[-1]

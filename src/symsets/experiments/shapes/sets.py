@@ -110,10 +110,8 @@ def mean_shape(x: Tensor) -> Tensor:
 
     Motion that is nearly straight and even makes this the central frame; it needs no training.
 
-    Args:
-        x: Sets of shapes ``(B, N, 3, V)``.
-
     Shape:
+        - x: ``(B, N, 3, V)``.
         - output: ``(B,)``, the place of the chosen shape.
 
     Example:
@@ -129,10 +127,6 @@ def skip_study(motions: Motions, skips: Iterable[int] = (1, 3, 5, 10)) -> dict[i
     """Measure how often the mean shape is right, at several distances between frames.
 
     Every possible start is used once, so there is nothing random.
-
-    Args:
-        motions: Of one split.
-        skips: Distances.
 
     Example:
         >>> steady = torch.arange(40.0).reshape(40, 1, 1).expand(40, 3, 4)

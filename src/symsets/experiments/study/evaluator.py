@@ -27,12 +27,6 @@ class Evaluator:
     """The sets of one source, what is measured on them, and where that is written.
 
     Attributes:
-        experiment: Which.
-        out: The directory.
-        preset: The sizes and settings.
-        config: How.
-        source: The data.
-        device: Where to compute.
         data: What tells runs on these data from others, in the names of directories.
         name: What tables call the data; the name of the source if left out.
         notes: What other processes could not use of the data, a line each.

@@ -59,15 +59,11 @@ def claim_directory(out: Path, config: Mapping[str, Any]) -> None:
         write_json(path, wanted)
 
 
+@dataclass(frozen=True)
 class RunDirectory:
-    """One run on disk; it is finished when ``done.json`` is there, written last.
+    """One run on disk; it is finished when ``done.json`` is there, written last."""
 
-    Args:
-        path: The directory.
-    """
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
+    path: Path
 
     @property
     def finished(self) -> bool:

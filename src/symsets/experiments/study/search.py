@@ -21,10 +21,6 @@ def search_learning_rate(
     The search starts in the middle and moves on while a neighbour in the grid is better. So it
     tries five rates where the paper tried seven, and their steps are half as large.
 
-    Args:
-        measure: What a learning rate gives, or nothing if training failed.
-        larger_is_better: Which values are good ones.
-
     Example:
         >>> import math
         >>> search_learning_rate(lambda x: abs(math.log10(x / 5e-5)), larger_is_better=False).keys()

@@ -22,13 +22,7 @@ NEEDED = ("model", "scheme", "data", "train_size", "epochs", "seed")  # of the c
 
 @dataclass(frozen=True)
 class Trained:
-    """A network that a run has left.
-
-    Attributes:
-        path: The directory of the run.
-        config: What the run was told to do.
-        digest: Of the weights.
-    """
+    """A network that a run has left: its directory, what it was told, and its weights' digest."""
 
     path: Path
     config: Mapping[str, Any]
@@ -41,12 +35,7 @@ class Trained:
 
 
 def trained_networks(study: Path, models: str | None = None) -> list[Trained]:
-    """Return the networks of all finished runs of a study, or of some models.
-
-    Args:
-        study: The directory of the study.
-        models: Words for models, joined by commas.
-    """
+    """Return the networks of all finished runs of a study, or of models joined by commas."""
     found = []
     for path in sorted((study / "runs").glob("*")):
         weights = find_weights(path)
@@ -65,11 +54,7 @@ def trained_networks(study: Path, models: str | None = None) -> list[Trained]:
 
 @dataclass(eq=False)
 class Transfer(Evaluator):
-    """Networks that were trained on the same data, tested on others.
-
-    Attributes:
-        networks: The networks.
-    """
+    """Networks that were trained on the same data, tested on others."""
 
     networks: tuple[Trained, ...] = ()
 

@@ -75,9 +75,6 @@ class BagNorm(SetModule):
     Nodes far from what was deleted hardly differ, and this makes them differ. Statistics of a batch
     would not do: where all nodes of a graph are alike, they are rounding, and what was learnt fails
     in evaluation.
-
-    Args:
-        channels: Of a node.
     """
 
     def __init__(self, channels: int) -> None:

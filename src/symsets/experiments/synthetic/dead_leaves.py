@@ -20,11 +20,7 @@ class DeadLeaves(Generated):
     spectrum near :math:`1 / f^2`, as photographs have. Each leaf has a shape, colour, texture and
     curvature of its own and casts a soft shadow; each picture has its palette, light and exposure.
 
-    Any number of pictures can be made; they are rendered on the device in batches.
-
-    Args:
-        size: Height and width of the pictures.
-        seed: Fixes the pictures.
+    They are rendered on the device in batches.
 
     Example:
         >>> DeadLeaves(size=32).images("test", 5).shape

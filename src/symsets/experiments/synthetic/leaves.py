@@ -181,11 +181,8 @@ def noise_textures(generator: torch.Generator) -> Tensor:
 def paint(leaves: Leaf, front: Tensor, textures: Tensor, light: Tensor) -> Tensor:
     """Return linear colours ``(B, 3, side, side)`` of the leaves in front.
 
-    Args:
-        leaves: All leaves, ``(B, K)``.
-        front: The leaf at each pixel, ``(B, side, side)``.
-        textures: From :func:`noise_textures`.
-        light: Direction of the light in each picture, ``(B, 2)``, in rows and columns.
+    ``front (B, side, side)`` is from :func:`seen`, ``textures`` from :func:`noise_textures`;
+    ``light (B, 2)`` is the direction of the light, in rows and columns.
     """
     side = front.shape[-1]
     leaf = leaves.at(front)

@@ -19,11 +19,7 @@ class MovingThings(Generated):
     gather. In half of the clips the camera pans over its background of dead leaves at a steady
     speed, which says nothing about the direction of time. A clip's source is the kind of motion.
 
-    Any number of clips can be made; they are rendered on the device in batches.
-
-    Args:
-        size: Height and width of the frames.
-        seed: Fixes the clips.
+    They are rendered on the device in batches.
 
     Example:
         >>> clips = MovingThings(size=16).clips("test", 3)

@@ -38,10 +38,6 @@ class PhotoCrops(Generated):
     """Random crops, at random scales, of the photographs in scikit-image and scikit-learn.
 
     Each split has photographs of its own: few, but any number of crops can be made of them.
-
-    Args:
-        size: Height and width of the crops.
-        seed: Fixes the crops.
     """
 
     name = "photo crops"
@@ -80,12 +76,7 @@ class PhotoCrops(Generated):
 
 @dataclass(frozen=True)
 class EmbeddedImages(Generated):
-    """Crops of photographs and dead leaves in turn: the pictures that need no download.
-
-    Args:
-        size: Height and width of the pictures.
-        seed: Fixes the pictures.
-    """
+    """Crops of photographs and dead leaves in turn: the pictures that need no download."""
 
     name = "embedded"
 

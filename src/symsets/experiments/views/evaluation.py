@@ -19,10 +19,7 @@ THRESHOLDS = (0.01, 0.02)  # of F-scores, in diagonals of the object
 def predict(network: nn.Module, image: Tensor, *, batch_size: int = 16) -> Tensor:
     """Apply a network in evaluation mode, without gradients, to a few sets at a time.
 
-    Args:
-        network: Of images ``(B, N, 3, H, W)``; its mode is restored.
-        image: All sets, on any device and of any type.
-        batch_size: Sets at once.
+    Images ``(B, N, 3, H, W)`` may be on any device and of any type.
     """
     like = next(network.parameters())
     with evaluating(network), torch.no_grad():
@@ -93,10 +90,7 @@ def errors_by_views(
 ) -> dict[int, list[float]]:
     """Return the Chamfer distances of all objects, times 100, by how many views a network gets.
 
-    Args:
-        network: Of images ``(B, N, 3, H, W)``, for any N.
-        views: With points of the true shapes.
-        num_views: How many views to use, where there are so many.
+    Numbers that are larger than that of the views are left out.
     """
     if views.points is None:
         raise ValueError("views must have points of the true shapes: make them with num_points")

@@ -56,16 +56,10 @@ def render_mesh(
     device: Device = "cpu",
     dtype: torch.dtype = torch.float32,
 ) -> Views:
-    """Take pictures of a mesh, as :func:`make_views` does of generated objects.
+    """Take pictures of a mesh ``(T, 3, 3)``, as :func:`make_views` does of generated objects.
 
-    Args:
-        mesh: Triangles ``(T, 3, 3)`` in normalised coordinates.
-        name: What the mesh is called; cameras, colours and lights depend on nothing else.
-        num_views: Images of the mesh.
-        size: Height and width of the images.
-        num_points: Points on the surface, insides included; none if 0.
-        device: Where to render.
-        dtype: Of all numbers.
+    Its triangles are in normalised coordinates. Cameras, colours and lights depend on nothing but
+    its name; points of its surface may lie inside.
     """
     check_views(size, num_views, num_points)
     if mesh.ndim != 3 or mesh.shape[1:] != (3, 3) or not len(mesh):

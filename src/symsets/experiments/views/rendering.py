@@ -37,18 +37,9 @@ def make_views(
     """Make objects and take pictures of them.
 
     An object and its views depend on nothing but the category, its number, the seed and the
-    split: not on the device (up to rounding), nor on how many others are made with it.
-
-    Args:
-        category: ``"cars"``, ``"airplanes"`` or ``"chairs"``.
-        which: The numbers of the objects; there is no largest one.
-        num_views: Images of every object; more of them leave the first ones as they were.
-        size: Height and width of the images, a multiple of 8.
-        num_points: Points on the true surface; none if 0.
-        seed: Other seeds give other objects.
-        split: As do other splits.
-        device: Where to make them.
-        dtype: Of all numbers.
+    split: not on the device (up to rounding), nor on how many others are made with it. More views
+    leave the first ones as they were. ``size``, the height and width of images, is a multiple of 8;
+    there are ``num_points`` points of the true surface. For all else see :func:`make_objects`.
 
     Example:
         >>> views = make_views("cars", [0, 7], num_views=2, size=16, num_points=100)

@@ -66,14 +66,10 @@ def _rgb(tone: Tensor) -> Tensor:
 def light_up(albedo: Tensor, normal: Tensor, cameras: Cameras, front: Tensor) -> Tensor:
     """Return the colours of lit surfaces; the light is above and beside the camera.
 
-    Args:
-        albedo: The surfaces' own colours.
-        normal: Their outward unit normals.
-        cameras: Where they are seen from.
-        front: Where they are, ``(B, N, 3, R)``.
-
     Shape:
-        - albedo, normal and output: ``(B, N, R, 3)``; output in 0 to 1.
+        - albedo (the surfaces' own colours), normal (outward, of length 1): ``(B, N, R, 3)``.
+        - front (where they are): ``(B, N, 3, R)``.
+        - output: ``(B, N, R, 3)``, in 0 to 1.
     """
     right, down, forward = cameras.axes.unbind(-2)
     side = torch.sin(37 * cameras.position.sum(-1, keepdim=True))  # differs from view to view

@@ -21,12 +21,8 @@ def sample_surface(parts: Parts, keys: Tensor, num: int) -> Tensor:
     for. Where too few are left, which only very hidden parts could bring about, points are
     repeated.
 
-    Args:
-        parts: The objects.
-        keys: What the random numbers of each object come from, ``(B,)``.
-        num: Number of points.
-
     Shape:
+        - keys (what the random numbers of each object come from): ``(B,)``.
         - output: ``(B, num, 3)``.
 
     Example:

@@ -7,22 +7,27 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
+from small_studies import (
+    assert_an_interruption_changes_no_number,
+    assert_one_line,
+    only_run,
+    records,
+    run,
+    values,
+)
 from typer.testing import CliRunner
 
 import symsets
 from symsets.cli import app
-from symsets.cli import run as command
 from symsets.cli.options import RunOptions
 from symsets.experiments.bursts import experiment as bursts
 from symsets.experiments.colors import experiment as colors
 from symsets.experiments.frames import experiment as frames
 from symsets.experiments.quality import experiment as quality
-from symsets.experiments.study import study
 from symsets.experiments.study.catalogue import image_source
 from symsets.experiments.study.describe import make_study
 from symsets.experiments.study.experiment import scaled
 from symsets.experiments.study.images import pictures
-from symsets.experiments.study.records import read_records
 from symsets.train.metrics import mean_absolute_error, psnr, ssim
 
 Image = pytest.importorskip("PIL.Image", reason="needs Pillow")
@@ -52,13 +57,6 @@ def _tiny_presets(monkeypatch):
             width=0.05,
         )
         monkeypatch.setitem(module.PRESETS, "smoke", tiny)
-
-
-@pytest.fixture
-def no_report(monkeypatch):
-    """Leave out the pages and figures, which have tests of their own."""
-    monkeypatch.setattr("symsets.experiments.report.write", lambda *args: None)
-    monkeypatch.setattr(command, "show_report", lambda report: None)
 
 
 def picture(seed, size=64):
@@ -103,44 +101,20 @@ def data(tmp_path_factory):
     return {name: clips if name == "frames" else photos for name in EXPERIMENTS}
 
 
-def run(name, out, source, *arguments):
-    base = ["run", name, "--preset", "smoke", "--out", str(out), "--data", str(source)]
-    return runner.invoke(app, [*base, *arguments])
-
-
-def values(out):
-    return {
-        (r.data, r.setting, r.model, r.seed, r.metric): r.value
-        for r in read_records(out / "results.json")
-    }
-
-
-def only_run(out, model="dss-sum"):
-    (path,) = (out / "runs").glob(f"*{model}*")
-    return path
-
-
-def assert_one_line(result, *words):
-    assert result.exit_code == 2, result.output
-    assert len(result.stderr.strip().splitlines()) == 1, result.stderr
-    for word in words:
-        assert word in result.stderr
-
-
 @pytest.mark.usefixtures("no_report")
 @pytest.mark.parametrize("name", EXPERIMENTS)
 def test_a_study_leaves_a_record_of_every_metric_and_a_network(name, tmp_path, data):
     out = tmp_path / "study"
     result = run(name, out, data[name])
     assert result.exit_code == 0, result.output
-    records = read_records(out / "results.json")
+    written = records(out)
     models = ["dss-sum", *([BASELINES[name]] if name in BASELINES else [])]
-    assert [(r.model, r.metric) for r in records] == [(m, k) for m in models for k in METRICS[name]]
-    assert {r.experiment for r in records} == {name}
-    assert {r.data for r in records} == {data[name].stem}
-    assert records[0].train_size == TRAIN
-    assert records[0].epochs == 2
-    for record in records:
+    assert [(r.model, r.metric) for r in written] == [(m, k) for m in models for k in METRICS[name]]
+    assert {r.experiment for r in written} == {name}
+    assert {r.data for r in written} == {data[name].stem}
+    assert written[0].train_size == TRAIN
+    assert written[0].epochs == 2
+    for record in written:
         with np.load(only_run(out, record.model) / "predictions.npz") as kept:
             assert kept[record.metric].shape == (TEST,)
             assert record.value == pytest.approx(kept[record.metric].mean(), rel=1e-5)
@@ -157,10 +131,10 @@ def test_frames_are_also_told_apart_by_source(tmp_path):
     clips = write_clips(tmp_path / "clips.npz", name=np.array(names))
     out = tmp_path / "study"
     assert run("frames", out, clips).exit_code == 0
-    records = read_records(out / "results.json")
-    found = {r.metric: r.value for r in records if r.model == "dss-sum"}
+    written = records(out)
+    found = {r.metric: r.value for r in written if r.model == "dss-sum"}
     assert set(found) == {*METRICS["frames"], "accuracy/a", "accuracy/b"}
-    assert set(found) == {r.metric for r in records if r.model == "farthest"}
+    assert set(found) == {r.metric for r in written if r.model == "farthest"}
     with np.load(only_run(out) / "predictions.npz") as kept:
         right = kept["accuracy"]
     assert found["accuracy/a"] == pytest.approx(right[0::2].mean())
@@ -194,7 +168,7 @@ def assert_the_network_comes_back(name, out, path, source, last):
         # kept in half precision
         torch.testing.assert_close(found, expected, rtol=1e-3, atol=1e-3)
     for metric in experiment.task.metrics:
-        kept_value = next(r for r in read_records(out / "results.json") if r.metric == metric.name)
+        kept_value = next(r for r in records(out) if r.metric == metric.name)
         assert metric(found, y) == pytest.approx(kept_value.value, rel=1e-3, abs=1e-4)
     x, y = val.part(0, TEST)
     with torch.no_grad():
@@ -216,30 +190,7 @@ def test_a_study_ends_with_a_page(tmp_path, data):
 def test_an_interrupted_study_ends_with_the_numbers_of_an_undisturbed_one(
     name, tmp_path, data, monkeypatch
 ):
-    monkeypatch.setattr(study, "STEPS_PER_VALIDATION", 1)
-    broken, whole = tmp_path / "broken", tmp_path / "whole"
-    words = ["--epochs", "2", "--train-sizes", "2"]
-    started = []
-
-    def start(self, epoch, then=symsets.train.training.Training.train):
-        started.append(epoch)
-        if started == [0, 1]:
-            raise KeyboardInterrupt
-        then(self, epoch)
-
-    monkeypatch.setattr("symsets.train.training.Training.train", start)
-    result = run(name, broken, data[name], *words)
-    assert result.exit_code == 130
-    assert "the same command continues" in result.stderr
-    assert list((broken / "unfinished").glob("*.ckpt"))
-    torch.manual_seed(7)  # nothing may depend on what was drawn before
-    assert run(name, broken, data[name], *words).exit_code == 0
-    assert started == [0, 1, 1]
-    assert not list((broken / "unfinished").glob("*"))
-    assert run(name, whole, data[name], *words).exit_code == 0
-    assert values(broken) == values(whole)
-    weights = [(only_run(out) / "model.safetensors").read_bytes() for out in (broken, whole)]
-    assert weights[0] == weights[1]
+    assert_an_interruption_changes_no_number(name, data[name], tmp_path, monkeypatch)
 
 
 @pytest.mark.usefixtures("no_report")
@@ -306,7 +257,7 @@ def test_a_run_without_a_single_finite_validation_is_a_failed_one(tmp_path, data
     )
     assert result.exit_code == 0, result.output
     assert "dss-sum, seed 0: the loss became NaN" in result.output
-    found = {r.model: r.value for r in read_records(out / "results.json")}
+    found = {r.model: r.value for r in records(out)}
     assert found["dss-sum"] != found["dss-sum"]
     assert found["grey"] > 0
 

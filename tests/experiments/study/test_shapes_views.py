@@ -7,17 +7,20 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
+from small_studies import (
+    assert_an_interruption_changes_no_number,
+    assert_one_line,
+    only_run,
+    records,
+    run,
+)
 from typer.testing import CliRunner
 
 import symsets
-from symsets.cli import app
-from symsets.cli import run as command
 from symsets.cli.options import RunOptions
 from symsets.experiments.shapes import experiment as shapes
 from symsets.experiments.shapes.sets import skip_study
-from symsets.experiments.study import study
 from symsets.experiments.study.describe import make_study
-from symsets.experiments.study.records import read_records
 from symsets.experiments.views import experiment as views
 from symsets.experiments.views.rendering import GeneratedViews
 from symsets.experiments.views.sets import Truth
@@ -58,13 +61,6 @@ def _tiny(monkeypatch):
     views._seen_from_many_sides.cache_clear()
     yield
     views._seen_from_many_sides.cache_clear()
-
-
-@pytest.fixture
-def no_report(monkeypatch):
-    """Leave out the pages and figures, which have tests of their own."""
-    monkeypatch.setattr("symsets.experiments.report.write", lambda *args: None)
-    monkeypatch.setattr(command, "show_report", lambda report: None)
 
 
 def write_motions(path, *, faces=True, length=30):
@@ -108,35 +104,10 @@ def data(tmp_path_factory):
     }
 
 
-def run(name, out, source, *arguments):
-    base = ["run", name, "--preset", "smoke", "--out", str(out), "--data", str(source)]
-    return runner.invoke(app, [*base, *arguments])
-
-
-def records(out):
-    return read_records(out / "results.json")
-
-
-def values(out):
-    return {(r.data, r.setting, r.model, r.seed, r.metric): r.value for r in records(out)}
-
-
-def only_run(out, model="dss-sum"):
-    (path,) = (out / "runs").glob(f"*{model}*")
-    return path
-
-
 def examples_of(out):
     (path,) = (out / "examples").glob("*.npz")
     with np.load(path) as kept:
         return dict(kept)
-
-
-def assert_one_line(result, *words):
-    assert result.exit_code == 2, result.output
-    assert len(result.stderr.strip().splitlines()) == 1, result.stderr
-    for word in words:
-        assert word in result.stderr
 
 
 @pytest.mark.parametrize("name", EXPERIMENTS)
@@ -207,31 +178,7 @@ def test_a_study_of_shapes_says_how_hard_its_data_are(tmp_path, data):
 def test_an_interrupted_study_ends_with_the_numbers_of_an_undisturbed_one(
     name, tmp_path, data, monkeypatch
 ):
-    monkeypatch.setattr(study, "STEPS_PER_VALIDATION", 1)
-    broken, whole = tmp_path / "broken", tmp_path / "whole"
-    words = ["--epochs", "2", "--train-sizes", "2"]
-    started = []
-
-    def start(self, epoch, then=symsets.train.training.Training.train):
-        started.append(epoch)
-        if started == [0, 1]:
-            raise KeyboardInterrupt
-        then(self, epoch)
-
-    monkeypatch.setattr("symsets.train.training.Training.train", start)
-    result = run(name, broken, data[name], *words)
-    assert result.exit_code == 130
-    assert "the same command continues" in result.stderr
-    torch.manual_seed(7)  # nothing may depend on what was drawn before
-    assert run(name, broken, data[name], *words).exit_code == 0
-    assert started == [0, 1, 1]
-    assert run(name, whole, data[name], *words).exit_code == 0
-    assert values(broken) == values(whole)
-    weights = [(only_run(out) / "model.safetensors").read_bytes() for out in (broken, whole)]
-    assert weights[0] == weights[1]
-    again = run(name, whole, data[name], *words)
-    assert "all runs are finished" in again.output
-    assert started == [0, 1, 1, 0, 1]
+    assert_an_interruption_changes_no_number(name, data[name], tmp_path, monkeypatch)
 
 
 @pytest.mark.usefixtures("no_report")
@@ -254,7 +201,6 @@ def test_shapes_are_points_graphs_or_points_that_meet(tmp_path, data):
     assert len(baselines) == 3
 
 
-@pytest.mark.usefixtures("no_report")
 @pytest.mark.usefixtures("no_report")
 def test_sequences_that_are_too_short_are_named_once(tmp_path, data):
     with np.load(data["shapes"]) as pack:

@@ -1,5 +1,7 @@
 """One fine picture of a set of coarse ones."""
 
+from functools import partial, reduce
+from itertools import product
 from typing import Any
 
 import torch
@@ -91,9 +93,8 @@ class SatelliteNetwork(nn.Module):
             "siamese", merged_channels, merged_channels, merged_blocks, drop=drop
         )
         self.last = convolution(merged_channels, SCALE**2, kernel_size=3, padding=1)
-        nn.init.zeros_(self.last.weight)
-        assert self.last.bias is not None
-        nn.init.zeros_(self.last.bias)
+        for parameter in self.last.parameters():
+            nn.init.zeros_(parameter)
 
     def extra_repr(self) -> str:
         return ", ".join(f"{name}={value}" for name, value in self.arguments.items())
@@ -137,12 +138,10 @@ def _rows(summary: Tensor, x: Sets) -> Tensor:
 
 def over_turns(network: nn.Module, x: Sets) -> Tensor:
     """Return the mean of what a network makes of a set and of its seven turns and mirror images."""
-    total: Tensor | int = 0
-    for k in range(8):
-        flags = bool(k & 1), bool(k & 2), bool(k & 4)
-        y = network(map_elements(x, lambda rows, flags=flags: turned(rows, *flags)))
-        axes = [axis for axis, flag in ((-2, flags[1]), (-1, flags[2])) if flag]
-        y = y.flip(axes)
-        total = total + (y.mT if flags[0] else y)
-    assert isinstance(total, Tensor)
-    return total / 8
+    pictures = []
+    for mirrored, upside_down, transposed in product((False, True), repeat=3):
+        turn = partial(turned, transposed=transposed, upside_down=upside_down, mirrored=mirrored)
+        y: Tensor = network(map_elements(x, turn))
+        y = y.flip([axis for axis, flag in ((-2, upside_down), (-1, mirrored)) if flag])
+        pictures.append(y.mT if transposed else y)
+    return reduce(torch.add, pictures) / 8

@@ -165,12 +165,9 @@ def read_pack(path: Path) -> list[Scene]:
         known = _bits(content["known"].tobytes(), fine)
     except ValueError as error:
         raise ValueError(f"{path} is inconsistent: {shorten(str(error))}") from error
-    return [
-        Scene(name, low[a : a + n], clear[a : a + n], high[k], known[k])
-        for k, (name, a, n) in enumerate(
-            zip(content["name"].tolist(), starts[:-1], sizes, strict=True)
-        )
-    ]
+    lows, clears = (np.split(pictures, starts[1:-1]) for pictures in (low, clear))
+    names = content["name"].tolist()
+    return [Scene(*parts) for parts in zip(names, lows, clears, high, known, strict=True)]
 
 
 def _bits(data: bytes, shape: tuple[int, int, int]) -> np.ndarray:

@@ -90,18 +90,14 @@ class DynamicFaust:
         names = shuffled(members(self.files, split, f"{self.root} has no motions"))[:num]
         sequences = []
         for name in names:
-            with named_errors(self._path_of[name]):
-                shapes = self._shapes(name)
+            path = self._path_of[name]
+            with _opened(path) as content:
+                given = torch.from_numpy(_read(path, content, name)).float()  # (V, 3, L)
+            shapes = given.permute(2, 1, 0).contiguous()
+            with named_errors(path):
                 check_motion(name, shapes, self._num_vertices)
             sequences.append(shapes.to(device))
         return Motions.join(sequences, names, faces=self.faces)
-
-    def _shapes(self, name: str) -> Tensor:
-        """Read a sequence as ``(L, 3, V)``."""
-        path = self._path_of[name]
-        with _opened(path) as content:
-            given = torch.from_numpy(_read(path, content, name)).float()  # (V, 3, L)
-        return given.permute(2, 1, 0).contiguous()
 
 
 def has_dfaust(root: Path) -> bool:

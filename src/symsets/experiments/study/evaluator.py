@@ -91,21 +91,24 @@ class Evaluator:
     def measure(
         self, run: RunDirectory, setting: str, network: nn.Module, precision: str, batch_size: int
     ) -> Evaluation:
-        """Test a network, and keep what it makes of the first test sets."""
-        task, test = self.experiment.task, self.sets(setting, "test")
-        ensemble = Ensemble([network])
-        found = evaluate(ensemble, test, task, precision=precision, batch_size=batch_size)[0]
-        found.values.update(self._by_part(found, test))
+        """Test a trained network, also in what its experiment measures besides."""
+        options = {"precision": precision, "batch_size": batch_size}
+        found = self._test(run, setting, Ensemble([network]), **options)
         more = self.experiment.measure_more
         found.values.update(more(network, self.source, setting, self.preset.test_size, self.device))
-        self._keep_outputs(run, setting, ensemble)
         return found
 
-    def _by_part(self, found: Evaluation, test: SetDataset) -> dict[str, Tensor]:
-        """Return the first metric on each part of the data: ``accuracy/<part>``."""
-        name = self.experiment.task.metric.name
-        parts = self.experiment.parts_of(test)
-        return {f"{name}/{part}": found.values[name][which] for part, which in parts.items()}
+    def _test(
+        self, run: RunDirectory, setting: str, network: Network, **options: Any
+    ) -> Evaluation:
+        """Test a network on all sets and on parts of them; keep what it makes of the first ones."""
+        task, test = self.experiment.task, self.sets(setting, "test")
+        found = evaluate(network, test, task, **options)[0]
+        name = task.metric.name
+        for part, which in self.experiment.parts_of(test).items():
+            found.values[f"{name}/{part}"] = found.values[name][which]
+        self._keep_outputs(run, setting, network)
+        return found
 
     def prepare(self) -> None:
         """Make what needs no training."""
@@ -121,10 +124,7 @@ class Evaluator:
                 run = RunDirectory(self.path("runs", self._slug(setting, name)))
                 if run.finished or not is_first():
                     continue
-                test = self.sets(setting, "test")
-                found = evaluate(baseline, test, self.experiment.task, batch_size=64)[0]
-                found.values.update(self._by_part(found, test))
-                self._keep_outputs(run, setting, baseline)
+                found = self._test(run, setting, baseline, batch_size=64)
                 record = self.record(setting, name)
                 records += self.write(run, record, run_config(record), [], found)
         if records:

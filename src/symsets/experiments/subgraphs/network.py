@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -13,20 +14,20 @@ from symsets.nn import Sequential, SetModule, set_layer
 from symsets.sets import GraphSets, RaggedSets, pool
 
 
+@dataclass(eq=False)
 class CommonEdges:
     """The edges of subgraphs between the copies of nodes; a set has those of all its subgraphs.
 
-    Args:
+    Attributes:
         edge_index: Edges between copies, ``(2, E)``.
         node: The node that each copy is of, ``(T,)``.
         graph: The graph that each copy belongs to, ``(T,)``.
     """
 
-    def __init__(self, edge_index: Tensor, node: Tensor, graph: Tensor) -> None:
-        self.edge_index = edge_index
-        self.node = node
-        self.graph = graph
-        self._common: CommonEdges | None = None
+    edge_index: Tensor
+    node: Tensor
+    graph: Tensor
+    _common: CommonEdges | None = None
 
     def over_sets(self, index: Tensor, sizes: Tensor) -> CommonEdges:
         """Return the edges between nodes that at least one subgraph has, each once."""

@@ -89,18 +89,17 @@ def random_tables(
     return tables, classes[:, shape.rows :]
 
 
+@dataclass(frozen=True)
 class _Draw:
     """Random numbers of ``num`` tables of so many rows."""
 
-    def __init__(
-        self, num: int, rows: int, device: torch.device, generator: torch.Generator | None
-    ) -> None:
-        self.num, self.rows = num, rows
-        self.device, self.generator = device, generator
+    num: int
+    rows: int
+    device: torch.device
+    generator: torch.Generator | None
 
     def uniform(self, *shape: int, low: float = 0.0, high: float = 1.0) -> Tensor:
-        size = (self.num, *shape)
-        lot = torch.rand(size, device=self.device, generator=self.generator)
+        lot = torch.rand((self.num, *shape), device=self.device, generator=self.generator)
         return low + (high - low) * lot
 
     def scale(self, *shape: int, low: float, high: float) -> Tensor:

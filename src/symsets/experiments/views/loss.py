@@ -40,8 +40,7 @@ def views_loss(output: Sets, target: Sets | Truth) -> Tensor:
             "output and target must have one shape, (B, N, 7, H, W), "
             f"got rows of {tuple(found.shape)} and {tuple(truth.shape)}"
         )
-    if found.dtype in (torch.float16, torch.bfloat16):
-        found = found.float()
+    found = found.to(torch.promote_types(found.dtype, torch.float32))
     truth = truth.to(found.dtype)
     mask = truth[:, :1]
     mask_loss = binary_cross_entropy_with_logits(found[:, :1], mask)

@@ -1,6 +1,7 @@
 """Other networks that read weights: equivariant linear layers, Deep Sets and MLPs."""
 
 from collections.abc import Callable
+from functools import partial
 
 import torch
 from torch import Tensor, nn
@@ -50,12 +51,8 @@ class _Pointwise(nn.Module):
 
 def dws(space: WeightSpace, num_classes: int, channels: int) -> nn.Module:
     """Stack the most general linear layers that know of the order of neurons, as DWSNets does."""
-    group = space.group
-
-    def make(k: int) -> nn.Module:
-        return EquivariantLinear(group, channels if k else 1, channels)
-
-    return _Pointwise(space, num_classes, channels, make)
+    make = partial(EquivariantLinear, space.group, out_channels=channels)
+    return _Pointwise(space, num_classes, channels, lambda k: make(channels if k else 1))
 
 
 class _NameParts(nn.Module):

@@ -19,9 +19,7 @@ _mae, _psnr = mean_absolute_error(255), psnr(1.0)
 def draw_choices(sets: Sets, *, goal: str) -> Picture:
     """Draw sets with every model's probabilities under the pictures.
 
-    Args:
-        sets: With targets ``(S,)`` and answers ``(S, N)``, scores.
-        goal: What the target is, in words.
+    Targets are ``(S,)``, which ``goal`` puts in words; answers are scores ``(S, N)``.
     """
     S, N = sets.x.shape[:2]
     columns = -(-N // -(-N // MOST_IN_A_LINE))  # lines of equal length
@@ -62,9 +60,7 @@ def _shares(sets: Sets, s: int, element: int, truth: int) -> list[Line]:
 def draw_colors(sets: Sets) -> Picture:
     """Draw the elements of each photograph, the photograph, and what models made of it.
 
-    Args:
-        sets: With targets and answers ``(S, N, C, H, W)``; elements of one photograph have equal
-            targets.
+    Targets and answers are ``(S, N, C, H, W)``; elements of one photograph have equal targets.
     """
     photographs = [_same_target(target) for target in sets.target]
     parts = max(len(elements) for found in photographs for elements in found)
@@ -89,11 +85,7 @@ def draw_colors(sets: Sets) -> Picture:
 
 
 def draw_bursts(sets: Sets) -> Picture:
-    """Draw bursts, the scene, and what models made of them.
-
-    Args:
-        sets: With targets and answers ``(S, C, H, W)``.
-    """
+    """Draw bursts, the scene, and what models made of them: ``(S, C, H, W)``."""
     S, N = sets.x.shape[:2]
     sheet = Sheet(max(N, 1 + len(sets.answers)), largest=1.3, space=2 * AIR)
     errors: dict[str, list[float]] = defaultdict(list)

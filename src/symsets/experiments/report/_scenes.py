@@ -18,9 +18,7 @@ STRONGER = 4  # times are errors shown
 def draw_scenes(sets: Sets) -> Picture:
     """Draw the truth of each scene, what models made of it, and their errors below.
 
-    Args:
-        sets: With targets ``(S, 3, H, W)`` (truth, where it is clear, usual error) and answers
-            ``(S, 1, H, W)``.
+    Targets are ``(S, 3, H, W)`` (truth, where it is clear, usual error), answers ``(S, 1, H, W)``.
     """
     sheet = Sheet(1 + len(sets.answers), largest=1.5)
     ratios: dict[str, list[float]] = defaultdict(list)

@@ -60,11 +60,7 @@ def _run_id(r: Record) -> tuple[str | int, ...]:
 
 
 def load_records(directories: Iterable[Path | str]) -> Results:
-    """Read the results, runs, learning-rate searches and skip studies of one or more folders.
-
-    Raises:
-        ValueError: If a folder holds no results, or what it holds cannot be read.
-    """
+    """Read the results, runs, learning-rate searches and skip studies of one or more folders."""
     folders = tuple({Path(d).resolve(): Path(d) for d in directories}.values())
     if not folders:
         raise ValueError("directories must name at least one folder, got none")
@@ -97,8 +93,7 @@ def _records(folder: Path) -> list[Record]:
 def _each_once(by_folder: Mapping[Path, Sequence[Record]]) -> list[Record]:
     """Return all records; one that was copied into a second folder is still one.
 
-    Raises:
-        ValueError: If one run has two results: no mean over initialisations may hold both.
+    One run must not have two results: no mean over initialisations may hold both.
     """
     found: dict[tuple[str | int, ...], tuple[Path, Record]] = {}
     for folder, records in by_folder.items():

@@ -19,10 +19,7 @@ LEVEL = 0.975  # 95 %, on both sides
 class Measured:
     """The score of one model, and what is needed to say how sure it is.
 
-    Attributes:
-        model: The word for it.
-        score: Its values, one for each run.
-        per_set: The mean over runs for each test set, where predictions are kept.
+    ``per_set`` is the mean over runs for each test set, where predictions are kept.
     """
 
     model: str

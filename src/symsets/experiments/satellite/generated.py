@@ -30,11 +30,7 @@ class GeneratedScenes:
 
     Each picture sees the place shifted by up to a pixel, blurred by the optics and by the pixels
     of the detector, brighter or darker, and noisy. Soft blobs of cloud hide parts of some pictures;
-    their masks tell. Band ``"NIR"`` has twice the noise.
-
-    Args:
-        side: Height and width of a coarse picture.
-        seed: Fixes the scenes.
+    their masks tell. Band ``"NIR"`` has twice the noise. Coarse pictures are ``side`` pixels wide.
 
     Example:
         >>> scenes = GeneratedScenes(side=16).scenes("RED", "test", 2)

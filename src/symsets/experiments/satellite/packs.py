@@ -188,11 +188,7 @@ def _unpacked(data: bytes, num: int) -> np.ndarray:
 
 
 class ScenePack(SceneFiles):
-    """Scenes of packed files.
-
-    Args:
-        path: One file, or a folder with several.
-    """
+    """Scenes of a packed file, or of all in a folder."""
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = Path(path)

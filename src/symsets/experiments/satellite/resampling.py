@@ -25,15 +25,11 @@ def enlarge(pictures: Tensor, shifts: Tensor, scale: int = 1) -> Tensor:
 
 
 def is_clear(clear: Tensor, shifts: Tensor) -> Tensor:
-    """Return where pictures as seen at ``p + shifts`` are clear, ``(N, H, W)``.
+    """Return where pictures as seen at ``p + shifts`` are clear, ``(N, H, W)`` as ``clear`` itself.
 
     That is where all pixels that :func:`enlarge` gives weight to are clear, and where there is a
     picture. Cubic weights may be negative, so an interpolated mask would not tell: clouds of
     opposite weights would cancel out.
-
-    Args:
-        clear: ``(N, H, W)``, where the pictures are.
-        shifts: ``(N, 2)``.
 
     Example:
         >>> clear = torch.ones(1, 5, 5, dtype=torch.bool)

@@ -16,9 +16,6 @@ def read_pickled(content: bytes) -> list[SimpleNamespace]:
     A pickle names functions and calls them. Four names are known here, and stand for functions of
     ours that make records, tensors and dictionaries; the numbers of a tensor are read by
     ``torch.load(weights_only=True)``.
-
-    Raises:
-        ValueError: The file names another function, or holds no such list.
     """
     graphs = _Reader(io.BytesIO(content)).load()
     fields = ("x", "edge_index", "y")

@@ -40,8 +40,6 @@ class GraphSource:
     the test, the next for validation, all others for training.
 
     Attributes:
-        name: What tables call them.
-        graphs: All of them.
         block: Graphs of a block.
         fold: The one for the test, of 0 to 4; None where all graphs are in all splits.
     """
@@ -134,9 +132,7 @@ def _graph(ends: Tensor, nodes: int, label: int) -> LabelledGraph:
 def graph_source(data: str, seed: int = 0) -> GraphSource:
     """Open ``"embedded"`` (CSL), a pickle of EXP, or a file of graph6 lines.
 
-    Args:
-        data: The name or path.
-        seed: Its remainder by 5 is the fold for the test; it numbers the nodes of CSL.
+    The seed's remainder by 5 is the fold for the test; the seed numbers the nodes of CSL.
 
     Example:
         >>> source = graph_source("embedded")

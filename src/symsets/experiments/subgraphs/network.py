@@ -45,10 +45,6 @@ class NodeConv(nn.Module):
 
     .. math:: y_v = m\Bigl((1 + \epsilon) x_v + \sum_{u \to v} x_u\Bigr)
 
-    Args:
-        in_channels: Of a node.
-        out_channels: Of a node of the output.
-
     Shape:
         - x: ``(T, C)``, the nodes of all graphs.
         - output: ``(T, C')``.

@@ -42,10 +42,6 @@ class MovingHumans:
     a split stay the same however many are asked for. Random numbers are drawn on the host, so a
     seed gives the same motions on every device (up to rounding).
 
-    Args:
-        num: Number of sequences of a split if none is asked for.
-        seed: Fixes the motions.
-
     Example:
         >>> motions = MovingHumans().motions("test", 3)
         >>> motions.shapes.shape
@@ -54,7 +50,7 @@ class MovingHumans:
         True
     """
 
-    num: int = 240
+    num: int = 240  # sequences of a split if no number is asked for
     seed: int = 0
 
     name = "moving humans"

@@ -131,12 +131,9 @@ class Parts:
 
 
 class Builder:
-    """Collect the parts of a batch of objects.
+    """Collect the parts of a batch of objects, of the length, type and device of ``like (B,)``.
 
     Numbers may be plain, or tensors ``(B,)``.
-
-    Args:
-        like: A tensor ``(B,)`` whose length, type and device the parts take.
     """
 
     def __init__(self, like: Tensor) -> None:

@@ -66,12 +66,7 @@ def uniform(keys: Tensor, num: int, *, stream: int = 0) -> Tensor:
 
 
 class Draws:
-    """Draw numbers for several keys, one after the other.
-
-    Args:
-        keys: ``(B,)``; each has a sequence of numbers of its own.
-        dtype: Of the numbers.
-    """
+    """Draw numbers for keys ``(B,)``, each of which has a sequence of its own."""
 
     def __init__(self, keys: Tensor, dtype: torch.dtype = torch.float32) -> None:
         self.keys, self.dtype = keys, dtype

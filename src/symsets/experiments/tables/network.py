@@ -54,12 +54,8 @@ class Block(nn.Module):
         + L_2\bigl(\operatorname{mean}_j h_{jrd}\bigr)\Bigr)
 
     comes after two attentions: over the labelled rows of a column, and over the columns of a row.
-    Each acts on the normalised cells and adds to them.
-
-    Args:
-        model: The scheme of the layer across classes; ``"dss-mean"`` is the formula.
-        channels: Of a cell.
-        heads: Of the attentions.
+    Each acts on the normalised cells and adds to them. This is model ``"dss-mean"``; others have
+    another layer across classes.
 
     Shape:
         - x: ``(B, K, R + Q, D, C)``; labelled rows come first.

@@ -44,10 +44,6 @@ class NumberedNetwork(nn.Module):
     numbers for queries. What becomes of it there is mapped to as many scores as there were classes
     in training; further classes get a score that is never the best.
 
-    Args:
-        width: Channels of a cell.
-        depth: Number of blocks.
-
     Shape:
         - x: :class:`~symsets.experiments.tables.tables.Tables`.
         - output: ``(B, Q, K)``.

@@ -20,12 +20,7 @@ MOST_ROWS = 300  # with labels; half as many are queries
 
 @dataclass(frozen=True, eq=False)
 class RealTable:
-    """A table with the class of every row.
-
-    Attributes:
-        x: ``(N, D)``.
-        y: ``(N,)``, numbers of classes.
-    """
+    """A table ``x (N, D)`` with the number of the class of every row, ``y (N,)``."""
 
     x: Tensor
     y: Tensor
@@ -60,12 +55,7 @@ class RealTable:
 
 @dataclass(frozen=True, eq=False)
 class TableSource:
-    """Real tables by name.
-
-    Attributes:
-        name: What tables of results call them.
-        tables: All of them.
-    """
+    """Real tables by name; tables of results call them all by one."""
 
     name: str
     tables: dict[str, RealTable]

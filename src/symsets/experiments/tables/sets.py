@@ -21,9 +21,7 @@ ALIKE = 4  # fixed tables of one shape
 class GivenTables(SetDataset):
     """Batches of tables, each of one shape, with the classes ``(B, Q)`` of their queries.
 
-    Args:
-        batches: Tables and classes.
-        names: Of the batches, if they have some.
+    Batches may have names.
     """
 
     def __init__(self, batches: Sequence[tuple[Tables, Tensor]], names: Sequence[str] = ()) -> None:
@@ -74,10 +72,7 @@ class GivenTables(SetDataset):
 class RandomTables(SetDataset):
     """Tables that are drawn anew in every step, of another shape in each.
 
-    Args:
-        num_sets: How many count as one pass.
-        shapes: How large they are.
-        device: Where they are made.
+    ``num_sets`` of them count as one pass.
     """
 
     num_sets = 0

@@ -30,10 +30,7 @@ def read_mesh(path: Path) -> Mesh:
     """Return vertices ``(V, 3)`` as doubles and triangles ``(T, 3)`` as indices.
 
     Polygons are cut into triangles that share their first corner. Nothing but this one file is
-    read, and nothing in it is executed.
-
-    Raises:
-        ValueError: The file is missing, of another kind, or broken.
+    read, and nothing in it is executed. Whatever is wrong is a ValueError that names the file.
     """
     suffix = path.suffix.lower()
     if suffix not in MESH_SUFFIXES:

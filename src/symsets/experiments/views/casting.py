@@ -38,13 +38,9 @@ def cast(parts: Parts, origin: Tensor, direction: Tensor) -> Hits:
     where the first interval begins and ends where the last one ends; what lies between does not
     matter.
 
-    Args:
-        parts: The objects.
-        origin: Where the rays of a view start, outside the object.
-        direction: Where each ray goes; any length.
-
     Shape:
-        - origin: ``(B, N, 3)``; direction: ``(B, N, 3, R)``.
+        - origin (where the rays of a view start, outside the object): ``(B, N, 3)``.
+        - direction (where each ray goes; any length): ``(B, N, 3, R)``.
 
     Example:
         >>> from symsets.experiments.synthetic.parts import Builder

@@ -32,13 +32,8 @@ def agreement(a: Tensor, b: Tensor, thresholds: Sequence[float] = ()) -> Agreeme
     show it times 100. An F-score is the harmonic mean of the shares of each cloud that are nearer
     to the other one than a threshold.
 
-    Args:
-        a: The cloud to judge.
-        b: The truth.
-        thresholds: Distances at which F-scores are taken.
-
     Shape:
-        - a: ``(P, 3)``; b: ``(Q, 3)``.
+        - a (the cloud to judge): ``(P, 3)``; b (the truth): ``(Q, 3)``.
 
     Example:
         >>> a, b = torch.tensor([[0.0], [5.0]]), torch.tensor([[0.1]])

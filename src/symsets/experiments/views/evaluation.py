@@ -32,11 +32,8 @@ def union_of_views(output: Tensor) -> list[Tensor]:
     All views speak of the same normalised coordinates, so their union needs no cameras. The most
     probable pixel of a set always counts: no cloud is empty.
 
-    Args:
-        output: What a network returns: mask logits, front and back of every view.
-
     Shape:
-        - output: ``(B, N, 7, H, W)``.
+        - output (mask logits, front and back of every view): ``(B, N, 7, H, W)``.
         - returns: B clouds ``(P, 3)`` with P twice the number of pixels.
 
     Example:

@@ -114,11 +114,8 @@ class MeshFolder(ViewSource):
 
     If the folder has subfolders ``train``, ``val`` and ``test``, these are the splits; otherwise
     a file's path below the folder decides (80, 10 and 10 %). Every mesh should stand the same
-    way, since normalised coordinates are learnt with respect to it.
-
-    Args:
-        root: The folder; its name is what tables call the data.
-        size: Height and width of the images.
+    way, since normalised coordinates are learnt with respect to it. Tables call the data by the
+    name of the folder.
     """
 
     KIND = "meshes"

@@ -59,12 +59,8 @@ class NoxFolder(ViewSource):
     published training data is for validation. A picture that is not square is put in the middle
     of one, then scaled: colours are averaged, coordinates taken from the nearest pixel. A map's
     background is what is transparent, white or black. The true shape is the union of the true maps
-    of all views of an object, as in the published evaluation.
-
-    Args:
-        root: The folder with the files that :data:`NOX_NEEDS` names.
-        category: ``"cars"``, ``"airplanes"`` or ``"chairs"``.
-        size: Height and width of the images.
+    of all views of an object, as in the published evaluation. The folder has the files that
+    :data:`NOX_NEEDS` names; categories are those of :data:`SYNSETS`.
     """
 
     def __init__(
@@ -148,9 +144,6 @@ def read_png(path: Path) -> np.ndarray:
 
     Pillow reads the file. Of 16 bits in each colour it keeps the upper 8 (as of version 13), which
     is too coarse for coordinates, so such files are then decoded by PyAV (the extra ``video``).
-
-    Raises:
-        ValueError: The file is missing or broken.
     """
     Image = require("PIL.Image", "images")
     if not path.exists():

@@ -104,11 +104,6 @@ def take_pictures(
 class GeneratedViews(ViewSource):
     """Generate objects of a category in three splits, any number of them.
 
-    Args:
-        category: ``"cars"``, ``"airplanes"`` or ``"chairs"``.
-        size: Height and width of the images.
-        seed: Fixes the data.
-
     Example:
         >>> source = GeneratedViews("chairs", size=16)
         >>> source.views("test", 4, num_views=5).x.shape

@@ -17,13 +17,8 @@ def cast_triangles(corners: Tensor, cameras: Cameras, size: int) -> Hits:
     and :math:`d \cdot (v_0 \times v_1)` have one sign. Neighbours compute the product of their
     common edge from the same numbers, so no ray slips between them.
 
-    Args:
-        corners: All triangles, in front of all cameras.
-        cameras: N for one object.
-        size: Height and width of the images.
-
     Shape:
-        - corners: ``(T, 3, 3)``.
+        - corners (all triangles, in front of all cameras): ``(T, 3, 3)``.
         - output: as of :func:`~symsets.experiments.views.casting.cast`, with B = 1, R = ``size²``,
           and the triangle that is met first instead of a part.
     """

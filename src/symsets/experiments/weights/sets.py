@@ -20,14 +20,8 @@ def weight_sets(
 
     If there are fewer pictures for training, each is fitted several times. The seed of the source
     draws the starts. Weights are measured in units of these: divided by their standard deviation.
-
-    Args:
-        source: The pictures.
-        split: Which of them.
-        num: How many networks.
-        setting: ``"own-start"``: each begins at random weights of its own; ``"same-start"``: all
-            begin at the same, which gives their neurons an order.
-        device: Where to fit.
+    With setting ``"own-start"`` each begins at random weights of its own, with ``"same-start"`` all
+    begin at the same, which gives their neurons an order.
 
     Shape:
         - x: ``(num, 1, D)``

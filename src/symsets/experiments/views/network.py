@@ -12,16 +12,7 @@ from torch import Tensor, nn
 from symsets._checks import check_choice, positive
 from symsets.models._blocks import RECIPES, Layers, check_model, image_size
 from symsets.models.registry import register_network
-from symsets.nn import (
-    DSS,
-    ConcatPool,
-    RemoveMean,
-    Sequential,
-    SetAttention,
-    Siamese,
-    Wreath,
-    set_layer,
-)
+from symsets.nn import DSS, Sequential, SetAttention, Siamese, set_layer
 from symsets.nn.base import SetModule
 from symsets.nn.registry import dss_pool
 from symsets.sets import Sets, fold
@@ -129,7 +120,7 @@ class ViewsNetwork(nn.Module):
         # Aittala's layers are made with half of the channels: concatenation doubles them again.
         sizes = [layers.channels(-(-w // 2)) if in_blocks == "aittala" else w for w in widths]
         in_meetings = model if aggregate == "block" or model == "siamese-ds" else "siamese"
-        meet = _meeting(in_meetings, layers, num_elements)
+        meet = _meeting(in_meetings, layers)
         self._make_encoder(layers, meet, in_channels, sizes, depths)
         self._make_decoder(layers, meet, sizes, depths)
         self.head = Sequential(*layers.conv("siamese", sizes[0], OUT_CHANNELS, 1, norm=False))
@@ -193,36 +184,31 @@ class ViewsNetwork(nn.Module):
 _Meet = Callable[[int, bool], tuple[SetModule, int]]
 
 
-def _meeting(model: str, layers: Layers, num_elements: int) -> _Meet:
+def _meeting(model: str, layers: Layers) -> _Meet:
     """Return what makes the layers in which views meet, and says how many channels they give."""
-    size = 1.0 if layers.published else float(num_elements)
-
-    def block(width: int, parts: int = 1) -> nn.Module:
-        conv = nn.Conv2d(parts * width, width, 3, padding=1, bias=False)
-        return nn.Sequential(conv, nn.BatchNorm2d(width), nn.ReLU())
 
     def meet(width: int, is_coarsest: bool) -> tuple[SetModule, int]:
-        stay = nn.Identity()
-        if model == "sridhar":
-            return RemoveMean(stay), width
-        if pool := dss_pool(model):
-            return DSS(stay, block(width, power_degree(pool) or 1), pool=pool, size=size), width
-        if model == "aittala":
-            return ConcatPool(stay), 2 * width
-        if model == "attention":
+        scheme, stay = model, nn.Identity()
+        if model == "siamese-ds":
+            scheme = "dss-max" if is_coarsest else "siamese"
+        if pool := dss_pool(scheme):
+            conv = nn.Conv2d((power_degree(pool) or 1) * width, width, 3, padding=1, bias=False)
+            context = nn.Sequential(conv, nn.BatchNorm2d(width), nn.ReLU())
+            return DSS(stay, context, pool=pool, size=layers.size), width
+        if scheme == "attention":
             inner = max(8, width // 4)
             value, query, key = (nn.Conv2d(width, n, 1) for n in (width, inner, inner))
             return SetAttention(stay, value, query, key), width
-        if model == "wreath":
-            return Wreath(stay, in_channels=width, out_channels=width, size=size), width
-        if model == "siamese-ds" and is_coarsest:
-            return DSS(stay, block(width), pool="max"), width
-        if model in ("siamese", "siamese-ds"):
-            return Siamese(stay), width
-        conv = partial(nn.Conv2d, kernel_size=3, padding=1)
-        return set_layer(model, conv, width, width, size=size), width
+        out = 2 * width if scheme == "aittala" else width
+        keeps = scheme in ("aittala", "siamese", "sridhar", "wreath")  # elements as they are
+        make = _identity if keeps else partial(nn.Conv2d, kernel_size=3, padding=1)
+        return set_layer(scheme, make, width, out, size=layers.size), out
 
     return meet
+
+
+def _identity(in_channels: int, out_channels: int) -> nn.Module:
+    return nn.Identity()
 
 
 class _Pool(SetModule):

@@ -53,7 +53,6 @@ PRESETS = {
         train_sizes=(32,),
         epochs=(40,),
         settings=("RED",),
-        duration="about three minutes on two cores",
     ),
     "paper": Preset(
         models=("dss-mean", "siamese"),

@@ -150,11 +150,9 @@ class _Builder:
             else:
                 layers += self._layer(model, depth, channels, o)
             channels = 2 * o if model == "aittala" else o
-        return Sequential(*layers, self._head(channels))
-
-    def _head(self, in_channels: int) -> Classify:
         entries, size = ("sum", 1) if self.published else ("mean", self.num_elements)
-        return Classify(in_channels, NUM_CLASSES, pool="sum", entries=entries, size=size)
+        head = Classify(channels, NUM_CLASSES, pool="sum", entries=entries, size=size)
+        return Sequential(*layers, head)
 
     def _layer(self, model: str, depth: int, i: int, o: int) -> list[nn.Module]:
         """Return a set layer with its normalisation and activation."""

@@ -142,12 +142,9 @@ def _jobs(study: Study) -> list[Job]:
         Job(f"search, {trial.name}", partial(Study.search, trial=trial), trial, searches=True)
         for trial in trials
     ]
-    runs = [Job(_name(group), partial(Study.run_group, group=group), group) for group in groups]
-    return [Job("baselines", _prepare), *searches, *runs]
-
-
-def _name(group: RunGroup) -> str:
-    return f"{group.name}, seed {', '.join(map(str, group.seeds))}"
+    names = (f"{group.name}, seed {', '.join(map(str, group.seeds))}" for group in groups)
+    calls = (partial(Study.run_group, group=group) for group in groups)
+    return [Job("baselines", _prepare), *searches, *map(Job, names, calls, groups)]
 
 
 def _prepare(study: Study, watch: Watch) -> list[Any]:
@@ -170,14 +167,11 @@ def _work(
     node = socket.gethostname()
     if not (study.out / STUDY).exists():
         raise ValueError(f"out must be a folder that all machines share, {node} has no {study.out}")
-    imported = _imported(code) if code else Imported()
+    imported = _import_once(code) if code else Imported()
     queue.put((number, 1, 0, math.nan, node))
     with imported.named(model):
         found = call(study, watch=lambda epoch, value: queue.put((number, 0, epoch, value, node)))
     return found, study.left_out()
 
 
-@cache
-def _imported(path: Path) -> Imported:
-    """Run the code of a user, once in each worker."""
-    return import_file(path)
+_import_once = cache(import_file)  # in each worker

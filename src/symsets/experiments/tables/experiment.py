@@ -22,9 +22,7 @@ WIDTH, DEPTH = 96, 6
 NANO_DEPTH = 3  # as published, like the width
 MORE_CLASSES = "auc-20-classes"  # twice as many as in training
 PRESETS = {
-    "smoke": replace(
-        SMOKE, models=("dss-mean", "nanotabpfn"), train_sizes=(8,), epochs=(2,), test_size=4
-    ),
+    "smoke": replace(SMOKE, models=("dss-mean", "nanotabpfn"), train_sizes=(8,), test_size=4),
     "quick": replace(
         QUICK,
         models=("dss-mean", "nanotabpfn"),

@@ -55,13 +55,11 @@ class ShapeRange:
         low, high = self.classes
         classes = 2 if two < 0.5 and low <= 2 else low + int(w * (high - low + 1))
         columns = _between(self.columns, u)
-        columns = max(self.columns[0], min(columns, self._fitting(classes, self.rows[0])))
+        most = self.cells // (classes * (self.rows[0] + self.queries)) - 1
+        columns = max(self.columns[0], min(columns, most))
         rows = _between(self.rows, v)
         most = self.cells // (classes * (columns + 1)) - self.queries
         return Shape(max(self.rows[0], min(rows, most)), self.queries, columns, classes)
-
-    def _fitting(self, classes: int, rows: int) -> int:
-        return self.cells // (classes * (rows + self.queries)) - 1
 
 
 def _between(limits: tuple[int, int], u: float) -> int:

@@ -14,7 +14,7 @@ from symsets.models._blocks import RECIPES, Layers, check_model, image_size
 from symsets.models.registry import register_network
 from symsets.nn import DSS, Sequential, SetAttention, Siamese, set_layer
 from symsets.nn.base import SetModule
-from symsets.nn.registry import dss_pool
+from symsets.nn.registry import Make, dss_pool
 from symsets.sets import Sets, fold
 from symsets.sets.pooling import power_degree
 
@@ -201,14 +201,11 @@ def _meeting(model: str, layers: Layers) -> _Meet:
             return SetAttention(stay, value, query, key), width
         out = 2 * width if scheme == "aittala" else width
         keeps = scheme in ("aittala", "siamese", "sridhar", "wreath")  # elements as they are
-        make = _identity if keeps else partial(nn.Conv2d, kernel_size=3, padding=1)
+        convolve = partial(nn.Conv2d, kernel_size=3, padding=1)
+        make: Make = (lambda i, o: stay) if keeps else convolve
         return set_layer(scheme, make, width, out, size=layers.size), out
 
     return meet
-
-
-def _identity(in_channels: int, out_channels: int) -> nn.Module:
-    return nn.Identity()
 
 
 class _Pool(SetModule):

@@ -24,6 +24,7 @@ PLAN = {
     "clip": 1.0,
     "evaluation_batch": 256,
 }
+_fitted = lru_cache(maxsize=6)(weight_sets)  # three splits of two settings
 PRESETS = {
     "smoke": replace(
         SMOKE,
@@ -89,7 +90,7 @@ class WeightsExperiment(Experiment[PictureSource]):
         self, source: PictureSource, setting: str, split: str, num: int, device: str, seed: int
     ) -> LabelledSets:
         """Fit networks to pictures, once for all runs of a study."""
-        return _fitted(source, split, num, setting, device)
+        return _fitted(source, split, num, setting=setting, device=device)
 
     def make_network(
         self, model: str, recipe: str, width: float, setting: str, source: PictureSource
@@ -107,11 +108,6 @@ class WeightsExperiment(Experiment[PictureSource]):
         x = next(network.parameters())
         [found] = evaluate(network.eval(), test.to(x.device, x.dtype), self.task)
         return {f"{ACCURACY.name}/reordered": found.values[ACCURACY.name]}
-
-
-@lru_cache(maxsize=6)  # three splits of two settings
-def _fitted(source: PictureSource, split: str, num: int, setting: str, device: str) -> LabelledSets:
-    return weight_sets(source, split, num, setting=setting, device=device)
 
 
 EXPERIMENT = WeightsExperiment()

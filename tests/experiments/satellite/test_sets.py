@@ -43,7 +43,7 @@ def scaled(values):
 def fixed(turn, top=2, left=3, num=1):
     """Return one crop and turn for all sets."""
     flags = [torch.full((num,), flag) for flag in turn]
-    return Turn(torch.full((num,), top), torch.full((num,), left), *flags, width=SIDE, crop=CROP)
+    return Turn(torch.full((num,), top), torch.full((num,), left), *flags, crop=CROP)
 
 
 def flipped(picture, turn):

@@ -132,16 +132,12 @@ def published(experiment: str) -> Published:
     path = resources.files("symsets.experiments").joinpath(experiment, "published.toml")
     content = tomllib.loads(path.read_text(encoding="utf-8"))
     scale = 100 if content.get("metric") == "accuracy" else 1  # printed in per cent
-    return Published(
-        task=content["task"],
-        metric=content.get("metric", ""),
-        data=tuple(content.get("data", ())),
-        numbers=_numbers(content.get("tables", ()), scale),
-        claims=tuple(_claim(**claim) for claim in content.get("claims", ())),
-        training_times=tuple(TrainingTime(**time) for time in content.get("training_times", ())),
-        chance=content.get("chance"),
-        mean_shape_by_skip=content.get("mean_shape_by_skip", {}),
-    )
+    content["data"] = tuple(content.get("data", ()))
+    content["numbers"] = _numbers(content.pop("tables", ()), scale)
+    content["claims"] = tuple(_claim(**claim) for claim in content.get("claims", ()))
+    times = content.get("training_times", ())
+    content["training_times"] = tuple(TrainingTime(**time) for time in times)
+    return Published(**content)
 
 
 def _numbers(tables: Any, scale: float) -> dict[tuple[str, str], PublishedNumber]:

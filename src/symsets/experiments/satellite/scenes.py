@@ -19,6 +19,7 @@ from symsets.data.decoding import (
     Skipped,
     UnusableError,
     in_threads,
+    opened_image,
     regular_file,
 )
 from symsets.data.folders import MissingDataError, checked_folder, read_list
@@ -252,11 +253,10 @@ class SceneFolder(SceneFiles):
     def _usual_shape(self, band: str) -> tuple[int, ...]:
         """Return the height and width that most truths have; reads no pixels."""
         if band not in self._shapes:
-            image = require("PIL.Image", "images")
             found: Counter[tuple[int, ...]] = Counter()
             for name in self.names_in("train", band):
                 path = self.root / "train" / band / name / "HR.png"
-                with suppress(Exception), image.open(regular_file(path), formats=FORMATS) as truth:
+                with suppress(UnusableError), opened_image(path) as truth:
                     found[truth.height, truth.width] += 1
             self._shapes[band] = max(found, key=lambda shape: found[shape], default=())
         return self._shapes[band]

@@ -233,7 +233,6 @@ class Turn:
     Attributes:
         top, left: Of the crops, ``(B,)``.
         transposed, upside_down, mirrored: Whether a crop is, ``(B,)``, in this order.
-        width: Of the pictures.
         crop: Height and width of the result.
     """
 
@@ -242,7 +241,6 @@ class Turn:
     transposed: Tensor
     upside_down: Tensor
     mirrored: Tensor
-    width: int
     crop: int
 
     @classmethod
@@ -252,7 +250,7 @@ class Turn:
         top = torch.randint(height - crop + 1, (num,), device=device)
         left = torch.randint(width - crop + 1, (num,), device=device)
         flags = torch.randint(2, (3, num), device=device).bool()
-        return cls(top, left, *flags, width=width, crop=crop)  # type: ignore[misc]
+        return cls(top, left, *flags, crop=crop)  # type: ignore[misc]
 
     def __call__(self, pictures: Tensor, which: Tensor, scale: int = 1) -> Tensor:
         """Return ``pictures (T, H, W)`` number ``which (B, N)``, cropped: ``(B, N, …)``.

@@ -9,6 +9,9 @@ import torch
 # instructions: products in bfloat16 would end the process. Read before the first product.
 os.environ.setdefault("ONEDNN_MAX_CPU_ISA", "AVX512_CORE_BF16")
 
+# Spare torch.compile to try with C++ programs whether the processor has the vectors it announces.
+os.environ.setdefault("TORCHINDUCTOR_VEC_ISA_OK", "1")
+
 
 def pytest_addoption(parser):
     parser.addoption("--large", action="store_true", help="fuzz and kill as much as make fuzz does")

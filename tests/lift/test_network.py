@@ -242,26 +242,34 @@ def test_where_picks_by_name_and_by_function():
         assert kinds == ["LiftedConv1d", "Conv1d", "Conv1d"]
 
 
-@pytest.mark.no_cover  # dear, and other tests cover the same lines
-@pytest.mark.parametrize(
-    ("scheme", "backend"),
-    [
-        ("wreath", "aot_eager"),
-        pytest.param("dss-sum", "inductor", marks=pytest.mark.slow),
-    ],
-)
-def test_compiled_networks_agree_in_value_and_gradient(scheme, backend):
-    net = lifted(nn.Sequential(circular(2, 2), nn.BatchNorm1d(2), nn.ELU(), circular(2, 1)), scheme)
-    net.eval()
+def assert_compiled_agrees(net, *inputs, **options):
     torch._dynamo.reset()
-    compiled = torch.compile(net, backend=backend, fullgraph=True)
-    for x in (dense(2, 3, 2, 8), dense(2, 5, 2, 8)):
+    compiled = torch.compile(net, fullgraph=True, **options)
+    for x in inputs:
         expected = gradients(net, x)
         net.zero_grad()
         out = compiled(x)
         torch.testing.assert_close(out, net(x), rtol=1e-9, atol=1e-9)
         out.pow(2).sum().backward()
         assert_same({name: p.grad for name, p in net.named_parameters()}, expected, 1e-9)
+
+
+@pytest.mark.no_cover  # dear, and other tests cover the same lines
+@pytest.mark.parametrize("scheme", ["dss-sum", "wreath"])
+def test_compiled_networks_agree_in_value_and_gradient(scheme):
+    net = lifted(nn.Sequential(circular(2, 2), nn.BatchNorm1d(2), nn.ELU(), circular(2, 1)), scheme)
+    sets = dense(2, 3, 2, 8), dense(2, 5, 2, 8)
+    assert_compiled_agrees(net.eval(), *sets, backend="aot_eager")
+
+
+@pytest.mark.slow
+@pytest.mark.no_cover
+def test_networks_compiled_to_machine_code_agree_for_sets_of_any_size():
+    net = lifted(nn.Sequential(nn.Linear(6, 4), nn.ELU(), nn.Linear(4, 2)))
+    # One program for all sizes: the compiler of C++ takes seconds for each.
+    with torch._dynamo.config.patch(error_on_recompile=True):
+        sets = dense(2, 3, 6), dense(5, 7, 6)
+        assert_compiled_agrees(net, *sets, backend="inductor", dynamic=True)
 
 
 @pytest.mark.parametrize("scheme", ["dss-sum", "siamese"])

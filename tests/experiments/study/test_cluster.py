@@ -8,6 +8,7 @@ import pytest
 from typer.testing import CliRunner
 
 from symsets.cli import app
+from symsets.cli import run as command
 from symsets.experiments.signals import experiment as signals
 from symsets.experiments.study.records import read_records
 from symsets.nn.registry import unregister_scheme
@@ -53,8 +54,10 @@ def two_nodes():
 def test_a_study_whose_worker_is_killed_has_the_numbers_of_a_plain_one(
     tmp_path, two_nodes, monkeypatch
 ):
-    tiny = replace(signals.PRESETS["smoke"], train_sizes=(128,), test_size=64, width=0.03)
+    tiny = replace(signals.PRESETS["smoke"], train_sizes=(32,), test_size=16, width=0.03)
     monkeypatch.setitem(signals.PRESETS, "smoke", tiny)
+    monkeypatch.setattr("symsets.experiments.report.write", lambda *args: None)  # tested elsewhere
+    monkeypatch.setattr(command, "show_report", lambda report: None)
     (tmp_path / "mortal.py").write_text(MORTAL.format(folder=str(tmp_path)))
     words = ["run", "signals", "--preset", "smoke", "--models", "mortal,mlp", "--lr", "search"]
     words += ["--import", str(tmp_path / "mortal.py")]
@@ -76,5 +79,5 @@ def test_a_study_whose_worker_is_killed_has_the_numbers_of_a_plain_one(
     assert numbers["ray"] == numbers["plain"]
     assert searches["ray"] == searches["plain"]
     assert calls["ray"] == calls["plain"] + 1  # no finished epoch was trained again
-    assert re.search(r"mortal, 128 sets, seed 0 .* done .* 2/2 .* 2 ", said["ray"]), said["ray"]
+    assert re.search(r"mortal, 32 sets, seed 0 .* done .* 2/2 .* 2 ", said["ray"]), said["ray"]
     assert not list((tmp_path / "ray").glob("unfinished/*"))

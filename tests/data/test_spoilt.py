@@ -1,6 +1,7 @@
 """Sets of spoilt shots."""
 
 import math
+from functools import cache
 
 import pytest
 import torch
@@ -60,27 +61,34 @@ def test_quality_is_measured_where_a_shot_lies(photos):
     assert away.median() < 30
 
 
-def spoilt(photos, *kinds, num=6):
-    return SpoiltSets(photos, 64, num_elements=num, size=48, kinds=kinds).part(0, 64)
+@pytest.fixture(scope="module")
+def spoilt(photos):
+    """Return a function that gives sets of shots that are spoilt in one way."""
+
+    @cache
+    def sets(kind):
+        return SpoiltSets(photos, 40, num_elements=6, size=48, kinds=(kind,)).part(0, 40)
+
+    return sets
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_every_kind_makes_shots_of_a_set_differ_in_quality(photos, kind):
-    _, y = spoilt(photos, kind)
+def test_every_kind_makes_shots_of_a_set_differ_in_quality(spoilt, kind):
+    _, y = spoilt(kind)
     assert (y.max(1).values - y.min(1).values).median() > (1.5 if kind == "jpeg" else 3)
 
 
 @pytest.mark.parametrize("kind", BLURS)
-def test_worse_shots_are_less_sharp_where_they_are_blurred(photos, kind):
-    x, y = spoilt(photos, kind)
+def test_worse_shots_are_less_sharp_where_they_are_blurred(spoilt, kind):
+    x, y = spoilt(kind)
     sharp = torch.stack(list(map(slopes, x)))
     worst, best = y.argmin(1, keepdim=True), y.argmax(1, keepdim=True)
     assert (sharp.gather(1, worst) < sharp.gather(1, best)).double().mean() > 0.9
 
 
 @pytest.mark.parametrize("kind", ["noise", "aperture"])
-def test_worse_shots_are_noisier_where_there_is_noise_or_little_light(photos, kind):
-    x, y = spoilt(photos, kind)
+def test_worse_shots_are_noisier_where_there_is_noise_or_little_light(spoilt, kind):
+    x, y = spoilt(kind)
     noise = torch.stack(list(map(noise_level, x)))
     worst, best = y.argmin(1, keepdim=True), y.argmax(1, keepdim=True)
     assert (noise.gather(1, worst) > 1.2 * noise.gather(1, best)).double().mean() > 0.9
@@ -88,8 +96,8 @@ def test_worse_shots_are_noisier_where_there_is_noise_or_little_light(photos, ki
     assert (mean - mean.mean(1, keepdim=True)).abs().max() < 0.12  # as bright as the others
 
 
-def test_exposures_are_darker_and_brighter(photos):
-    x, y = spoilt(photos, "exposure")
+def test_exposures_are_darker_and_brighter(photos, spoilt):
+    x, y = spoilt("exposure")
     mean = x.mean((2, 3, 4))
     true = (photos / 255).mean()
     assert mean.min() < 0.6 * true

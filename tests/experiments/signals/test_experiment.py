@@ -53,6 +53,7 @@ def test_a_study_leaves_results_runs_and_a_page(tmp_path):
     assert not list((out / "unfinished").glob("*"))
 
 
+@pytest.mark.usefixtures("no_report")
 def test_the_network_comes_back_and_predicts_the_same(tmp_path):
     out = tmp_path / "study"
     run(out, "--models", "dss-sum")
@@ -69,6 +70,7 @@ def test_the_network_comes_back_and_predicts_the_same(tmp_path):
     assert read_records(out / "results.json")[0].value == pytest.approx(accuracy)
 
 
+@pytest.mark.usefixtures("no_report")
 def test_finished_runs_are_not_repeated_and_new_ones_are_added(tmp_path):
     out = tmp_path / "study"
     run(out, "--models", "dss-sum")
@@ -102,6 +104,7 @@ def test_an_interrupt_is_one_line_and_status_130(tmp_path, monkeypatch):
     assert "the same command continues" in result.stderr
 
 
+@pytest.mark.usefixtures("no_report")
 def test_the_learning_rate_search_is_kept(tmp_path, monkeypatch):
     monkeypatch.setattr(study, "SEARCH_EPOCHS", 1)
     out = tmp_path / "study"
@@ -134,6 +137,7 @@ def test_a_failed_run_is_recorded_and_the_others_go_on(tmp_path, monkeypatch):
     assert json.loads((out / "results.json").read_text())["records"][1]["value"] is None
 
 
+@pytest.mark.usefixtures("no_report")
 def test_another_configuration_is_refused(tmp_path):
     out = tmp_path / "study"
     run(out, "--models", "mlp")
@@ -151,6 +155,7 @@ def test_a_folder_with_other_things_is_refused(tmp_path):
     assert "must be empty or hold runs of this study" in result.stderr
 
 
+@pytest.mark.usefixtures("no_report")
 def test_an_unreadable_checkpoint_is_one_line_and_loses_nothing(tmp_path):
     out = tmp_path / "study"
     run(out, "--models", "mlp")
@@ -161,6 +166,7 @@ def test_an_unreadable_checkpoint_is_one_line_and_loses_nothing(tmp_path):
     assert len(read_records(out / "results.json")) == 1
 
 
+@pytest.mark.usefixtures("no_report")
 @pytest.mark.parametrize("checkpoints", [True, False])
 def test_a_full_disk_is_one_line_and_loses_nothing(tmp_path, monkeypatch, small_files, checkpoints):
     out = tmp_path / "study"
@@ -199,6 +205,7 @@ def test_mistakes_get_one_line_and_status_2(tmp_path, arguments, message):
     assert not (tmp_path / "study").exists()
 
 
+@pytest.mark.usefixtures("no_report")
 def test_seeds_can_be_trained_together(tmp_path):
     out = tmp_path / "study"
     assert run(out, "--models", "dss-sum", "--seeds", "2", "--together").exit_code == 0

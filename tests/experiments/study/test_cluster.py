@@ -8,7 +8,6 @@ import pytest
 from typer.testing import CliRunner
 
 from symsets.cli import app
-from symsets.cli import run as command
 from symsets.experiments.signals import experiment as signals
 from symsets.experiments.study.records import read_records
 from symsets.nn.registry import unregister_scheme
@@ -51,13 +50,12 @@ def two_nodes():
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("no_report")
 def test_a_study_whose_worker_is_killed_has_the_numbers_of_a_plain_one(
     tmp_path, two_nodes, monkeypatch
 ):
     tiny = replace(signals.PRESETS["smoke"], train_sizes=(32,), test_size=16, width=0.03)
     monkeypatch.setitem(signals.PRESETS, "smoke", tiny)
-    monkeypatch.setattr("symsets.experiments.report.write", lambda *args: None)  # tested elsewhere
-    monkeypatch.setattr(command, "show_report", lambda report: None)
     (tmp_path / "mortal.py").write_text(MORTAL.format(folder=str(tmp_path)))
     words = ["run", "signals", "--preset", "smoke", "--models", "mortal,mlp", "--lr", "search"]
     words += ["--import", str(tmp_path / "mortal.py")]

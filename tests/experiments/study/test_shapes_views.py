@@ -213,6 +213,7 @@ def test_sequences_that_are_too_short_are_named_once(tmp_path, data):
     assert result.output.count(named) == result.output.count("left out") == 1
 
 
+@pytest.mark.usefixtures("no_report")
 def test_points_alone_have_no_faces_to_keep_and_make_no_graphs(tmp_path, data):
     out = tmp_path / "study"
     assert run("shapes", out, data["points"], "--epochs", "1").exit_code == 0
@@ -235,6 +236,7 @@ def test_views_have_the_categories_that_are_there(tmp_path):
     )
 
 
+@pytest.mark.usefixtures("no_report")
 def test_views_of_meshes_have_no_categories(tmp_path, data):
     out = tmp_path / "study"
     result = run("views", out, data["meshes"], "--epochs", "1")

@@ -39,14 +39,16 @@ lint: $(READY)
 types: $(READY)
 	$(BIN)/mypy
 
+# Some tests wait for other processes, so three at a time keep two cores busy.
+PYTEST := $(BIN)/python -m pytest -n 3 --dist worksteal
 # Coverage takes half as long again, so it is asked for by CI and by make coverage.
 COVERAGE := --cov --cov-report=term:skip-covered --cov-fail-under=95
 
 check: $(READY)
-	$(BIN)/python -m pytest -n 2 --dist worksteal $(if $(CI),$(COVERAGE))
+	$(PYTEST) $(if $(CI),$(COVERAGE))
 
 coverage: $(READY)  ## The test suite with its coverage, which must be 95 %
-	$(BIN)/python -m pytest -n 2 --dist worksteal $(COVERAGE)
+	$(PYTEST) $(COVERAGE)
 
 format: $(READY)  ## Format the code and sort the imports
 	$(BIN)/ruff check --fix .

@@ -18,22 +18,25 @@ from symsets.sets import Sets, map_elements, pool
 
 TASKS = ("transform", "merge")
 BLOCKS = (2, 2, 2, 2)
-ALIKE = {"sridhar": "siamese", "isab": "attention"}  # in maps
 WIDTHS = {  # about 5.2 M parameters, as many as the paper's networks have
     "transform": {
         "dss": (40, 80, 120, 176),
         "siamese": (56, 112, 168, 208),
+        "sridhar": (56, 112, 168, 208),
         "siamese-ds": (48, 88, 136, 192),
         "aittala": (64, 128, 200, 256),
         "attention": (32, 64, 96, 128),
+        "isab": (32, 64, 96, 128),
         "wreath": (56, 112, 168, 200),
     },
     "merge": {
         "dss": (32, 64, 112, 128),
         "siamese": (40, 80, 112, 152),
+        "sridhar": (40, 80, 112, 152),
         "siamese-ds": (32, 64, 96, 152),
         "aittala": (40, 80, 136, 160),
         "attention": (24, 48, 80, 120),
+        "isab": (24, 48, 80, 120),
         "wreath": (40, 80, 120, 144),
     },
 }
@@ -92,7 +95,7 @@ class RestoringNetwork(RegisteredNetwork):
         check_model(model)
         check_choice("task", task, TASKS)
         if channels is None:
-            channels = WIDTHS[task].get(ALIKE.get(model, model), WIDTHS[task]["dss"])
+            channels = WIDTHS[task].get(model, WIDTHS[task]["dss"])
         self.arguments = {
             "model": model,
             "task": task,

@@ -291,6 +291,15 @@ def test_recipes_train_differently(tmp_path, data):
     assert {key: config[key] for key in wanted} == wanted
 
 
+@pytest.mark.parametrize("experiment", [bursts.EXPERIMENT, colors.EXPERIMENT])
+def test_networks_of_today_have_as_many_parameters_whatever_the_scheme(experiment):
+    for model in experiment.models:
+        with torch.device("meta"):
+            network = experiment.make_network(model, "modern", 1.0, "", None)
+        total = sum(parameter.numel() for parameter in network.parameters())
+        assert total == pytest.approx(5.2e6, rel=0.04), model
+
+
 def test_the_data_decide_the_setting_of_colours(tmp_path):
     class Named:
         def __init__(self, name):

@@ -39,16 +39,14 @@ lint: $(READY)
 types: $(READY)
 	$(BIN)/mypy
 
-# Some tests wait for other processes, so three at a time keep two cores busy.
-PYTEST := $(BIN)/python -m pytest -n 3 --dist worksteal
 # Coverage takes half as long again, so it is asked for by CI and by make coverage.
 COVERAGE := --cov --cov-report=term:skip-covered --cov-fail-under=95
 
 check: $(READY)
-	$(PYTEST) $(if $(CI),$(COVERAGE))
+	$(BIN)/python -m pytest -n 2 --dist worksteal $(if $(CI),$(COVERAGE))
 
 coverage: $(READY)  ## The test suite with its coverage, which must be 95 %
-	$(PYTEST) $(COVERAGE)
+	$(BIN)/python -m pytest -n 2 --dist worksteal $(COVERAGE)
 
 format: $(READY)  ## Format the code and sort the imports
 	$(BIN)/ruff check --fix .

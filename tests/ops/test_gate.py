@@ -2,10 +2,17 @@
 
 import pytest
 import torch
+from torch import nn
 from torch.func import functional_call
 
-from symsets import RaggedSets, ops
+from symsets import DSS, RaggedSets, ops
+from symsets.models._convolution import Conv2d
 from symsets.models.restoration import GatedBlock
+
+
+class Mean(nn.Module):
+    def forward(self, x):
+        return x.mean((2, 3), keepdim=True)
 
 
 def awake(scheme, channels=8):
@@ -42,10 +49,28 @@ def test_a_block_never_adds_the_context_to_elements(fast_forms):
         block(RaggedSets(x.flatten(0, 1), [1, 5]))
 
 
+@pytest.mark.parametrize(
+    "layer",
+    [
+        lambda: DSS(nn.Sequential(nn.Conv2d(8, 16, 3, padding=1), nn.Tanh())),
+        lambda: DSS(Conv2d(8, 16, 3, padding=1), nn.Sequential(Mean(), nn.Conv2d(8, 16, 1))),
+        lambda: DSS(Conv2d(8, 16, 3, padding=1, bias=False), pool="max"),
+    ],
+)
+def test_layers_of_schemes_of_ones_own_keep_their_formula(layer, agree):
+    block = awake("siamese")
+    block.hear = layer().double().to(memory_format=torch.channels_last)
+    agree(block, torch.randn(2, 3, 5, 6, 8, dtype=torch.float64).movedim(-1, 2))
+
+
 @pytest.mark.usefixtures("fast_forms")
 def test_other_types_and_layouts_of_a_context_take_the_formula():
     x = torch.randn(4, 5, 6, 6).movedim(-1, 1)
-    contexts = torch.randn(2, 6, 5, 6), torch.randn(2, 5, 6, 6).double().movedim(-1, 1)
+    contexts = (
+        torch.randn(2, 6, 5, 6),
+        torch.randn(2, 5, 6, 6).double().movedim(-1, 1),
+        torch.randn(2, 6, 1, 1),  # the same for all pixels
+    )
     for context in contexts:
         with ops.plain():
             expected = ops.gate(x, context)

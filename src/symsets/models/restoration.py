@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from symsets import ops
 from symsets._checks import check_number, positive
-from symsets.models._convolution import convolution
+from symsets.models._convolution import Conv2d, convolution
 from symsets.nn import DSS, Sequential, SetModule, Siamese, set_layer
 from symsets.ops._dispatch import kernel
 from symsets.sets import Sets, map_elements, pool, spread
@@ -66,7 +66,8 @@ class GatedBlock(SetModule):
     :math:`S` is a set layer of 3×3 convolutions by any scheme, so every block hears its set;
     :math:`L` is a 3×3 convolution of each element that starts at zero: a new block changes nothing.
     The gate has a sigmoid, which NAFNet's plain product has not: with it, gradients were shorter
-    and steadier.
+    and steadier. In captured steps it also adds the context of DSS, whose convolution is then not
+    called as a module.
 
     Args:
         scheme: A name from :func:`symsets.schemes`.
@@ -120,13 +121,23 @@ class GatedBlock(SetModule):
 
     def _gated(self, x: Sets) -> Any:
         """Let elements hear their set, and weight one half of the channels by the other."""
-        if not (isinstance(x, Tensor) and type(self.hear) is DSS and kernel("gate", x)):
-            return map_elements(self.hear(x), ops.gate)
-        # The same for DSS: its bias joins the context, which is smaller, and the gate adds both.
-        element: Any = self.hear.element
-        context = ops.add_bias(self.hear.summary(x), element.bias)
-        rows = element._conv_forward(x.flatten(0, 1), element.weight, None)
+        hear: Any = self.hear
+        if isinstance(x, Tensor) and kernel("gate", x) and _is_convolution(hear):
+            return self._of_sum(x, hear.element, hear.summary(x))
+        return map_elements(hear(x), ops.gate)
+
+    def _of_sum(self, x: Tensor, element: nn.Conv2d, context: Tensor) -> Tensor:
+        """Return the same for DSS: the gate adds the context, and the bias with it."""
+        given: Any = element.stride, element.padding
+        rows = ops.conv2d(x.flatten(0, 1), element.weight, None, *given)
+        if element.bias is not None:
+            context = ops.add_bias(context, element.bias)  # smaller than the elements
         return ops.gate(rows, context).unflatten(0, x.shape[:2])
+
+
+def _is_convolution(hear: nn.Module) -> bool:
+    """Whether a layer is DSS of our own convolutions; schemes may have other maps in it."""
+    return type(hear) is DSS and type(hear.element) is Conv2d
 
 
 def sum_of(x: Any, y: Any) -> Any:

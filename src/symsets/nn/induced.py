@@ -32,14 +32,15 @@ class InducedAttention(SetAttention):
 
     Args:
         element: :math:`L_1`.
-        value: :math:`h`, as in :class:`SetAttention`, like all that is not explained here.
-        query: :math:`q`.
-        key: :math:`k`.
+        value: :math:`h`; a freshly initialised twin of ``element`` without bias if left out.
+        query: :math:`q`; a twin of ``element`` if left out.
+        key: :math:`k`; a twin of ``element`` without bias if left out.
         num_points: M.
         in_channels: Channels of an element; read off ``element`` if left out.
         channel_axis: Which axis of ``(B, *E)`` holds the channels.
-        heads: Groups of channels with weights of their own.
-        compare: How queries and keys are compared.
+        heads: The channels of queries, keys and values are split into this many groups, each with
+            its own weights.
+        compare: How queries and keys are compared, as in :class:`SetAttention`.
 
     Shape:
         - x: ``(B, N, C, *E)`` or ragged.

@@ -25,11 +25,17 @@ def gate(x: Tensor, context: Tensor | None = None) -> Tensor:
         x: Images ``(T, 2 C, H, W)`` of channels a, then b; those of a set one after the other.
         context: What is added to all images of a set, ``(B, 2 C, H, W)``, or None.
     """
-    suits = context is None or (pixel_rows(context) and context.dtype == x.dtype)
-    if suits and kernel("gate", x) and pixel_rows(x) and x.shape[1] % 2 == 0:
+    if _suits(x, context) and kernel("gate", x) and pixel_rows(x) and x.shape[1] % 2 == 0:
         given = (None if t is None else t.permute(0, 2, 3, 1) for t in (x, context))
         return _gate(*given).permute(0, 3, 1, 2)
     return _formula(x, context, axis=1)
+
+
+def _suits(x: Tensor, context: Tensor | None) -> bool:
+    """Whether a context, if there is one, lies as the images do and has all of their entries."""
+    if context is None:
+        return True
+    return context.shape[1:] == x.shape[1:] and context.dtype == x.dtype and pixel_rows(context)
 
 
 def _formula(x: Tensor, context: Tensor | None, axis: int = -1) -> Tensor:

@@ -135,6 +135,7 @@ def _sum_of_pixels(x):
 def _halves(x, context):
     _read(*(t for t in (x, context) if t is not None))
     if context is not None:
+        assert context.shape[1:] == x.shape[1:]
         x = x + context.repeat_interleave(len(x) // len(context), 0)
     return x.chunk(2, -1)
 

@@ -12,6 +12,7 @@ them first.
 from __future__ import annotations
 
 from functools import cache
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -30,15 +31,22 @@ def memory_order(x: Tensor) -> tuple[list[int], list[int]]:
         >>> memory_order(images)
         ([0, 2, 3, 1], [0, 3, 1, 2])
     """
+    return by_strides(order_of, x)
+
+
+def by_strides(kept: Any, x: Tensor) -> Any:
+    """Return what a function with a cache says of the strides of ``x``."""
     try:
         stride = x.stride()
     except AttributeError:
         raise TypeError(f"x must be a tensor, got {type(x).__name__}") from None
     # Symbols, which strides may be in a compiler, have no hash.
-    return (_order if torch.compiler.is_compiling() else _cached_order)(stride)
+    return (kept.__wrapped__ if torch.compiler.is_compiling() else kept)(stride)
 
 
-def _order(stride: tuple[int, ...]) -> tuple[list[int], list[int]]:
+@cache
+def order_of(stride: tuple[int, ...]) -> tuple[list[int], list[int]]:
+    """Return the axes with these strides in the order of memory, and the way back."""
     axes = range(len(stride))
     # Counted, for a compiler cannot sort by sizes that it leaves open.
     back = [
@@ -46,9 +54,6 @@ def _order(stride: tuple[int, ...]) -> tuple[list[int], list[int]]:
         for a in axes
     ]
     return [back.index(place) for place in axes], back
-
-
-_cached_order = cache(_order)
 
 
 def entries_first(rows: Tensor) -> bool:

@@ -203,6 +203,8 @@ def test_a_class_of_somebodys_own_is_loaded_with_consent(tmp_path):
         load(tmp_path)
     x = torch.randn(2, 5, 3)
     assert torch.equal(load(tmp_path, allow=[Own])(x), net(x))
+    with pytest.raises(TypeError, match="allow must be a list of classes or their names, got None"):
+        load(tmp_path, allow=None)
 
 
 def test_what_cannot_be_described_is_not_saved(tmp_path):

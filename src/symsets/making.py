@@ -62,12 +62,17 @@ def library_name(kind: type) -> str | None:
     return f"{kind.__module__}.{kind.__name__}"
 
 
+def check_allowed(allow: Allowed) -> None:
+    """Raise TypeError unless ``allow`` lists classes or their names."""
+    if isinstance(allow, str) or not isinstance(allow, Sequence):
+        raise TypeError(f"allow must be a list of classes or their names, got {shown(allow)}")
+
+
 class _Maker:
     """Makes networks from descriptions."""
 
     def __init__(self, allow: Allowed) -> None:
-        if isinstance(allow, str) or not isinstance(allow, Sequence):
-            raise TypeError(f"allow must be a list of classes or their names, got {shown(allow)}")
+        check_allowed(allow)
         self.allowed: dict[str, type | None] = {}
         for entry in allow:
             if isinstance(entry, type):

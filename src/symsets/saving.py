@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from symsets._checks import as_path, check_choice, check_kind
 from symsets._files import atomic_write, digest, named_errors, read_bytes, reading, write_json
 from symsets.describing import describe
-from symsets.making import Allowed, make
+from symsets.making import Allowed, check_allowed, make
 from symsets.models.card import Card
 
 DESCRIPTION, WEIGHTS = "network.json", "model.safetensors"
@@ -107,6 +107,7 @@ def load(path: str | os.PathLike[str], *, allow: Allowed = ()) -> nn.Module:
             f"path must be a run's directory, but {directory} has no {missing}; or one of the "
             f"names {pretrained()}"
         )
+    check_allowed(allow)
     readable = partial(named_errors, weights, "does not hold a readable network")
     with readable():
         values = _read_weights(weights)

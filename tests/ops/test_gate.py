@@ -75,3 +75,34 @@ def test_other_types_and_layouts_of_a_context_take_the_formula():
         with ops.plain():
             expected = ops.gate(x, context)
         torch.testing.assert_close(ops.gate(x, context), expected)
+
+
+@pytest.mark.usefixtures("fast_forms")
+@pytest.mark.parametrize(
+    ("x", "message"),
+    [
+        (
+            torch.zeros(2, 3, 5, 6, 7).double().movedim(-1, 2),
+            r"x must have shape \(B, N, 8, H, W\)",
+        ),
+        (torch.zeros(2, 3, 5, 6, 8, dtype=torch.float32).movedim(-1, 2), "x must be torch.float64"),
+    ],
+)
+def test_in_captured_steps_a_block_says_what_is_wrong_with_its_input(x, message):
+    with pytest.raises((ValueError, TypeError), match=message):
+        awake("dss-mean")(x)
+
+
+@pytest.mark.usefixtures("fast_forms")
+def test_in_captured_steps_no_block_adds_one_channel_to_all():
+    block, x = awake("siamese"), torch.randn(2, 3, 5, 6, 8).double().movedim(-1, 2)
+    element, context = Conv2d(8, 16, 3, padding=1), Conv2d(8, 1, 3, padding=1)
+    block.hear = DSS(element, context).double().to(memory_format=torch.channels_last)
+    with pytest.raises(ValueError, match="must give outputs of one shape"):
+        block(x)
+
+
+@pytest.mark.usefixtures("fast_forms")
+def test_in_captured_steps_no_sets_stay_none():
+    x = torch.zeros(0, 3, 5, 6, 8, dtype=torch.float64).movedim(-1, 2)
+    assert awake("dss-mean")(x).shape == x.shape

@@ -153,3 +153,8 @@ def test_networks_give_the_same_in_either_layout(model, which, monkeypatch):
 def test_what_is_no_tensor_is_named():
     with pytest.raises(TypeError, match="x must be a tensor, got int"):
         memory_order(3)
+
+
+def test_points_of_another_device_are_refused():
+    with pytest.raises(ValueError, match="x must be on the device of the weights of Points, cpu"):
+        Points(3, 4)(torch.zeros(2, 3, 5, device="meta"))

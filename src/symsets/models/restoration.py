@@ -14,9 +14,10 @@ from symsets import ops
 from symsets._checks import check_number, positive
 from symsets.models._convolution import Conv2d, convolution
 from symsets.nn import DSS, Sequential, SetModule, Siamese, set_layer
+from symsets.nn._explain import explain
 from symsets.ops._dispatch import kernel
 from symsets.sets import Sets, map_elements, pool, spread
-from symsets.sets.folding import add_to_elements
+from symsets.sets.folding import add_to_elements, check_message
 
 
 class ChannelNorm(nn.Module):
@@ -122,14 +123,19 @@ class GatedBlock(SetModule):
     def _gated(self, x: Sets) -> Any:
         """Let elements hear their set, and weight one half of the channels by the other."""
         hear: Any = self.hear
-        if isinstance(x, Tensor) and kernel("gate", x) and _is_convolution(hear):
-            return self._of_sum(x, hear.element, hear.summary(x))
+        if isinstance(x, Tensor) and x.numel() and kernel("gate", x) and _is_convolution(hear):
+            try:
+                return self._of_sum(x, hear.element, hear.summary(x))
+            except Exception as error:
+                explain(hear.check_input, x, error)
+                raise
         return map_elements(hear(x), ops.gate)
 
     def _of_sum(self, x: Tensor, element: nn.Conv2d, context: Tensor) -> Tensor:
         """Return the same for DSS: the gate adds the context, and the bias with it."""
         given: Any = element.stride, element.padding
         rows = ops.conv2d(x.flatten(0, 1), element.weight, None, *given)
+        check_message(rows.shape[1:], context.shape[1:], 1)
         if element.bias is not None:
             context = ops.add_bias(context, element.bias)  # smaller than the elements
         return ops.gate(rows, context).unflatten(0, x.shape[:2])

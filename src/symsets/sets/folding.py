@@ -102,7 +102,7 @@ def add_to_elements(y: Any, message: Tensor, channel_axis: int = 1) -> Any:
         channel_axis: Which axis of ``(B, *F)`` holds the channels.
     """
     if not isinstance(y, RaggedSets):
-        _check_message(y.shape[2:], message.shape[2:], channel_axis)
+        check_message(y.shape[2:], message.shape[2:], channel_axis)
         if y.is_contiguous() or not torch.is_grad_enabled():
             return y + message
         order, back = memory_order(y)  # then the gradient of the message is summed in this order
@@ -110,11 +110,11 @@ def add_to_elements(y: Any, message: Tensor, channel_axis: int = 1) -> Any:
     if isinstance(y.elements, RaggedSets):  # every point of an element gets the same message
         points = y.elements
         return y.with_elements(points.with_elements(points.elements + spread(message, points)))
-    _check_message(y.elements.shape[1:], message.shape[1:], channel_axis)
+    check_message(y.elements.shape[1:], message.shape[1:], channel_axis)
     return y.with_elements(y.elements + message)
 
 
-def _check_message(element: torch.Size, message: torch.Size, channel_axis: int) -> None:
+def check_message(element: torch.Size, message: torch.Size, channel_axis: int) -> None:
     """Raise ValueError if torch would take one channel for all, or elements of another shape."""
     if element == message:
         return

@@ -1,6 +1,7 @@
 import lzma
 import os
 import shutil
+import warnings
 
 import numpy as np
 import pytest
@@ -70,6 +71,15 @@ def test_a_folder_of_packs_or_a_single_one_is_opened(packs):
     splits = ("train", "val", "test")
     names = [scene.name for split in splits for scene in source.scenes("RED", split, 9)]
     assert len(names) == len(set(names)) == 3  # without a pack of val, the test is carved out too
+
+
+def test_reading_many_packs_at_once_leaves_warnings_as_they_are(layout, tmp_path):
+    out = tmp_path / "many"
+    pack_scenes(layout, out, "RED", "train", files=6)
+    before = list(warnings.filters)
+    for _ in range(10):
+        ScenePack(out).scenes("RED", "train", 3)
+        assert warnings.filters == before
 
 
 def test_values_between_the_steps_are_refused(layout, tmp_path):

@@ -101,3 +101,8 @@ def test_a_source_has_three_splits_with_nothing_in_common():
 def test_bad_input_is_named(call, message):
     with pytest.raises(ValueError, match=message):
         call()
+
+
+def test_a_source_has_one_size():
+    with pytest.raises(TypeError, match="multiple values for keyword argument 'size'"):
+        GeneratedViews(size=16).views("test", 1, size=8)

@@ -9,6 +9,7 @@ import lzma
 import math
 import os
 import shutil
+import warnings
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
@@ -212,6 +213,7 @@ class ScenePack(SceneFiles):
         if not chosen:
             raise ValueError(f"{self.path} has no scene of {band} {split}")
         files = sorted({where[name] for name in chosen})
-        with ThreadPoolExecutor() as pool:  # LZMA lets other threads run
+        # LZMA lets other threads run. Their filters of warnings are one, and are put back here.
+        with warnings.catch_warnings(), ThreadPoolExecutor() as pool:
             found = {scene.name: scene for part in pool.map(self._read, files) for scene in part}
         return [found[name] for name in chosen]

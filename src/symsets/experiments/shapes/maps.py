@@ -4,7 +4,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import linear
 
-from symsets.nn._explain import explained
+from symsets.nn._explain import check_type, explained
 from symsets.nn.base import ElementMap
 from symsets.ops.layout import entries_first
 
@@ -45,6 +45,7 @@ class Points(ElementMap):
 
     @explained
     def forward(self, x: Tensor) -> Tensor:
+        check_type(x, self)  # a product with a tensor of device "meta" would be of no numbers
         if entries_first(x):
             return linear(x.movedim(-1, 0), self.weight, self.bias).movedim(0, -1)
         weight = self.weight.expand(x.shape[0], -1, -1)

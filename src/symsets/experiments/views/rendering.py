@@ -126,8 +126,9 @@ class GeneratedViews(ViewSource):
     def views(self, split: str, num: int, **options: Any) -> Views:
         """Return the first ``num`` objects of a split; options are those of :func:`make_views`."""
         number, which = SPLITS.index(checked_split(split)), range(positive("num", num))
-        own = partial(make_views, self.category, size=self.size, seed=self.seed, split=number)
-        return own(which, **options)
+        return make_views(
+            self.category, which, size=self.size, seed=self.seed, split=number, **options
+        )
 
     def most(self, split: str) -> float:
         return math.inf

@@ -9,7 +9,14 @@ from torch import nn
 
 import symsets
 from symsets.models import MergeNetwork
-from symsets.tools.merging import OVERLAP, DifferentScenesError, find_maps, merge, sharpest
+from symsets.tools.merging import (
+    OVERLAP,
+    DifferentScenesError,
+    colours_share_noise,
+    find_maps,
+    merge,
+    sharpest,
+)
 
 
 class Mean(nn.Module):
@@ -217,3 +224,45 @@ def test_it_is_found_at_the_top_and_imported_when_asked_for():
     assert found.stdout == "False True\n"
     with pytest.raises(AttributeError, match="module 'symsets' has no attribute 'merje'"):
         symsets.merje
+
+
+def shot_as(kind, level=0.06, num=5):
+    """Return noisy shots of one scene, and the scene; the noise of grey shots is that of one."""
+    clean = burst(num, 96, 96)[:1].expand(num, -1, -1, -1)
+    if kind == "grey":
+        clean = clean.mean(1, keepdim=True)
+    shots = clean + level * torch.randn_like(clean)
+    if kind == "alike":
+        shots = clean + level * torch.randn_like(clean[:, :1])
+    return shots.clamp(0, 1), clean[0]
+
+
+def still(num):
+    return torch.eye(2, 3).repeat(num, 1, 1)
+
+
+@pytest.mark.parametrize(("kind", "expected"), [("colour", False), ("alike", True)])
+def test_noise_that_colours_share_is_found(kind, expected):
+    shots, _ = shot_as(kind)
+    assert colours_share_noise(shots, still(5), 0) is expected
+    assert not colours_share_noise(shots[:1], still(1), 0)
+
+
+@pytest.mark.parametrize("kind", ["colour", "alike"])
+def test_clean_black_and_single_shots_have_no_noise_to_share(kind):
+    shots, _ = shot_as(kind, level=1e-3)
+    assert not colours_share_noise(shots, still(5), 0)
+    assert not colours_share_noise(torch.zeros_like(shots), still(5), 0)
+
+
+def test_moving_edges_are_no_noise():
+    shots = burst(5, 96, 96, noise=0.03)
+    assert not colours_share_noise(shots, still(5), 0)  # not laid over each other
+
+
+@pytest.mark.parametrize("kind", ["colour", "alike", "grey"])
+def test_the_network_of_the_package_removes_noise_that_colours_share(kind):
+    shots, clean = shot_as(kind)
+    merged = merge(shots, reference=0)
+    assert merged.shape == clean.shape
+    assert psnr(merged, clean) > psnr(shots.mean(0), clean) + 1

@@ -17,7 +17,14 @@ from typing import Any
 import torch
 from torch import Tensor
 
-__all__ = ["entries_first", "memory_order", "pixel_rows", "to_fast_layout"]
+__all__ = [
+    "by_strides",
+    "entries_first",
+    "memory_order",
+    "order_of",
+    "pixel_rows",
+    "to_fast_layout",
+]
 
 
 def memory_order(x: Tensor) -> tuple[list[int], list[int]]:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 
 from symsets._checks import check_kind, positive, shown
@@ -19,6 +20,9 @@ from symsets.train.inputs import chosen_device
 TILE, OVERLAP = 384, 48  # px; two tiles share a strip that fades from one to the other
 CELL = 8  # px: tiles begin at multiples of it, where networks have their coarsest pixels
 SMALLEST = 16  # px of a side of a shot
+# Of noise: the side of the part of shots that is looked at, and of the blocks it is in, in px; how
+# little is none in a block, and in all; and the correlation from which on colours share it.
+LOOKED_AT, BLOCK, NONE, LITTLE, SHARED = 512, 16, 0.5 / 255, 2 / 255, 0.3
 NAME = "merge"  # of the network that comes with the package
 Window = tuple[int, int, int, int]  # top, left, height and width
 
@@ -37,7 +41,10 @@ def merge(
 
     The picture lies where the reference lies and is as bright. Shots may be shifted, turned a
     little, and differ in brightness and sharpness; what moves within the scene is taken from the
-    reference, more or less. One shot alone is denoised.
+    reference, more or less. One shot alone is denoised, unless it is grey.
+
+    The network learned from noise that is different in each colour. Where the colours share it, as
+    in grey pictures and most JPEG, it gets each colour from another shot, so that they do not.
 
     Args:
         shots: Pictures of one size, ``(N, C, H, W)`` or a list of ``(C, H, W)``, with one or three
@@ -60,6 +67,7 @@ def merge(
     pictures = pictures.to(where, torch.float32).expand(-1, 3, -1, -1)
     which = sharpest(pictures) if reference == "auto" else _number(reference, len(pictures))
     maps = (find_maps(pictures, which) if maps is None else _maps(maps, len(pictures))).to(where)
+    exchanged = colours_share_noise(pictures, maps, which)
     total = pictures.new_zeros(3, *pictures.shape[-2:])
     weight = pictures.new_zeros(pictures.shape[-2:])
     tile = max(4 * OVERLAP, positive("tile", tile))
@@ -70,7 +78,9 @@ def merge(
             top, left, height, width = window
             inside = (..., slice(top, top + height), slice(left, left + width))
             fade = _fade(*window, weight)
-            total[inside] += fade * _merged_tile(network, pictures, maps, which, window)
+            total[inside] += fade * _merged_tile(
+                network, pictures, maps, which, window, exchanged=exchanged
+            )
             weight[inside] += fade
             if watch:
                 watch(k + 1, len(windows))
@@ -79,15 +89,48 @@ def merge(
 
 
 def _merged_tile(
-    network: nn.Module, pictures: Tensor, maps: Tensor, which: int, window: Window
+    network: nn.Module,
+    pictures: Tensor,
+    maps: Tensor,
+    which: int,
+    window: Window,
+    *,
+    exchanged: bool,
 ) -> Tensor:
-    """Return what a network makes of a window of all shots, ``(3, h, w)``."""
+    """Return what a network makes of a window of all shots, ``(3, h, w)``.
+
+    If colours are exchanged, each set of three is of three shots, one after the other.
+    """
     top, left, height, width = window
     found, seen = sample(pictures, maps, top, left, (height, width))
     found = torch.where(seen, found, found[which])  # beyond the border: nothing new
+    if exchanged:
+        found = torch.stack([found[:, c].roll(-c, 0) for c in range(3)], dim=1)
     on_gpu = pictures.device.type == "cuda"
     with torch.no_grad(), torch.autocast("cuda", torch.bfloat16, enabled=on_gpu):
         return network(with_reference(found[None], which))[0].float()
+
+
+def colours_share_noise(pictures: Tensor, maps: Tensor, reference: int) -> bool:
+    """Whether the colours of shots ``(N, 3, H, W)`` have much of their noise in common.
+
+    Noise is what differs between shots, once they are laid over each other. The quarter of the
+    picture with least of it is looked at, in which there are no edges.
+    """
+    sides = pictures.shape[-2:]
+    parts = [min(side, LOOKED_AT) for side in sides]
+    top, left = ((side - part) // 2 for side, part in zip(sides, parts, strict=True))
+    found, seen = sample(pictures, maps, top, left, (parts[0], parts[1]))
+    noise = torch.where(seen, found - found[reference], 0)
+    noise = noise - F.avg_pool2d(noise, 3, 1, padding=1)
+    power = F.avg_pool2d(noise.square().mean(1), BLOCK).flatten()  # of N · blocks
+    total = noise.sum(1)
+    common = F.avg_pool2d((total.square() - noise.square().sum(1)) / 6, BLOCK).flatten()
+    some = power > NONE**2  # not where pictures are black or white, nor in the reference
+    power, common = power[some], common[some]
+    least = power.argsort()[: -(-len(power) // 4)]
+    level, shared = power[least].sum(), common[least].sum()
+    return bool(level > LITTLE**2 * len(least)) and bool(shared > SHARED * level)
 
 
 def sharpest(shots: Tensor) -> int:

@@ -167,14 +167,14 @@ def test_pictures_that_cannot_be_written_are_named(shots, tmp_path, option):
     assert f"{option} must end in .png" in said("picture")
     assert f"{option} must end in .png" in said("picture.gif")
     assert f"{option} must be a file in a folder that exists, got" in said("missing/a.png")
-    assert f"{option} must be a file of its own, got {shots[1]}" in said(shots[1].name)
+    assert f"{option} must not be one of the shots, got {shots[1]}; name" in said(shots[1].name)
     (tmp_path / "folder.png").mkdir()
     assert f"{option} must be a file in a folder that exists, got" in said("folder.png")
 
 
 def test_the_sheet_is_another_file_than_the_picture(shots, tmp_path):
     said = wrong(shots, tmp_path, compare=tmp_path / "out.png")
-    assert "compare must be a file of its own" in said
+    assert "compare must be another file than out, got" in said
 
 
 def test_a_package_without_the_network_says_so(shots, tmp_path, monkeypatch):

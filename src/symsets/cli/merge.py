@@ -49,7 +49,7 @@ def merge(
             return
         from symsets.tools.merge_files import find_shots, merge_files
 
-        shots = find_shots(shots, out, compare)
+        shots = find_shots(shots)
         with progress_bar("merging", disable=not console.is_terminal) as watch:
             which = merge_files(
                 shots,
@@ -70,14 +70,14 @@ def merge(
 def _enlarge(folders: list[Path], out: Path, scale: int, network: Path | None, device: str) -> None:
     """Make a fine picture of the coarse ones in a folder."""
     from symsets.experiments.satellite.enlarging import enlarge_scene
-    from symsets.tools.merge_files import check_out
+    from symsets.tools.merge_files import check_out, find_shots
 
     if scale != 3 or network is None or len(folders) != 1:
         raise ValueError(
             "--scale must be 3, with one folder of a scene and --network, the folder of a trained "
             "run of symsets run satellite (PROBA-V's terms do not let us hand one on)"
         )
-    check_out("out", out, folders, (".png", ".tif", ".tiff"))
+    check_out("out", out, find_shots(folders), (".png", ".tif", ".tiff"))
     num = enlarge_scene(folders[0], out, network, device=device)
     console.print(f"{num} pictures of {folders[0]}, three times as fine", soft_wrap=True)
     console.print(f"written to {out}", soft_wrap=True)

@@ -15,7 +15,7 @@ from symsets.saving import load_pretrained
 from symsets.tools.aligning import sample
 from symsets.tools.merging import NAME, DifferentScenesError, find_maps, merge, sharpest
 from symsets.tools.ranking import detailed_parts
-from symsets.tools.shot_files import SUFFIXES, Shot, read_shot, write_picture
+from symsets.tools.shot_files import SUFFIXES, Shot, is_ours, read_shot, write_picture
 
 WIDE = 2.9  # inches of a picture on the sheet
 DETAIL = 96  # px on each side of the part that is shown enlarged
@@ -46,7 +46,9 @@ def merge_files(
     """
     check_out("out", out, shots, SUFFIXES)
     if compare:
-        check_out("compare", compare, [*shots, out], (".png",))
+        check_out("compare", compare, shots, (".png",))
+        if compare.resolve() == out.resolve():
+            raise ValueError(f"compare must be another file than out, got {compare} for both")
     number = _reference(reference, shots)
     network = load_pretrained(NAME)
     read = [read_shot(path) for path in shots]
@@ -72,16 +74,15 @@ def merge_files(
     return which
 
 
-def find_shots(paths: Sequence[Path], *others: Path | None) -> list[Path]:
-    """Return files, and in place of each folder the pictures in it, without some others."""
-    written = {path.resolve() for path in others if path}
+def find_shots(paths: Sequence[Path]) -> list[Path]:
+    """Return files, and in place of each folder the pictures in it, but for those we wrote."""
     found: list[Path] = []
     for path in paths:
         if not path.is_dir():
             found.append(path)
             continue
         inside = sorted(file for file in path.iterdir() if file.suffix.lower() in SUFFIXES)
-        inside = [file for file in inside if file.resolve() not in written]
+        inside = [file for file in inside if not is_ours(file)]
         if not inside:
             raise ValueError(f"shots must be pictures, but the folder {path} holds none")
         found += inside
@@ -95,7 +96,7 @@ def check_out(name: str, path: Path, shots: Sequence[Path], suffixes: Sequence[s
     if path.is_dir() or not path.parent.is_dir():
         raise ValueError(f"{name} must be a file in a folder that exists, got {path}")
     if any(path.resolve() == shot.resolve() for shot in shots):
-        raise ValueError(f"{name} must be a file of its own, got {path}, which is another one")
+        raise ValueError(f"{name} must not be one of the shots, got {path}; name another file")
 
 
 def _reference(reference: str, shots: Sequence[Path]) -> int | None:

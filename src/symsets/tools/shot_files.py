@@ -14,6 +14,7 @@ from symsets._extras import MissingExtraError, require
 from symsets._files import atomic_write
 from symsets.data import decoding
 from symsets.data.deep_png import is_deep_png, read_png, write_png
+from symsets.pages.drawing import NAME, SOFTWARE, mark
 
 FULL_SIZE = 2**16  # px: nothing is read at less than its size
 SUFFIXES = (".png", ".jpg", ".jpeg", ".tif", ".tiff", ".webp")
@@ -108,8 +109,20 @@ def _turned(values: np.ndarray, orientation: int) -> np.ndarray:
     return values[:: -1 if up else 1, :: -1 if left else 1]
 
 
+def is_ours(path: Path) -> bool:
+    """Whether a file is a picture that we wrote, such as an earlier result."""
+    try:
+        with decoding.quiet(), decoding.opened_image(path) as image:
+            return image.getexif().get(SOFTWARE) == NAME
+    except decoding.UnusableError:
+        return False
+
+
 def write_picture(path: Path, picture: Tensor, bits: int = 8) -> None:
-    """Write a picture ``(1 or 3, H, W)`` with values in [0, 1]; 16 bits as PNG or TIFF only."""
+    """Write a picture ``(1 or 3, H, W)`` with values in [0, 1]; 16 bits as PNG or TIFF only.
+
+    Its EXIF data say that we wrote it.
+    """
     suffix = path.suffix.lower()
     bits = bits if suffix in DEEP else 8
     levels = (picture.double() * (2**bits - 1)).round().clamp(0, 2**bits - 1)
@@ -118,11 +131,12 @@ def write_picture(path: Path, picture: Tensor, bits: int = 8) -> None:
     flat = values if in_colour else values[..., 0]
     with atomic_write(path) as part:
         if bits == 16 and suffix == ".png":
-            part.write_bytes(write_png(values))
+            part.write_bytes(write_png(values, mark()))
         elif bits == 16:
             kind = "rgb" if in_colour else "minisblack"
-            require("tifffile", "images").imwrite(part, flat, photometric=kind)
+            tifffile = require("tifffile", "images")
+            tifffile.imwrite(part, flat, photometric=kind, software=NAME)
         else:
             image = require("PIL.Image", "images")
             kind = image.registered_extensions()[suffix]
-            image.fromarray(flat).save(part, format=kind, quality=95)
+            image.fromarray(flat).save(part, format=kind, quality=95, exif=mark())

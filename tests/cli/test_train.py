@@ -111,6 +111,13 @@ def test_the_example_needs_no_data(work, monkeypatch):
     assert len(read_csv(work / "predictions.csv")) == 20
 
 
+def test_the_example_is_not_written_into_other_folders(photos):
+    before = sorted(photos.rglob("*"))
+    line = refused("train", photos, "--example", "digits", *QUICK)
+    assert f"folder must be a new or empty one for the example, got {photos} with" in line
+    assert sorted(photos.rglob("*")) == before
+
+
 def test_the_help_names_every_choice():
     text = invoke("train", "--help").output
     for word in ("FOLDER", "timm:NAME", "digits", *TASKS, *schemes()):

@@ -69,6 +69,16 @@ def test_a_folder_stands_for_its_pictures_without_what_was_written(work):
         assert "3 shots, aligned to" in result.stdout
 
 
+def test_what_cannot_be_read_in_a_folder_is_named(work):
+    (work / "text.png").write_text("no picture")
+    (work / "._[1].png").write_text("no picture")
+    result = invoke(".", "-o", "out.png")
+    assert result.exit_code == 0, result.output
+    assert result.stdout.splitlines()[0] == "left out: text.png: not readable"
+    assert "3 shots, aligned to" in result.stdout
+    assert result.stdout.count("left out") == 1
+
+
 @pytest.mark.parametrize("option", ["--out", "--compare"])
 def test_no_photograph_of_a_folder_is_written_over(work, option):
     before = (work / "[1].png").read_bytes()

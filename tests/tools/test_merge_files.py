@@ -1,5 +1,7 @@
 """Shots in files become a file, with a sheet to compare; one line for what is wrong."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 import torch
@@ -29,19 +31,25 @@ def scene(height=80, width=110, seed=0):
     return nn.functional.interpolate(coarse, (height, width), mode="bicubic").clamp(0, 1)[0]
 
 
+def photograph(path, picture):
+    """Write a picture as a camera does, without our mark."""
+    levels = (255 * picture).round().byte().permute(1, 2, 0)
+    Image.fromarray(levels.numpy()).save(path)
+
+
 @pytest.fixture
 def shots(tmp_path):
     """Four shots of 70×100 pixels, shifted by whole pixels."""
     whole, paths = scene(), []
     for k, (top, left) in enumerate([(0, 0), (4, 3), (10, 0), (2, 9)]):
         paths.append(tmp_path / f"shot {k}.png")
-        write_picture(paths[-1], whole[:, top : top + 70, left : left + 100])
+        photograph(paths[-1], whole[:, top : top + 70, left : left + 100])
     return paths
 
 
 def test_shots_become_a_picture(shots, tmp_path):
     out = tmp_path / "out.png"
-    assert merge_files(shots, out, reference="first") == 0
+    assert merge_files(shots, out, reference="first") == module.Merged(tuple(shots), shots[0], ())
     found = read_shot(out)
     assert found.bits == 8
     torch.testing.assert_close(found.picture, read_shot(shots[0]).picture)  # an untrained network
@@ -50,7 +58,7 @@ def test_shots_become_a_picture(shots, tmp_path):
 @pytest.mark.parametrize("name", ["shot 2.png", "path"])
 def test_a_shot_can_be_named_as_the_reference(shots, tmp_path, name):
     name = str(shots[2]) if name == "path" else name
-    assert merge_files(shots, tmp_path / "out.png", reference=name) == 2
+    assert merge_files(shots, tmp_path / "out.png", reference=name).reference == shots[2]
     found = read_shot(tmp_path / "out.png").picture
     torch.testing.assert_close(found, read_shot(shots[2]).picture)
 
@@ -61,7 +69,7 @@ def test_the_sharpest_shot_is_taken_if_none_is_named(shots, tmp_path):
             read_shot(path).picture, 7, 1, 3, count_include_pad=False
         )
         write_picture(path, picture)
-    assert merge_files(shots, tmp_path / "out.png") == 1
+    assert merge_files(shots, tmp_path / "out.png").reference == shots[1]
 
 
 @pytest.mark.parametrize(("suffix", "bits"), [(".png", 16), (".tif", 16), (".jpg", 8)])
@@ -85,7 +93,7 @@ def test_grey_shots_make_a_grey_picture_and_mixed_ones_a_coloured_one(shots, tmp
 
 
 def test_one_shot_is_enough(shots, tmp_path):
-    assert merge_files(shots[:1], tmp_path / "out.png") == 0
+    merge_files(shots[:1], tmp_path / "out.png")
     assert (tmp_path / "out.png").is_file()
 
 
@@ -124,6 +132,43 @@ def test_nothing_is_left_of_a_picture_that_could_not_be_written(shots, tmp_path,
     with small_files(1000), pytest.raises(OSError, match="File too large"):
         merge_files(shots, out)
     assert sorted(tmp_path.iterdir()) == shots
+
+
+def test_what_cannot_be_read_in_a_folder_is_left_out_and_said(shots, tmp_path, monkeypatch):
+    (tmp_path / "bad.png").write_bytes(shots[0].read_bytes()[:200])
+    (tmp_path / "shut.jpg").write_bytes(b"")
+    (tmp_path / "._shot 0.png").write_bytes(b"what a Mac leaves beside a file")
+    read = Path.read_bytes
+
+    def refusing(path):
+        if path.name == "shut.jpg":
+            raise PermissionError(13, "Permission denied", str(path))
+        return read(path)
+
+    monkeypatch.setattr(Path, "read_bytes", refusing)
+    done = merge_files([tmp_path], tmp_path / "out.png", reference="first")
+    assert done.shots == tuple(shots)
+    assert done.left_out == (
+        (str(tmp_path / "bad.png"), "not readable"),
+        (str(tmp_path / "shut.jpg"), "Permission denied"),
+    )
+
+
+def test_a_file_that_was_named_is_never_left_out(shots, tmp_path):
+    shots[2].write_bytes(b"no picture")
+    assert f"but {shots[2]} is not readable" in wrong(shots, tmp_path)
+    assert f"but {shots[2]} is not readable" in wrong([tmp_path, shots[2]], tmp_path)
+
+
+def test_a_folder_without_a_usable_picture_is_named(tmp_path):
+    folder = tmp_path / "shots"
+    folder.mkdir()
+    (folder / "notes.txt").write_text("no picture")
+    said = f"shots must be pictures, but the folder {folder} holds none"
+    assert wrong([folder], tmp_path) == said
+    (folder / "bad.png").write_bytes(b"no picture")
+    expected = f"{said} that can be read; {folder / 'bad.png'}: not readable"
+    assert wrong([folder], tmp_path) == expected
 
 
 def wrong(shots, tmp_path, **options):

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from itertools import chain
 from pathlib import Path
 
 import torch
@@ -15,14 +16,30 @@ from symsets.saving import load_pretrained
 from symsets.tools.aligning import sample
 from symsets.tools.merging import NAME, DifferentScenesError, find_maps, merge, sharpest
 from symsets.tools.ranking import detailed_parts
-from symsets.tools.shot_files import SUFFIXES, Shot, is_ours, read_shot, write_picture
+from symsets.tools.shot_files import (
+    SUFFIXES,
+    Shot,
+    UnusableShotError,
+    is_ours,
+    read_shot,
+    write_picture,
+)
 
 WIDE = 2.9  # inches of a picture on the sheet
 DETAIL = 96  # px on each side of the part that is shown enlarged
 
 
+@dataclass(frozen=True)
+class Merged:
+    """What :func:`merge_files` did."""
+
+    shots: tuple[Path, ...]
+    reference: Path  # the shot that the picture keeps to
+    left_out: tuple[tuple[str, str], ...]  # files of folders, each with why
+
+
 def merge_files(
-    shots: Sequence[Path],
+    paths: Sequence[Path],
     out: Path,
     *,
     reference: str = "auto",
@@ -30,13 +47,14 @@ def merge_files(
     device: str = "auto",
     compare: Path | None = None,
     watch: Callable[[int, int], None] | None = None,
-) -> int:
-    """Merge shots in files into a picture, and return the number of the shot that it keeps to.
+) -> Merged:
+    """Merge shots in files into a picture.
 
     The file has 16 bits if the shots have, where it is a PNG or a TIFF.
 
     Args:
-        shots: Files, one scene and one size.
+        paths: Files, one scene and one size; or folders of them, in which what cannot be read is
+            left out.
         out: The file to write.
         reference: ``"auto"``, ``"first"``, or the name of one of the shots.
         align: Whether to lay shots over each other first.
@@ -44,14 +62,16 @@ def merge_files(
         compare: Where to write a sheet with the reference, the aligned mean and the result.
         watch: As in :func:`symsets.merge`.
     """
-    check_out("out", out, shots, SUFFIXES)
+    files = list(chain.from_iterable(map(files_of, paths)))
+    check_out("out", out, files, SUFFIXES)
     if compare:
-        check_out("compare", compare, shots, (".png",))
+        check_out("compare", compare, files, (".png",))
         if compare.resolve() == out.resolve():
             raise ValueError(f"compare must be another file than out, got {compare} for both")
-    number = _reference(reference, shots)
     network = load_pretrained(NAME)
-    read = [read_shot(path) for path in shots]
+    found, left_out = _read(paths)
+    shots, read = list(found), list(found.values())
+    number = _reference(reference, shots)
     _check_sizes(shots, read)
     pictures = _stacked(read)
     which = sharpest(pictures) if number is None else number
@@ -67,26 +87,48 @@ def merge_files(
         ) from None
     write_picture(out, result, max(shot.bits for shot in read))
     if compare:
-        found, seen = sample(pictures, maps)
-        mean = torch.where(seen, found, found[which]).mean(0).clamp(0, 1)
+        laid, seen = sample(pictures, maps)
+        mean = torch.where(seen, laid, laid[which]).mean(0).clamp(0, 1)
         drawn = _sheet(pictures[which], mean, result, len(shots))
         replace(drawn, name=compare.stem).save_png(compare.parent)
-    return which
+    return Merged(tuple(shots), shots[which], tuple(left_out))
 
 
-def find_shots(paths: Sequence[Path]) -> list[Path]:
-    """Return files, and in place of each folder the pictures in it, but for those we wrote."""
-    found: list[Path] = []
+def files_of(path: Path) -> list[Path]:
+    """Return the visible pictures in a folder, but for those that we wrote; or a file itself."""
+    if not path.is_dir():
+        return [path]
+    files = sorted(path.iterdir())
+    shots = [x for x in files if x.suffix.lower() in SUFFIXES and not x.name.startswith(".")]
+    return [file for file in shots if not is_ours(file)]
+
+
+def _read(paths: Sequence[Path]) -> tuple[dict[Path, Shot], list[tuple[str, str]]]:
+    """Read files, and folders of them; say what of the latter was left out, and why."""
+    shots: dict[Path, Shot] = {}
+    left_out: list[tuple[str, str]] = []
     for path in paths:
-        if not path.is_dir():
-            found.append(path)
-            continue
-        inside = sorted(file for file in path.iterdir() if file.suffix.lower() in SUFFIXES)
-        inside = [file for file in inside if not is_ours(file)]
-        if not inside:
-            raise ValueError(f"shots must be pictures, but the folder {path} holds none")
-        found += inside
-    return found
+        if path.is_dir():
+            inside, why = _read_folder(path)
+            shots |= inside
+            left_out += why
+        else:
+            shots[path] = read_shot(path)
+    return shots, left_out
+
+
+def _read_folder(folder: Path) -> tuple[dict[Path, Shot], list[tuple[str, str]]]:
+    shots: dict[Path, Shot] = {}
+    left_out: list[tuple[str, str]] = []
+    for path in files_of(folder):
+        try:
+            shots[path] = read_shot(path)
+        except UnusableShotError as error:
+            left_out.append((str(path), error.why))
+    if not shots:
+        why = f" that can be read; {': '.join(left_out[0])}" if left_out else ""
+        raise ValueError(f"shots must be pictures, but the folder {folder} holds none{why}")
+    return shots, left_out
 
 
 def check_out(name: str, path: Path, shots: Sequence[Path], suffixes: Sequence[str]) -> None:

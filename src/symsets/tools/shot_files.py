@@ -39,17 +39,29 @@ class Shot(NamedTuple):
     bits: int
 
 
+class UnusableShotError(ValueError):
+    """A file is no shot; ``why`` says so without its name."""
+
+    def __init__(self, said: str, why: str) -> None:
+        super().__init__(f"shots must be pictures, but {said}")
+        self.why = why
+
+
 def read_shot(path: Path) -> Shot:
-    """Read a picture as a camera meant it: upright, with 8 or 16 bits; errors name the file."""
+    """Read a picture as a camera meant it: upright, with 8 or 16 bits.
+
+    Raise UnusableShotError naming the file if it is none.
+    """
     if not path.is_file():
         wrong = f"{path} is no file" if path.exists() else f"there is no file {path}"
-        raise ValueError(f"shots must be pictures, but {wrong}")
+        raise UnusableShotError(wrong, "no file")
     try:
         values, bits = _values(path.read_bytes())
     except decoding.UnusableError as error:
-        raise ValueError(f"shots must be pictures, but {path} is {error}") from None
-    except ValueError as error:
-        raise ValueError(f"shots must be pictures, but {path} cannot be read: {error}") from None
+        raise UnusableShotError(f"{path} is {error}", str(error)) from None
+    except (ValueError, OSError) as error:
+        why = getattr(error, "strerror", None) or str(error)
+        raise UnusableShotError(f"{path} cannot be read: {why}", why) from None
     scaled = values.reshape(*values.shape[:2], -1).astype(np.float32) / (2**bits - 1)
     return Shot(torch.from_numpy(scaled).permute(2, 0, 1).contiguous(), bits)
 

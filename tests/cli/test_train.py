@@ -90,6 +90,13 @@ def test_a_folder_is_learnt_and_new_sets_are_answered(bags, work):
         assert row["label"] == max(shares, key=shares.get)
 
 
+def test_what_cannot_be_read_is_named(photos):
+    (broken := photos / "dark" / "日本語 0" / "2.png").write_bytes(b"no picture")
+    line = f"\nleft out: {broken}: not readable\n"
+    assert line in invoke("train", photos, *QUICK).stdout
+    assert line in invoke("predict", "runs/photos", photos, "--workers", 0).stdout
+
+
 def test_signs_that_no_font_has_are_no_reason_to_warn(photos):
     result = invoke("train", photos, *QUICK)  # warnings are errors here
     assert result.exit_code == 0, result.output

@@ -178,6 +178,7 @@ def test_other_settings_in_the_same_folder_are_one_line(bags):
     line = refused("train", bags, *QUICK, "--epochs", 2)
     assert "last.ckpt" in line
     assert "epochs 1 → 2" in line
+    assert "delete it to start this run anew, or choose another --out\n" in line
 
 
 def test_no_network_is_trained_if_another_one_will_be_refused(bags, work):

@@ -69,6 +69,13 @@ def test_a_folder_stands_for_its_pictures_without_what_was_written(work):
         assert "3 shots, aligned to" in result.stdout
 
 
+def test_folders_are_made_for_what_is_written(work):
+    result = invoke("[1].png", "-o", "a/b/out.png", "--compare", "c/d/sheet.png")
+    assert result.exit_code == 0, result.output
+    assert (work / "a" / "b" / "out.png").is_file()
+    assert (work / "c" / "d" / "sheet.png").is_file()
+
+
 def test_what_cannot_be_read_in_a_folder_is_named(work):
     (work / "text.png").write_text("no picture")
     (work / "._[1].png").write_text("no picture")
@@ -116,7 +123,7 @@ def test_what_is_wrong_is_said_in_one_line(work):
         (["[0].png", *out, "--reference", "[1].png"], "reference must be auto, first or one of"),
         (["[0].png", "-o", "[0].png"], "out must not be one of the shots"),
         (["[0].png", "-o", "out"], "out must end in .png or .jpg"),
-        (["[0].png", "-o", "none/out.png"], "out must be a file in a folder that exists"),
+        (["[0].png", "-o", "text.png/out.png"], "out must be a folder, got the file"),
         (["[0].png", *out, "--compare", "a.jpg"], "compare must end in .png"),
         (["[0].png", *out, "--device", "abacus"], "device must be one of"),
     ):

@@ -211,10 +211,11 @@ def test_pictures_that_cannot_be_written_are_named(shots, tmp_path, option):
 
     assert f"{option} must end in .png" in said("picture")
     assert f"{option} must end in .png" in said("picture.gif")
-    assert f"{option} must be a file in a folder that exists, got" in said("missing/a.png")
+    assert f"{option} must be a folder, got the file {shots[0]}" in said(f"{shots[0].name}/a.png")
     assert f"{option} must not be one of the shots, got {shots[1]}; name" in said(shots[1].name)
     (tmp_path / "folder.png").mkdir()
-    assert f"{option} must be a file in a folder that exists, got" in said("folder.png")
+    folder = tmp_path / "folder.png"
+    assert f"{option} must be a file, got the folder {folder}; name a file" in said("folder.png")
 
 
 def test_the_sheet_is_another_file_than_the_picture(shots, tmp_path):

@@ -10,6 +10,7 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
+from symsets._files import check_place
 from symsets.pages.drawing import Picture
 from symsets.pages.sheets import Line, Sheet, Tile
 from symsets.saving import load_pretrained
@@ -90,6 +91,7 @@ def merge_files(
         laid, seen = sample(pictures, maps)
         mean = torch.where(seen, laid, laid[which]).mean(0).clamp(0, 1)
         drawn = _sheet(pictures[which], mean, result, len(shots))
+        compare.parent.mkdir(parents=True, exist_ok=True)
         replace(drawn, name=compare.stem).save_png(compare.parent)
     return Merged(tuple(shots), shots[which], tuple(left_out))
 
@@ -135,8 +137,9 @@ def check_out(name: str, path: Path, shots: Sequence[Path], suffixes: Sequence[s
     """Raise ValueError unless a file can be written there that is none of the shots."""
     if path.suffix.lower() not in suffixes:
         raise ValueError(f"{name} must end in {' or '.join(suffixes)}, got {path}")
-    if path.is_dir() or not path.parent.is_dir():
-        raise ValueError(f"{name} must be a file in a folder that exists, got {path}")
+    if path.is_dir():
+        raise ValueError(f"{name} must be a file, got the folder {path}; name a file in it")
+    check_place(name, path.parent)
     if any(path.resolve() == shot.resolve() for shot in shots):
         raise ValueError(f"{name} must not be one of the shots, got {path}; name another file")
 

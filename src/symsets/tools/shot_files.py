@@ -133,7 +133,7 @@ def is_ours(path: Path) -> bool:
 def write_picture(path: Path, picture: Tensor, bits: int = 8) -> None:
     """Write a picture ``(1 or 3, H, W)`` with values in [0, 1]; 16 bits as PNG or TIFF only.
 
-    Its EXIF data say that we wrote it.
+    Its folder is made, and its EXIF data say that we wrote it.
     """
     suffix = path.suffix.lower()
     bits = bits if suffix in DEEP else 8
@@ -141,6 +141,7 @@ def write_picture(path: Path, picture: Tensor, bits: int = 8) -> None:
     values = levels.permute(1, 2, 0).numpy().astype(np.uint16 if bits == 16 else np.uint8)
     in_colour = values.shape[2] == 3
     flat = values if in_colour else values[..., 0]
+    path.parent.mkdir(parents=True, exist_ok=True)
     with atomic_write(path) as part:
         if bits == 16 and suffix == ".png":
             part.write_bytes(write_png(values, mark()))

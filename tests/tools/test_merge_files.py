@@ -194,8 +194,11 @@ def test_different_scenes_are_named_and_can_be_merged_as_they_lie(shots, tmp_pat
 
 
 def test_small_pictures_are_named(tmp_path):
-    write_picture(tmp_path / "a.png", scene(12, 40))
-    assert "16 pixels or more on each side" in wrong([tmp_path / "a.png"], tmp_path)
+    paths = [tmp_path / "a.png", tmp_path / "b.png"]
+    for k, path in enumerate(paths):
+        write_picture(path, scene(12, 40, seed=k))
+    said = f"shots must have 16 pixels or more on each side, got 40×12 in {paths[0]}"
+    assert wrong(paths[:1], tmp_path) == wrong(paths, tmp_path) == said
 
 
 def test_unknown_references_are_named(shots, tmp_path):

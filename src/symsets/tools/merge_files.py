@@ -15,7 +15,14 @@ from symsets.pages.drawing import Picture
 from symsets.pages.sheets import Line, Sheet, Tile
 from symsets.saving import load_pretrained
 from symsets.tools.aligning import sample
-from symsets.tools.merging import NAME, DifferentScenesError, find_maps, merge, sharpest
+from symsets.tools.merging import (
+    NAME,
+    SMALLEST,
+    DifferentScenesError,
+    find_maps,
+    merge,
+    sharpest,
+)
 from symsets.tools.ranking import detailed_parts
 from symsets.tools.shot_files import (
     SUFFIXES,
@@ -160,6 +167,11 @@ def _reference(reference: str, shots: Sequence[Path]) -> int | None:
 
 def _check_sizes(paths: Sequence[Path], read: Sequence[Shot]) -> None:
     first = read[0].picture.shape[1:]
+    if min(first) < SMALLEST:
+        raise ValueError(
+            f"shots must have {SMALLEST} pixels or more on each side, got {first[1]}×{first[0]} in "
+            f"{paths[0]}"
+        )
     for path, shot in zip(paths, read, strict=True):
         size = shot.picture.shape[1:]
         if size != first:

@@ -119,7 +119,7 @@ def test_what_is_wrong_is_said_in_one_line(work):
         (["text.png", *out], "text.png is not readable"),
         (["empty", *out], "the folder empty holds none"),
         (["[0].png", "small.png", *out], "one size, got 30×30 pixels in small.png and 90×64 in"),
-        (["[0].png", "other.png", *out], "shows nothing of"),
+        (["[0].png", "other.png", *out], "has nothing in common with"),
         (["[0].png", *out, "--reference", "[1].png"], "reference must be auto, first or one of"),
         (["[0].png", "-o", "[0].png"], "out must not be one of the shots"),
         (["[0].png", "-o", "out"], "out must end in .png or .jpg"),

@@ -189,7 +189,7 @@ def test_different_sizes_are_named(shots, tmp_path):
 def test_different_scenes_are_named_and_can_be_merged_as_they_lie(shots, tmp_path):
     write_picture(shots[2], scene(70, 100, seed=1))
     said = wrong(shots, tmp_path, reference="first")
-    assert f"but {shots[2]} shows nothing of {shots[0]}; --no-align merges them" in said
+    assert f"but {shots[2]} has nothing in common with {shots[0]}; --no-align merges them" in said
     merge_files(shots, tmp_path / "out.png", reference="first", align=False)
 
 

@@ -90,7 +90,7 @@ def merge_files(
         )
     except DifferentScenesError as error:
         raise ValueError(
-            f"shots must show one scene, but {shots[error.shot]} shows nothing of "
+            f"shots must show one scene, but {shots[error.shot]} has nothing in common with "
             f"{shots[error.reference]}; --no-align merges them as they lie"
         ) from None
     write_picture(out, result, max(shot.bits for shot in read))

@@ -105,6 +105,15 @@ def test_a_sheet_compares_one_shot_the_mean_and_the_result(shots, tmp_path):
     assert (sheet != 255).any(2).mean() > 0.3
 
 
+def test_a_sheet_of_one_shot_has_no_mean(shots, tmp_path):
+    widths = []
+    for num in (1, 2):
+        merge_files(shots[:num], tmp_path / "out.png", compare=tmp_path / "sheet.png")
+        with Image.open(tmp_path / "sheet.png") as image:
+            widths.append(image.width)
+    assert widths[0] == pytest.approx(2 / 3 * widths[1], rel=0.02)
+
+
 def test_tiles_are_counted(shots, tmp_path):
     seen = []
     merge_files(shots, tmp_path / "out.png", watch=lambda done, of: seen.append((done, of)))

@@ -95,9 +95,7 @@ def merge_files(
         ) from None
     write_picture(out, result, max(shot.bits for shot in read))
     if compare:
-        laid, seen = sample(pictures, maps)
-        mean = torch.where(seen, laid, laid[which]).mean(0).clamp(0, 1)
-        drawn = _sheet(pictures[which], mean, result, len(shots))
+        drawn = _sheet(pictures, maps, which, result)
         compare.parent.mkdir(parents=True, exist_ok=True)
         replace(drawn, name=compare.stem).save_png(compare.parent)
     return Merged(tuple(shots), shots[which], tuple(left_out))
@@ -186,19 +184,24 @@ def _stacked(read: Sequence[Shot]) -> Tensor:
     return torch.stack([shot.picture.expand(channels, -1, -1) for shot in read])
 
 
-def _sheet(reference: Tensor, mean: Tensor, result: Tensor, num: int) -> Picture:
-    """Draw three pictures side by side, and below them the part with most detail, enlarged."""
-    titles = ("one shot", f"mean of {num}, aligned", "merged")
-    pictures = [x.expand(3, -1, -1).cpu() for x in (reference, mean, result)]
+def _sheet(shots: Tensor, maps: Tensor, which: int, result: Tensor) -> Picture:
+    """Draw pictures side by side, and below them the part with most detail, enlarged."""
+    shown, num = {"one shot": shots[which]}, len(shots)
+    caption = "The shot, and what the network makes of it."
+    if num > 1:
+        laid, seen = sample(shots, maps)
+        mean = torch.where(seen, laid, laid[which]).mean(0).clamp(0, 1)
+        shown[f"mean of {num}, aligned"] = mean
+        caption = f"One of {num} shots, their mean, and what the network makes of them."
+    shown["merged"] = result
+    pictures = {title: x.expand(3, -1, -1).cpu() for title, x in shown.items()}
     window = min(DETAIL, *result.shape[1:])
-    top, left = (middle - window // 2 for middle in next(detailed_parts(pictures[2], window)))
-    parts = [x[:, top : top + DETAIL, left : left + DETAIL] for x in pictures]
-    drawn = Sheet(3, left=0.0, largest=WIDE)
-    drawn.row(
-        [Tile(_square(x), above=Line(title)) for x, title in zip(pictures, titles, strict=True)]
-    )
+    middle = next(detailed_parts(pictures["merged"], window))
+    top, left = (place - window // 2 for place in middle)
+    drawn = Sheet(len(pictures), left=0.0, largest=WIDE)
+    drawn.row([Tile(_square(x), above=Line(title)) for title, x in pictures.items()])
+    parts = [x[:, top : top + DETAIL, left : left + DETAIL] for x in pictures.values()]
     drawn.row([Tile(x) for x in parts])
-    caption = f"One of {num} shots, their mean, and what the network makes of them."
     return drawn.close(caption, caption)
 
 

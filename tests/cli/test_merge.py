@@ -101,6 +101,13 @@ def test_one_shot_is_enough_and_its_name_is_not_repeated(work):
     assert result.stdout == "written to out.jpg\n"
 
 
+def test_16_bits_that_a_file_cannot_hold_are_said_to_be_cut(work):
+    write_picture(work / "deep.png", torch.rand(3, 64, 90), bits=16)
+    line = "out.webp has 8 bits, the shots have 16; a PNG or a TIFF keeps them\n"
+    assert invoke("deep.png", "-o", "out.webp").stdout == f"{line}written to out.webp\n"
+    assert invoke("deep.png", "-o", "out.png").stdout == "written to out.png\n"
+
+
 def test_other_scenes_are_merged_if_they_are_not_to_be_aligned(work):
     write_picture(work / "other.png", nn.functional.avg_pool2d(torch.rand(3, 68, 94), 5, 1))
     result = invoke("[0].png", "other.png", "-o", "out.png", "--no-align")

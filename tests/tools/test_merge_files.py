@@ -49,7 +49,9 @@ def shots(tmp_path):
 
 def test_shots_become_a_picture(shots, tmp_path):
     out = tmp_path / "out.png"
-    assert merge_files(shots, out, reference="first") == module.Merged(tuple(shots), shots[0], ())
+    assert merge_files(shots, out, reference="first") == module.Merged(
+        tuple(shots), shots[0], (), False
+    )
     found = read_shot(out)
     assert found.bits == 8
     torch.testing.assert_close(found.picture, read_shot(shots[0]).picture)  # an untrained network
@@ -72,12 +74,14 @@ def test_the_sharpest_shot_is_taken_if_none_is_named(shots, tmp_path):
     assert merge_files(shots, tmp_path / "out.png").reference == shots[1]
 
 
-@pytest.mark.parametrize(("suffix", "bits"), [(".png", 16), (".tif", 16), (".jpg", 8)])
+@pytest.mark.parametrize(
+    ("suffix", "bits"), [(".png", 16), (".tif", 16), (".jpg", 8), (".webp", 8)]
+)
 def test_deep_shots_make_a_deep_picture(shots, tmp_path, suffix, bits):
     for path in shots[:2]:
         write_picture(path, read_shot(path).picture, 16)
     out = tmp_path / f"out{suffix}"
-    merge_files(shots, out, reference="first")
+    assert merge_files(shots, out, reference="first").cut == (bits == 8)
     assert read_shot(out).bits == bits
     if suffix == ".png":
         assert read_png(out.read_bytes()).shape == (70, 100, 3)

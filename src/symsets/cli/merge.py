@@ -19,7 +19,7 @@ def merge(
         ),
     ],
     out: Annotated[
-        Path, typer.Option("--out", "-o", help="The picture to write: PNG, JPEG, TIFF.")
+        Path, typer.Option("--out", "-o", help="The picture to write: PNG, JPEG, TIFF, WebP.")
     ],
     reference: Annotated[
         str,
@@ -64,6 +64,8 @@ def merge(
         if (num := len(done.shots)) > 1:
             where = "aligned to" if align else "not aligned, as bright as"
             lines.append(f"{num} shots, {where} {done.reference}")
+        if done.cut:
+            lines.append(f"{out} has 8 bits, the shots have 16; a PNG or a TIFF keeps them")
         lines += [f"written to {path}" for path in (out, compare) if path]
         for line in lines:
             console.print(line, soft_wrap=True)

@@ -25,6 +25,7 @@ from symsets.tools.merging import (
 )
 from symsets.tools.ranking import detailed_parts
 from symsets.tools.shot_files import (
+    DEEP,
     SUFFIXES,
     Shot,
     UnusableShotError,
@@ -44,6 +45,7 @@ class Merged:
     shots: tuple[Path, ...]
     reference: Path  # the shot that the picture keeps to
     left_out: tuple[tuple[str, str], ...]  # files of folders, each with why
+    cut: bool  # whether shots have 16 bits, and the file takes 8
 
 
 def merge_files(
@@ -93,12 +95,14 @@ def merge_files(
             f"shots must show one scene, but {shots[error.shot]} has nothing in common with "
             f"{shots[error.reference]}; --no-align merges them as they lie"
         ) from None
-    write_picture(out, result, max(shot.bits for shot in read))
+    bits = max(shot.bits for shot in read)
+    write_picture(out, result, bits)
     if compare:
         drawn = _sheet(pictures, maps, which, result)
         compare.parent.mkdir(parents=True, exist_ok=True)
         replace(drawn, name=compare.stem).save_png(compare.parent)
-    return Merged(tuple(shots), shots[which], tuple(left_out))
+    cut = bits == 16 and out.suffix.lower() not in DEEP
+    return Merged(tuple(shots), shots[which], tuple(left_out), cut)
 
 
 def files_of(path: Path) -> list[Path]:

@@ -36,12 +36,12 @@ def test_the_best_shot_is_named_and_files_are_written(folder):
     assert (folder.parent / "best.png").is_file()
 
 
-def test_pictures_that_cannot_be_read_are_counted(folder):
+def test_pictures_that_cannot_be_read_are_named(folder):
     (folder / "three.jpg").write_bytes(b"")
     (folder / "four.jpg").write_bytes(b"")
     found = run("shots", "--out", "a/t.csv", "--sheet", "b/s.png", "--device", "cpu")
     assert (
-        "2 pictures were left out: shots must be pictures, but shots/four.jpg is not readable"
+        "left out: shots/four.jpg: not readable\nleft out: shots/three.jpg: not readable\n"
         in found.output
     )
     assert (folder.parent / "a" / "t.csv").is_file()

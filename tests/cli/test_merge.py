@@ -2,11 +2,13 @@
 
 import pytest
 import torch
+from PIL import Image
 from torch import nn
 from typer.testing import CliRunner
 
 from symsets import save
 from symsets.cli import app
+from symsets.data.deep_png import write_png
 from symsets.models import MergeNetwork
 from symsets.tools.shot_files import read_shot, write_picture
 
@@ -29,6 +31,12 @@ def small():
     return MergeNetwork(channels=4, num_blocks=1, merged_channels=(4,), merged_blocks=(1,))
 
 
+def photograph(path, picture):
+    """Write a picture as a camera does, without our mark."""
+    levels = (255 * picture).round().byte().permute(1, 2, 0).squeeze(2)
+    Image.fromarray(levels.numpy()).save(path)
+
+
 @pytest.fixture
 def work(tmp_path, monkeypatch):
     """A folder with three shots, and a small network in the package."""
@@ -40,7 +48,7 @@ def work(tmp_path, monkeypatch):
     coarse = torch.rand(1, 3, 12, 16)
     scene = nn.functional.interpolate(coarse, (72, 96), mode="bicubic").clamp(0, 1)[0]
     for k in range(3):
-        write_picture(work / f"[{k}].png", scene[:, k : k + 64, 2 * k : 2 * k + 90])
+        photograph(work / f"[{k}].png", scene[:, k : k + 64, 2 * k : 2 * k + 90])
     return work
 
 
@@ -53,18 +61,51 @@ def test_shots_become_a_picture(work):
     torch.testing.assert_close(read_shot(work / "out.png").picture, read_shot(shots[0]).picture)
 
 
-def test_a_folder_stands_for_its_pictures_without_what_is_written(work):
+def test_a_folder_stands_for_its_pictures_without_what_was_written(work):
     (work / "notes.txt").write_text("no picture")
-    for _ in range(2):
-        result = invoke(".", "-o", "out.png", "--compare", "sheet.png")
+    for out in ("out.png", "out.png", "out.tif", "out.jpg", "other.png"):
+        result = invoke(".", "-o", out, "--compare", "sheet.png")
         assert result.exit_code == 0, result.output
         assert "3 shots, aligned to" in result.stdout
+
+
+def test_folders_are_made_for_what_is_written(work):
+    result = invoke("[1].png", "-o", "a/b/out.png", "--compare", "c/d/sheet.png")
+    assert result.exit_code == 0, result.output
+    assert (work / "a" / "b" / "out.png").is_file()
+    assert (work / "c" / "d" / "sheet.png").is_file()
+
+
+def test_what_cannot_be_read_in_a_folder_is_named(work):
+    (work / "text.png").write_text("no picture")
+    (work / "._[1].png").write_text("no picture")
+    result = invoke(".", "-o", "out.png")
+    assert result.exit_code == 0, result.output
+    assert result.stdout.splitlines()[0] == "left out: text.png: not readable"
+    assert "3 shots, aligned to" in result.stdout
+    assert result.stdout.count("left out") == 1
+
+
+@pytest.mark.parametrize("option", ["--out", "--compare"])
+def test_no_photograph_of_a_folder_is_written_over(work, option):
+    before = (work / "[1].png").read_bytes()
+    line = refused(".", "--out", "out.png", option, "[1].png")
+    assert f"{option[2:]} must not be one of the shots, got [1].png; name another file" in line
+    assert (work / "[1].png").read_bytes() == before
+    assert not (work / "out.png").exists()
 
 
 def test_one_shot_is_enough_and_its_name_is_not_repeated(work):
     result = invoke("[1].png", "-o", "out.jpg")
     assert result.exit_code == 0, result.output
     assert result.stdout == "written to out.jpg\n"
+
+
+def test_16_bits_that_a_file_cannot_hold_are_said_to_be_cut(work):
+    write_picture(work / "deep.png", torch.rand(3, 64, 90), bits=16)
+    line = "out.webp has 8 bits, the shots have 16; a PNG or a TIFF keeps them\n"
+    assert invoke("deep.png", "-o", "out.webp").stdout == f"{line}written to out.webp\n"
+    assert invoke("deep.png", "-o", "out.png").stdout == "written to out.png\n"
 
 
 def test_other_scenes_are_merged_if_they_are_not_to_be_aligned(work):
@@ -85,11 +126,11 @@ def test_what_is_wrong_is_said_in_one_line(work):
         (["text.png", *out], "text.png is not readable"),
         (["empty", *out], "the folder empty holds none"),
         (["[0].png", "small.png", *out], "one size, got 30×30 pixels in small.png and 90×64 in"),
-        (["[0].png", "other.png", *out], "shows nothing of"),
+        (["[0].png", "other.png", *out], "has nothing in common with"),
         (["[0].png", *out, "--reference", "[1].png"], "reference must be auto, first or one of"),
-        (["[0].png", "-o", "[0].png"], "out must be a file of its own"),
+        (["[0].png", "-o", "[0].png"], "out must not be one of the shots"),
         (["[0].png", "-o", "out"], "out must end in .png or .jpg"),
-        (["[0].png", "-o", "none/out.png"], "out must be a file in a folder that exists"),
+        (["[0].png", "-o", "text.png/out.png"], "out must be a folder, got the file"),
         (["[0].png", *out, "--compare", "a.jpg"], "compare must end in .png"),
         (["[0].png", *out, "--device", "abacus"], "device must be one of"),
     ):
@@ -125,8 +166,9 @@ def test_a_scene_becomes_a_finer_picture(work):
     scene = work / "imgset0000"
     scene.mkdir()
     for k in range(3):
-        write_picture(scene / f"LR{k:03d}.png", torch.rand(1, 16, 16), bits=16)
-        write_picture(scene / f"QM{k:03d}.png", torch.ones(1, 16, 16))
+        deep = (65535 * torch.rand(16, 16, 1)).round().numpy().astype("uint16")
+        (scene / f"LR{k:03d}.png").write_bytes(write_png(deep))
+        photograph(scene / f"QM{k:03d}.png", torch.ones(1, 16, 16))
     save(SatelliteNetwork("siamese", channels=4, num_blocks=1, merged_channels=4), work / "run")
     result = invoke("--scale", 3, scene, "-o", "fine.png", "--network", "run", "--device", "cpu")
     assert result.exit_code == 0, result.output
@@ -136,3 +178,5 @@ def test_a_scene_becomes_a_finer_picture(work):
     assert "--network" in refused("--scale", 3, scene, "-o", "fine.png")
     with_jpeg = refused("--scale", 3, scene, "-o", "fine.jpg", "--network", "run")
     assert "out must end in .png" in with_jpeg
+    line = refused("--scale", 3, scene, "-o", scene / "LR001.png", "--network", "run")
+    assert "out must not be one of the shots" in line

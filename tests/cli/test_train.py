@@ -90,6 +90,13 @@ def test_a_folder_is_learnt_and_new_sets_are_answered(bags, work):
         assert row["label"] == max(shares, key=shares.get)
 
 
+def test_what_cannot_be_read_is_named(photos):
+    (broken := photos / "dark" / "日本語 0" / "2.png").write_bytes(b"no picture")
+    line = f"\nleft out: {broken}: not readable\n"
+    assert line in invoke("train", photos, *QUICK).stdout
+    assert line in invoke("predict", "runs/photos", photos, "--workers", 0).stdout
+
+
 def test_signs_that_no_font_has_are_no_reason_to_warn(photos):
     result = invoke("train", photos, *QUICK)  # warnings are errors here
     assert result.exit_code == 0, result.output
@@ -109,6 +116,13 @@ def test_the_example_needs_no_data(work, monkeypatch):
     assert result.exit_code == 0, result.output
     assert "The folder has labels: accuracy" in result.stdout
     assert len(read_csv(work / "predictions.csv")) == 20
+
+
+def test_the_example_is_not_written_into_other_folders(photos):
+    before = sorted(photos.rglob("*"))
+    line = refused("train", photos, "--example", "digits", *QUICK)
+    assert f"folder must be a new or empty one for the example, got {photos} with" in line
+    assert sorted(photos.rglob("*")) == before
 
 
 def test_the_help_names_every_choice():
@@ -164,6 +178,7 @@ def test_other_settings_in_the_same_folder_are_one_line(bags):
     line = refused("train", bags, *QUICK, "--epochs", 2)
     assert "last.ckpt" in line
     assert "epochs 1 → 2" in line
+    assert "delete it to start this run anew, or choose another --out\n" in line
 
 
 def test_no_network_is_trained_if_another_one_will_be_refused(bags, work):

@@ -55,6 +55,15 @@ def test_every_kind_of_line_is_restored(kinds, channels):
     assert np.array_equal(read_png(written(pixels, kinds)), pixels)
 
 
+def test_data_about_a_picture_are_written_with_it():
+    about, pixels = Image.Exif(), values()
+    about[305] = "symsets"
+    content = write_png(pixels, about.tobytes())
+    with Image.open(io.BytesIO(content)) as image:
+        assert image.getexif()[305] == "symsets"
+    assert np.array_equal(read_png(content), pixels)
+
+
 def test_of_neighbours_that_are_as_near_the_first_is_taken():
     pixels = values(30, 30) % 5  # few values, so that many are as near
     assert np.array_equal(read_png(written(pixels, (4,))), pixels)

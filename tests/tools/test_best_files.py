@@ -60,7 +60,8 @@ def test_every_folder_with_pictures_is_a_scene_of_its_own(tmp_path):
     ]
     assert len(rows(best.rows)) == 5
     assert len(best.left_out) == 1
-    assert "alone.png must have others beside it" in best.left_out[0]
+    alone = str(root / "one" / "alone.png")
+    assert best.left_out == ((alone, "nothing beside it to be compared with"),)
 
 
 def test_what_cannot_be_read_is_left_out_and_said(tmp_path):
@@ -70,9 +71,11 @@ def test_what_cannot_be_read_is_left_out_and_said(tmp_path):
     write_picture(folder / "tiny.png", torch.rand(3, 8, 40))
     best = ranked(tmp_path, folder)
     assert best.sets[0].files == ORDER
-    assert len(best.left_out) == 3
-    assert sum("is not readable" in line for line in best.left_out) == 2
-    assert sum("tiny.png must have 16 pixels or more" in line for line in best.left_out) == 1
+    assert best.left_out == (
+        (str(folder / "broken.png"), "not readable"),
+        (str(folder / "empty.jpg"), "not readable"),
+        (str(folder / "tiny.png"), "smaller than 16 pixels"),
+    )
 
 
 def test_sizes_and_directions_may_differ(tmp_path):
@@ -147,8 +150,8 @@ def make_many(folder):
         (lambda folder: None, "must be a folder, but it does not exist"),
         (lambda folder: folder.write_text(""), "must be a folder, but it is a file"),
         (make_nothing, r"must hold files that end in one of .*\.png.*, found none"),
-        (make_one, "must hold two or more pictures of a scene: .*a.png must have others"),
-        (make_broken, "must hold two or more pictures of a scene: .*a.jpg is not readable"),
+        (make_one, "must hold two or more pictures of a scene; .*a.png: nothing beside it"),
+        (make_broken, "must hold two or more pictures of a scene; .*a.jpg: not readable"),
         (make_many, "must hold 200 pictures of a scene or fewer, got 201; put those of each"),
     ],
 )

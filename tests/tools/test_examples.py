@@ -1,5 +1,7 @@
 """The folder to try the commands with."""
 
+import pytest
+
 from symsets.data import SetFolder
 from symsets.data.digits import digit_bags
 from symsets.tools import write_digits
@@ -31,3 +33,15 @@ def test_a_folder_that_is_there_is_left_as_it_is_and_one_that_is_half_there_is_c
     after = {path: path.stat().st_mtime_ns for path in root.rglob("*.png")}
     assert after.keys() == times.keys()
     assert {path.parent for path in times if after[path] != times[path]} == {gone}
+
+
+@pytest.mark.parametrize("name", ["labels.csv", "train/cat", "train/3/set7", "train/3/0000.png"])
+def test_a_folder_of_something_else_is_refused_and_left_as_it_is(tmp_path, name):
+    file = tmp_path / name
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text("mine")
+    with pytest.raises(ValueError, match=f"folder must be a new or empty one .* {file.name} in it"):
+        write_digits(tmp_path, numbers=FEW)
+    assert [path for path in tmp_path.rglob("*") if path.is_file()] == [file]
+    with pytest.raises(ValueError, match="folder must be a folder, got the file"):
+        write_digits(file, numbers=FEW)

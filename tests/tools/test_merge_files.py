@@ -1,5 +1,7 @@
 """Shots in files become a file, with a sheet to compare; one line for what is wrong."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 import torch
@@ -29,19 +31,27 @@ def scene(height=80, width=110, seed=0):
     return nn.functional.interpolate(coarse, (height, width), mode="bicubic").clamp(0, 1)[0]
 
 
+def photograph(path, picture):
+    """Write a picture as a camera does, without our mark."""
+    levels = (255 * picture).round().byte().permute(1, 2, 0)
+    Image.fromarray(levels.numpy()).save(path)
+
+
 @pytest.fixture
 def shots(tmp_path):
     """Four shots of 70×100 pixels, shifted by whole pixels."""
     whole, paths = scene(), []
     for k, (top, left) in enumerate([(0, 0), (4, 3), (10, 0), (2, 9)]):
         paths.append(tmp_path / f"shot {k}.png")
-        write_picture(paths[-1], whole[:, top : top + 70, left : left + 100])
+        photograph(paths[-1], whole[:, top : top + 70, left : left + 100])
     return paths
 
 
 def test_shots_become_a_picture(shots, tmp_path):
     out = tmp_path / "out.png"
-    assert merge_files(shots, out, reference="first") == 0
+    assert merge_files(shots, out, reference="first") == module.Merged(
+        tuple(shots), shots[0], (), False
+    )
     found = read_shot(out)
     assert found.bits == 8
     torch.testing.assert_close(found.picture, read_shot(shots[0]).picture)  # an untrained network
@@ -50,7 +60,7 @@ def test_shots_become_a_picture(shots, tmp_path):
 @pytest.mark.parametrize("name", ["shot 2.png", "path"])
 def test_a_shot_can_be_named_as_the_reference(shots, tmp_path, name):
     name = str(shots[2]) if name == "path" else name
-    assert merge_files(shots, tmp_path / "out.png", reference=name) == 2
+    assert merge_files(shots, tmp_path / "out.png", reference=name).reference == shots[2]
     found = read_shot(tmp_path / "out.png").picture
     torch.testing.assert_close(found, read_shot(shots[2]).picture)
 
@@ -61,15 +71,17 @@ def test_the_sharpest_shot_is_taken_if_none_is_named(shots, tmp_path):
             read_shot(path).picture, 7, 1, 3, count_include_pad=False
         )
         write_picture(path, picture)
-    assert merge_files(shots, tmp_path / "out.png") == 1
+    assert merge_files(shots, tmp_path / "out.png").reference == shots[1]
 
 
-@pytest.mark.parametrize(("suffix", "bits"), [(".png", 16), (".tif", 16), (".jpg", 8)])
+@pytest.mark.parametrize(
+    ("suffix", "bits"), [(".png", 16), (".tif", 16), (".jpg", 8), (".webp", 8)]
+)
 def test_deep_shots_make_a_deep_picture(shots, tmp_path, suffix, bits):
     for path in shots[:2]:
         write_picture(path, read_shot(path).picture, 16)
     out = tmp_path / f"out{suffix}"
-    merge_files(shots, out, reference="first")
+    assert merge_files(shots, out, reference="first").cut == (bits == 8)
     assert read_shot(out).bits == bits
     if suffix == ".png":
         assert read_png(out.read_bytes()).shape == (70, 100, 3)
@@ -85,7 +97,7 @@ def test_grey_shots_make_a_grey_picture_and_mixed_ones_a_coloured_one(shots, tmp
 
 
 def test_one_shot_is_enough(shots, tmp_path):
-    assert merge_files(shots[:1], tmp_path / "out.png") == 0
+    merge_files(shots[:1], tmp_path / "out.png")
     assert (tmp_path / "out.png").is_file()
 
 
@@ -95,6 +107,15 @@ def test_a_sheet_compares_one_shot_the_mean_and_the_result(shots, tmp_path):
         sheet = np.asarray(image.convert("RGB"))
     assert min(sheet.shape[:2]) > 500
     assert (sheet != 255).any(2).mean() > 0.3
+
+
+def test_a_sheet_of_one_shot_has_no_mean(shots, tmp_path):
+    widths = []
+    for num in (1, 2):
+        merge_files(shots[:num], tmp_path / "out.png", compare=tmp_path / "sheet.png")
+        with Image.open(tmp_path / "sheet.png") as image:
+            widths.append(image.width)
+    assert widths[0] == pytest.approx(2 / 3 * widths[1], rel=0.02)
 
 
 def test_tiles_are_counted(shots, tmp_path):
@@ -126,6 +147,43 @@ def test_nothing_is_left_of_a_picture_that_could_not_be_written(shots, tmp_path,
     assert sorted(tmp_path.iterdir()) == shots
 
 
+def test_what_cannot_be_read_in_a_folder_is_left_out_and_said(shots, tmp_path, monkeypatch):
+    (tmp_path / "bad.png").write_bytes(shots[0].read_bytes()[:200])
+    (tmp_path / "shut.jpg").write_bytes(b"")
+    (tmp_path / "._shot 0.png").write_bytes(b"what a Mac leaves beside a file")
+    read = Path.read_bytes
+
+    def refusing(path):
+        if path.name == "shut.jpg":
+            raise PermissionError(13, "Permission denied", str(path))
+        return read(path)
+
+    monkeypatch.setattr(Path, "read_bytes", refusing)
+    done = merge_files([tmp_path], tmp_path / "out.png", reference="first")
+    assert done.shots == tuple(shots)
+    assert done.left_out == (
+        (str(tmp_path / "bad.png"), "not readable"),
+        (str(tmp_path / "shut.jpg"), "Permission denied"),
+    )
+
+
+def test_a_file_that_was_named_is_never_left_out(shots, tmp_path):
+    shots[2].write_bytes(b"no picture")
+    assert f"but {shots[2]} is not readable" in wrong(shots, tmp_path)
+    assert f"but {shots[2]} is not readable" in wrong([tmp_path, shots[2]], tmp_path)
+
+
+def test_a_folder_without_a_usable_picture_is_named(tmp_path):
+    folder = tmp_path / "shots"
+    folder.mkdir()
+    (folder / "notes.txt").write_text("no picture")
+    said = f"shots must be pictures, but the folder {folder} holds none"
+    assert wrong([folder], tmp_path) == said
+    (folder / "bad.png").write_bytes(b"no picture")
+    expected = f"{said} that can be read; {folder / 'bad.png'}: not readable"
+    assert wrong([folder], tmp_path) == expected
+
+
 def wrong(shots, tmp_path, **options):
     """Return what is said of a wrong call."""
     with pytest.raises(ValueError) as caught:
@@ -144,13 +202,16 @@ def test_different_sizes_are_named(shots, tmp_path):
 def test_different_scenes_are_named_and_can_be_merged_as_they_lie(shots, tmp_path):
     write_picture(shots[2], scene(70, 100, seed=1))
     said = wrong(shots, tmp_path, reference="first")
-    assert f"but {shots[2]} shows nothing of {shots[0]}; --no-align merges them" in said
+    assert f"but {shots[2]} has nothing in common with {shots[0]}; --no-align merges them" in said
     merge_files(shots, tmp_path / "out.png", reference="first", align=False)
 
 
 def test_small_pictures_are_named(tmp_path):
-    write_picture(tmp_path / "a.png", scene(12, 40))
-    assert "16 pixels or more on each side" in wrong([tmp_path / "a.png"], tmp_path)
+    paths = [tmp_path / "a.png", tmp_path / "b.png"]
+    for k, path in enumerate(paths):
+        write_picture(path, scene(12, 40, seed=k))
+    said = f"shots must have 16 pixels or more on each side, got 40×12 in {paths[0]}"
+    assert wrong(paths[:1], tmp_path) == wrong(paths, tmp_path) == said
 
 
 def test_unknown_references_are_named(shots, tmp_path):
@@ -166,15 +227,16 @@ def test_pictures_that_cannot_be_written_are_named(shots, tmp_path, option):
 
     assert f"{option} must end in .png" in said("picture")
     assert f"{option} must end in .png" in said("picture.gif")
-    assert f"{option} must be a file in a folder that exists, got" in said("missing/a.png")
-    assert f"{option} must be a file of its own, got {shots[1]}" in said(shots[1].name)
+    assert f"{option} must be a folder, got the file {shots[0]}" in said(f"{shots[0].name}/a.png")
+    assert f"{option} must not be one of the shots, got {shots[1]}; name" in said(shots[1].name)
     (tmp_path / "folder.png").mkdir()
-    assert f"{option} must be a file in a folder that exists, got" in said("folder.png")
+    folder = tmp_path / "folder.png"
+    assert f"{option} must be a file, got the folder {folder}; name a file" in said("folder.png")
 
 
 def test_the_sheet_is_another_file_than_the_picture(shots, tmp_path):
     said = wrong(shots, tmp_path, compare=tmp_path / "out.png")
-    assert "compare must be a file of its own" in said
+    assert "compare must be another file than out, got" in said
 
 
 def test_a_package_without_the_network_says_so(shots, tmp_path, monkeypatch):

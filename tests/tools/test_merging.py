@@ -173,7 +173,7 @@ def stop(done, of):
 def test_other_scenes_are_named():
     shots = burst(3)
     shots[1] = scene(100, 120)
-    with pytest.raises(DifferentScenesError, match="but shot 1 shows nothing of shot 0"):
+    with pytest.raises(DifferentScenesError, match="but shot 1 has nothing in common with shot 0"):
         merge(shots, reference=0, network=Mean())
 
 

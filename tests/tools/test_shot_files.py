@@ -9,7 +9,7 @@ import torch
 from PIL import Image, ImageOps
 
 from symsets.data.deep_png import read_png, write_png
-from symsets.tools.shot_files import ORIENTATION, read_shot, write_picture
+from symsets.tools.shot_files import ORIENTATION, is_ours, read_shot, write_picture
 
 
 def levels(bits=8, channels=3, shape=(20, 30)):
@@ -80,20 +80,11 @@ def test_shots_are_upright(tmp_path, orientation):
     expected = np.asarray(ImageOps.exif_transpose(upper))
     tag = (ORIENTATION, "H", 1, orientation, True)
     tifffile.imwrite(tmp_path / "deep.tif", deep, photometric="rgb", extratags=[tag])
-    chunk = exif.tobytes().removeprefix(b"Exif\x00\x00")
-    content = write_png(deep)
-    (tmp_path / "deep.png").write_bytes(content[:33] + png_chunk(b"eXIf", chunk) + content[33:])
+    (tmp_path / "deep.png").write_bytes(write_png(deep, exif.tobytes()))
     for name in ("deep.tif", "deep.png"):
         found = read(tmp_path / name, 16)
         assert found.shape == expected.shape, name
         assert (found >> 8 == expected).all(), name
-
-
-def png_chunk(name, body):
-    import struct
-    import zlib
-
-    return struct.pack(">I", len(body)) + name + body + struct.pack(">I", zlib.crc32(name + body))
 
 
 def test_what_is_transparent_is_laid_over_white(tmp_path):
@@ -142,6 +133,16 @@ def test_others_read_what_is_written(tmp_path):
 def test_16_bits_are_rounded_where_a_file_cannot_hold_them(tmp_path, suffix):
     write_picture(tmp_path / f"a{suffix}", torch.full((3, 20, 30), 100.4 / 255), 16)
     assert abs(read(tmp_path / f"a{suffix}", 8) - 100).max() <= 1
+
+
+@pytest.mark.parametrize("suffix", [".png", ".tif", ".jpg", ".webp"])
+@pytest.mark.parametrize("bits", [8, 16])
+def test_what_we_wrote_is_known_again(tmp_path, suffix, bits):
+    ours, other = tmp_path / f"ours{suffix}", tmp_path / f"other{suffix}"
+    write_picture(ours, torch.rand(3, 20, 30), bits)
+    Image.fromarray(levels().astype(np.uint8)).save(other)
+    (tmp_path / "text.png").write_text("no picture")
+    assert [is_ours(path) for path in (ours, other, tmp_path / "text.png")] == [True, False, False]
 
 
 def broken_png():

@@ -99,7 +99,7 @@ def test_every_task_ends_in_a_page_and_predictions(layout, task, shown, request,
     assert found.page.read_text("utf-8").startswith("<!doctype html>")
 
 
-def test_new_sets_need_no_labels_and_what_cannot_be_read_is_counted(photos, tmp_path):
+def test_new_sets_need_no_labels_and_what_cannot_be_read_is_named(photos, tmp_path):
     train_folder(photos, tmp_path / "out", epochs=1, schemes=["siamese"], **QUICK)
     new = tmp_path / "new"
     shutil.copytree(photos / "set00", new / "a")
@@ -108,9 +108,9 @@ def test_new_sets_need_no_labels_and_what_cannot_be_read_is_counted(photos, tmp_
     found = predict_folder(tmp_path / "out", new, tmp_path / "new.csv", device="cpu", workers=0)
     assert {row["set"] for row in read_csv(found.rows)} == {"a", "b"}
     assert len(read_csv(found.rows)) == 6
-    [note] = found.notes
-    assert "1 file was left out" in note
-    assert "broken.png" in note
+    assert found.notes == ()
+    assert found.left_out == ((str(new / "a" / "broken.png"), "not readable"),)
+    assert "broken.png: not readable" in found.page.read_text("utf-8")
 
 
 def test_a_regression_is_written_in_the_units_of_the_labels(numbers, tmp_path):

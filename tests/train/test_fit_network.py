@@ -311,6 +311,28 @@ def test_progress_is_a_bar_in_a_terminal(capsys, monkeypatch):
     assert "accuracy 0." in out
 
 
+def test_the_bar_begins_where_an_interrupted_training_goes_on(tmp_path, capsys, monkeypatch):
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("COLUMNS", "120")
+    options = {"epochs": 4, "out": tmp_path, "device": "cpu"}
+    save, saved = Checkpoint.save, []
+
+    def interrupted(self, state, **given):
+        save(self, state, **given)
+        saved.append(state)
+        if len(saved) == 2:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(Checkpoint, "save", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        fit(network(), (X, Y), (X, Y), **options)
+    capsys.readouterr()
+    fit(network(), (X, Y), (X, Y), **options)
+    out = capsys.readouterr().out
+    assert "epoch 3/4" in out
+    assert "epoch 1/4" not in out
+
+
 def test_random_numbers_are_left_alone():
     torch.manual_seed(3)
     expected = torch.rand(1)

@@ -33,6 +33,7 @@ def best(
     """
     with user_errors(experiments=True):
         from symsets.tools.best_files import SHOWN, best_files
+        from symsets.tools.left_out import left_out_lines
 
         with progress_bar("looking at shots") as watch:
             found = best_files(folder, out, sheet, device=device, watch=watch)
@@ -41,9 +42,7 @@ def best(
             console.print(f"{best_one} is the best of {len(ranked.files)}", soft_wrap=True)
         if (more := len(found.sets) - SHOWN) > 0:
             console.print(f"and those of {more} more folders, which the table has")
-        if num := len(found.left_out):
-            pictures = "picture was" if num == 1 else "pictures were"
-            line = f"{num} {pictures} left out: {found.left_out[0]}"
-            console.print(line + (", …" if num > 1 else ""), soft_wrap=True)
+        for line in left_out_lines(found.left_out):
+            console.print(line, soft_wrap=True)
         for path in (found.rows, found.sheet):
             console.print(f"written to {path}", soft_wrap=True)

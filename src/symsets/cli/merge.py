@@ -19,7 +19,7 @@ def merge(
         ),
     ],
     out: Annotated[
-        Path, typer.Option("--out", "-o", help="The picture to write: PNG, JPEG, TIFF.")
+        Path, typer.Option("--out", "-o", help="The picture to write: PNG, JPEG, TIFF, WebP.")
     ],
     reference: Annotated[
         str,
@@ -47,11 +47,11 @@ def merge(
         if scale != 1 or network is not None:
             _enlarge(shots, out, scale, network, device)
             return
-        from symsets.tools.merge_files import find_shots, merge_files
+        from symsets.tools.left_out import left_out_lines
+        from symsets.tools.merge_files import merge_files
 
-        shots = find_shots(shots, out, compare)
         with progress_bar("merging", disable=not console.is_terminal) as watch:
-            which = merge_files(
+            done = merge_files(
                 shots,
                 out,
                 reference=reference,
@@ -60,24 +60,28 @@ def merge(
                 compare=compare,
                 watch=watch,
             )
-        if len(shots) > 1:
+        lines = left_out_lines(done.left_out)
+        if (num := len(done.shots)) > 1:
             where = "aligned to" if align else "not aligned, as bright as"
-            console.print(f"{len(shots)} shots, {where} {shots[which]}", soft_wrap=True)
-        for path in (out, *([compare] if compare else [])):
-            console.print(f"written to {path}", soft_wrap=True)
+            lines.append(f"{num} shots, {where} {done.reference}")
+        if done.cut:
+            lines.append(f"{out} has 8 bits, the shots have 16; a PNG or a TIFF keeps them")
+        lines += [f"written to {path}" for path in (out, compare) if path]
+        for line in lines:
+            console.print(line, soft_wrap=True)
 
 
 def _enlarge(folders: list[Path], out: Path, scale: int, network: Path | None, device: str) -> None:
     """Make a fine picture of the coarse ones in a folder."""
     from symsets.experiments.satellite.enlarging import enlarge_scene
-    from symsets.tools.merge_files import check_out
+    from symsets.tools.merge_files import check_out, files_of
 
     if scale != 3 or network is None or len(folders) != 1:
         raise ValueError(
             "--scale must be 3, with one folder of a scene and --network, the folder of a trained "
             "run of symsets run satellite (PROBA-V's terms do not let us hand one on)"
         )
-    check_out("out", out, folders, (".png", ".tif", ".tiff"))
+    check_out("out", out, files_of(folders[0]), (".png", ".tif", ".tiff"))
     num = enlarge_scene(folders[0], out, network, device=device)
     console.print(f"{num} pictures of {folders[0]}, three times as fine", soft_wrap=True)
     console.print(f"written to {out}", soft_wrap=True)

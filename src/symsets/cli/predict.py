@@ -28,10 +28,11 @@ def predict(
     with user_errors(experiments=True):
         from symsets.pages import to_rich
         from symsets.tools import predict_folder
+        from symsets.tools.left_out import left_out_lines
 
         found = predict_folder(model, folder, out, device=device, workers=workers)
         console.print(to_rich(found.table, width=console.width))
-        for line in found.notes:
+        for line in (*found.notes, *left_out_lines(found.left_out)):
             console.print(line, soft_wrap=True)
         for path in (found.rows, found.page):
             console.print(f"written to {path}", soft_wrap=True)

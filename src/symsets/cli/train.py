@@ -73,26 +73,30 @@ def train(
     with user_errors(experiments=True, continues=True):
         from symsets.pages import to_rich
         from symsets.tools import train_folder
+        from symsets.train.checkpoints import UnusableCheckpointError
 
         given, folder = folder, _folder(folder, example)
         out = out or RUNS / (example if given is None and example else folder.resolve().name)
-        trained = train_folder(
-            folder,
-            out,
-            task=task,
-            schemes=[name.strip() for name in scheme.split(",")],
-            backbone=backbone,
-            size=size,
-            epochs=epochs or (18 if example else 30),
-            batch_size=batch_size,
-            learning_rate=lr,
-            precision=precision,
-            class_weights="balanced" if balanced else None,
-            device=device,
-            workers=workers,
-            seed=seed,
-            say=lambda line: console.print(line, soft_wrap=True),
-        )
+        try:
+            trained = train_folder(
+                folder,
+                out,
+                task=task,
+                schemes=[name.strip() for name in scheme.split(",")],
+                backbone=backbone,
+                size=size,
+                epochs=epochs or (18 if example else 30),
+                batch_size=batch_size,
+                learning_rate=lr,
+                precision=precision,
+                class_weights="balanced" if balanced else None,
+                device=device,
+                workers=workers,
+                seed=seed,
+                say=lambda line: console.print(line, soft_wrap=True),
+            )
+        except UnusableCheckpointError as error:
+            raise ValueError(f"{error}, or choose another --out") from error
         console.print("", to_rich(trained.table, width=console.width), trained.headline, "")
         console.print(f"page written to {trained.page}", soft_wrap=True)
         console.print(f"use it: symsets predict {quote(str(out))} NEW_SETS", soft_wrap=True)

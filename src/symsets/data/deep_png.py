@@ -84,8 +84,8 @@ def _unfiltered(filters: np.ndarray, filtered: np.ndarray) -> np.ndarray:
     return out[1:, 1:].astype(np.uint8)
 
 
-def write_png(values: np.ndarray) -> bytes:
-    """Return the content of a PNG file with values ``(H, W, 1 or 3)`` of 16 bits.
+def write_png(values: np.ndarray, exif: bytes = b"") -> bytes:
+    """Return the content of a PNG file with values ``(H, W, 1 or 3)`` of 16 bits, and EXIF data.
 
     Example:
         >>> values = np.random.default_rng(0).integers(2**16, size=(4, 5, 3), dtype=np.uint16)
@@ -98,7 +98,9 @@ def write_png(values: np.ndarray) -> bytes:
     above = np.vstack([np.zeros_like(lines[:1]), lines[:-1]])
     filtered = np.hstack([np.full((height, 1), 2, np.uint8), lines - above])  # kind 2: up
     head = struct.pack(">IIBBBBB", width, height, 16, kind, 0, 0, 0)
-    chunks = [(b"IHDR", head), (b"IDAT", zlib.compress(filtered.tobytes(), 6)), (b"IEND", b"")]
+    about = [(b"eXIf", exif.removeprefix(b"Exif\0\0"))] if exif else []
+    pixels = (b"IDAT", zlib.compress(filtered.tobytes(), 6))
+    chunks = [(b"IHDR", head), *about, pixels, (b"IEND", b"")]
     return MAGIC + b"".join(
         struct.pack(">I", len(body)) + name + body + struct.pack(">I", zlib.crc32(name + body))
         for name, body in chunks

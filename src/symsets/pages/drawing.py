@@ -17,6 +17,8 @@ from symsets._files import atomic_write, below
 INK, GRID = "#24313a", "#d9dfe4"
 YES, NO = "#2a8f5b", "#c0453a"  # right and wrong
 FAR_APART = 30.0  # largest over smallest error
+SOFTWARE = 305  # the tag in EXIF and TIFF
+NAME = "symsets"  # what it says of our pictures
 DPI = 180  # of files, and of what is too much to be drawn by lines in a page
 
 _STYLE = {
@@ -56,7 +58,8 @@ class Picture:
         """Write the figure on white ground."""
         path = below(folder, f"{self.name}.png")
         with style(), _any_letters(), atomic_write(path) as part:
-            self.figure.savefig(part, format="png", dpi=DPI, facecolor="white")
+            looks = {"dpi": DPI, "facecolor": "white"}
+            self.figure.savefig(part, format="png", pil_kwargs={"exif": mark()}, **looks)
         return path
 
     def svg(self) -> str:
@@ -67,6 +70,13 @@ class Picture:
             self.figure.savefig(buffer, format="svg", dpi=DPI, facecolor="white", metadata=nothing)
         drawn = buffer.getvalue()
         return _own_ids(drawn[drawn.index("<svg") :], self.name)
+
+
+def mark() -> bytes:
+    """Return the EXIF data of a picture, which say that we wrote it."""
+    exif = require("PIL.Image", "images").Exif()
+    exif[SOFTWARE] = NAME
+    return exif.tobytes()
 
 
 @contextmanager

@@ -20,7 +20,7 @@ from symsets.saving import load_pretrained
 from symsets.tools.figures import MOST_TILES, ShownSet
 from symsets.tools.figures import sheet as draw_sheet
 from symsets.tools.ranking import MOST, NAME, SMALLEST, SmallView, rank_views, resized, small_view
-from symsets.tools.shot_files import read_shot
+from symsets.tools.shot_files import UnusableShotError, read_shot
 from symsets.train.inputs import chosen_device
 
 SHOWN = 24  # sets on the sheet
@@ -43,7 +43,7 @@ class Best:
     sets: tuple[Ranked, ...]
     rows: Path  # the CSV file
     sheet: Path  # the contact sheet
-    left_out: tuple[str, ...]  # why pictures were left out, one line for each
+    left_out: tuple[tuple[str, str], ...]  # pictures, each with why
 
 
 def best_files(
@@ -82,7 +82,7 @@ def best_files(
 
     found: list[Ranked] = []
     shown: list[ShownSet] = []
-    left_out: list[str] = []
+    left_out: list[tuple[str, str]] = []
     for name, files in scenes.items():
         views, why = _readable(files, read)
         left_out += why
@@ -96,7 +96,8 @@ def best_files(
         if len(shown) < SHOWN:
             shown.append(_shown(root, found[-1], [small[k] for k in order]))
     if not found:
-        raise ValueError(f"{root} must hold two or more pictures of a scene: {left_out[0]}")
+        first = ": ".join(left_out[0])
+        raise ValueError(f"{root} must hold two or more pictures of a scene; {first}")
     _write(found, shown, rows, page)
     return Best(tuple(found), rows, page, tuple(left_out))
 
@@ -126,21 +127,22 @@ def _scenes(root: Path, page: Path) -> dict[str, list[Path]]:
 
 def _readable(
     files: Sequence[Path], read: Callable[[Path], Tensor]
-) -> tuple[dict[Path, SmallView], list[str]]:
+) -> tuple[dict[Path, SmallView], list[tuple[str, str]]]:
     """Return small copies of the pictures that can be used, and why others cannot."""
-    views, why = {}, []
+    views: dict[Path, SmallView] = {}
+    why: list[tuple[str, str]] = []
     for path in files:
         try:
             picture = read(path)
-        except ValueError as error:
-            why.append(str(error))
+        except UnusableShotError as error:
+            why.append((str(path), error.why))
             continue
         if min(picture.shape[1:]) < SMALLEST:
-            why.append(f"{path} must have {SMALLEST} pixels or more on each side")
+            why.append((str(path), f"smaller than {SMALLEST} pixels"))
         else:
             views[path] = small_view(picture)
     if len(views) == 1:
-        why.append(f"{next(iter(views))} must have others beside it to be compared with")
+        why.append((str(next(iter(views))), "nothing beside it to be compared with"))
     return views, why
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Mapping
 from functools import cache
 from io import BytesIO
@@ -11,10 +12,11 @@ from pathlib import Path
 from torch import Tensor
 
 from symsets._extras import require
-from symsets._files import below
+from symsets._files import below, check_place
 from symsets.data.digits import digit_bags
 
 NUMBERS = {"train": 4000, "val": 500, "test": 1000}
+OURS = re.compile(r"(train|val|test)(/\d(/\d{4})?)?")  # what lies in a folder of the example
 
 
 def write_digits(
@@ -25,10 +27,12 @@ def write_digits(
 ) -> Path:
     """Write bags of 2 to 12 digits in the layout ``split/class/set/*.png``, and return the folder.
 
-    The class of a bag is its largest digit. A folder that is complete is left as it is.
+    The class of a bag is its largest digit. A folder that is complete is left as it is,
+    and one that holds anything else is refused.
     ``numbers`` says how many bags each split gets; ``watch`` is called after every bag.
     """
     root = Path(folder)
+    _check_folder(root)
     for split, num in numbers.items():
         bags = digit_bags("largest", num=num, split=split)
         for k in range(num):
@@ -39,6 +43,18 @@ def write_digits(
             if watch:
                 watch()
     return root
+
+
+def _check_folder(root: Path) -> None:
+    """Raise ValueError unless a folder is new, or holds at most bags of the example."""
+    check_place("folder", root)
+    for pattern in ("[!.]*", "[!.]*/[!.]*", "[!.]*/[!.]*/[!.]*"):
+        for path in root.glob(pattern):
+            if not OURS.fullmatch(path.relative_to(root).as_posix()):
+                raise ValueError(
+                    f"folder must be a new or empty one for the example, got {root} with "
+                    f"{path.name} in it; name another one"
+                )
 
 
 def _write_bag(bag: Path, x: Tensor) -> None:

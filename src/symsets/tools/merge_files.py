@@ -3,26 +3,53 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from itertools import chain
 from pathlib import Path
 
 import torch
 from torch import Tensor
 
+from symsets._files import check_place
 from symsets.pages.drawing import Picture
 from symsets.pages.sheets import Line, Sheet, Tile
 from symsets.saving import load_pretrained
 from symsets.tools.aligning import sample
-from symsets.tools.merging import NAME, DifferentScenesError, find_maps, merge, sharpest
+from symsets.tools.merging import (
+    NAME,
+    SMALLEST,
+    DifferentScenesError,
+    find_maps,
+    merge,
+    sharpest,
+)
 from symsets.tools.ranking import detailed_parts
-from symsets.tools.shot_files import SUFFIXES, Shot, read_shot, write_picture
+from symsets.tools.shot_files import (
+    DEEP,
+    SUFFIXES,
+    Shot,
+    UnusableShotError,
+    is_ours,
+    read_shot,
+    write_picture,
+)
 
 WIDE = 2.9  # inches of a picture on the sheet
 DETAIL = 96  # px on each side of the part that is shown enlarged
 
 
+@dataclass(frozen=True)
+class Merged:
+    """What :func:`merge_files` did."""
+
+    shots: tuple[Path, ...]
+    reference: Path  # the shot that the picture keeps to
+    left_out: tuple[tuple[str, str], ...]  # files of folders, each with why
+    cut: bool  # whether shots have 16 bits, and the file takes 8
+
+
 def merge_files(
-    shots: Sequence[Path],
+    paths: Sequence[Path],
     out: Path,
     *,
     reference: str = "auto",
@@ -30,13 +57,14 @@ def merge_files(
     device: str = "auto",
     compare: Path | None = None,
     watch: Callable[[int, int], None] | None = None,
-) -> int:
-    """Merge shots in files into a picture, and return the number of the shot that it keeps to.
+) -> Merged:
+    """Merge shots in files into a picture.
 
     The file has 16 bits if the shots have, where it is a PNG or a TIFF.
 
     Args:
-        shots: Files, one scene and one size.
+        paths: Files, one scene and one size; or folders of them, in which what cannot be read is
+            left out.
         out: The file to write.
         reference: ``"auto"``, ``"first"``, or the name of one of the shots.
         align: Whether to lay shots over each other first.
@@ -44,12 +72,16 @@ def merge_files(
         compare: Where to write a sheet with the reference, the aligned mean and the result.
         watch: As in :func:`symsets.merge`.
     """
-    check_out("out", out, shots, SUFFIXES)
+    files = list(chain.from_iterable(map(files_of, paths)))
+    check_out("out", out, files, SUFFIXES)
     if compare:
-        check_out("compare", compare, [*shots, out], (".png",))
-    number = _reference(reference, shots)
+        check_out("compare", compare, files, (".png",))
+        if compare.resolve() == out.resolve():
+            raise ValueError(f"compare must be another file than out, got {compare} for both")
     network = load_pretrained(NAME)
-    read = [read_shot(path) for path in shots]
+    found, left_out = _read(paths)
+    shots, read = list(found), list(found.values())
+    number = _reference(reference, shots)
     _check_sizes(shots, read)
     pictures = _stacked(read)
     which = sharpest(pictures) if number is None else number
@@ -60,42 +92,65 @@ def merge_files(
         )
     except DifferentScenesError as error:
         raise ValueError(
-            f"shots must show one scene, but {shots[error.shot]} shows nothing of "
+            f"shots must show one scene, but {shots[error.shot]} has nothing in common with "
             f"{shots[error.reference]}; --no-align merges them as they lie"
         ) from None
-    write_picture(out, result, max(shot.bits for shot in read))
+    bits = max(shot.bits for shot in read)
+    write_picture(out, result, bits)
     if compare:
-        found, seen = sample(pictures, maps)
-        mean = torch.where(seen, found, found[which]).mean(0).clamp(0, 1)
-        drawn = _sheet(pictures[which], mean, result, len(shots))
+        drawn = _sheet(pictures, maps, which, result)
+        compare.parent.mkdir(parents=True, exist_ok=True)
         replace(drawn, name=compare.stem).save_png(compare.parent)
-    return which
+    cut = bits == 16 and out.suffix.lower() not in DEEP
+    return Merged(tuple(shots), shots[which], tuple(left_out), cut)
 
 
-def find_shots(paths: Sequence[Path], *others: Path | None) -> list[Path]:
-    """Return files, and in place of each folder the pictures in it, without some others."""
-    written = {path.resolve() for path in others if path}
-    found: list[Path] = []
+def files_of(path: Path) -> list[Path]:
+    """Return the visible pictures in a folder, but for those that we wrote; or a file itself."""
+    if not path.is_dir():
+        return [path]
+    files = sorted(path.iterdir())
+    shots = [x for x in files if x.suffix.lower() in SUFFIXES and not x.name.startswith(".")]
+    return [file for file in shots if not is_ours(file)]
+
+
+def _read(paths: Sequence[Path]) -> tuple[dict[Path, Shot], list[tuple[str, str]]]:
+    """Read files, and folders of them; say what of the latter was left out, and why."""
+    shots: dict[Path, Shot] = {}
+    left_out: list[tuple[str, str]] = []
     for path in paths:
-        if not path.is_dir():
-            found.append(path)
-            continue
-        inside = sorted(file for file in path.iterdir() if file.suffix.lower() in SUFFIXES)
-        inside = [file for file in inside if file.resolve() not in written]
-        if not inside:
-            raise ValueError(f"shots must be pictures, but the folder {path} holds none")
-        found += inside
-    return found
+        if path.is_dir():
+            inside, why = _read_folder(path)
+            shots |= inside
+            left_out += why
+        else:
+            shots[path] = read_shot(path)
+    return shots, left_out
+
+
+def _read_folder(folder: Path) -> tuple[dict[Path, Shot], list[tuple[str, str]]]:
+    shots: dict[Path, Shot] = {}
+    left_out: list[tuple[str, str]] = []
+    for path in files_of(folder):
+        try:
+            shots[path] = read_shot(path)
+        except UnusableShotError as error:
+            left_out.append((str(path), error.why))
+    if not shots:
+        why = f" that can be read; {': '.join(left_out[0])}" if left_out else ""
+        raise ValueError(f"shots must be pictures, but the folder {folder} holds none{why}")
+    return shots, left_out
 
 
 def check_out(name: str, path: Path, shots: Sequence[Path], suffixes: Sequence[str]) -> None:
     """Raise ValueError unless a file can be written there that is none of the shots."""
     if path.suffix.lower() not in suffixes:
         raise ValueError(f"{name} must end in {' or '.join(suffixes)}, got {path}")
-    if path.is_dir() or not path.parent.is_dir():
-        raise ValueError(f"{name} must be a file in a folder that exists, got {path}")
+    if path.is_dir():
+        raise ValueError(f"{name} must be a file, got the folder {path}; name a file in it")
+    check_place(name, path.parent)
     if any(path.resolve() == shot.resolve() for shot in shots):
-        raise ValueError(f"{name} must be a file of its own, got {path}, which is another one")
+        raise ValueError(f"{name} must not be one of the shots, got {path}; name another file")
 
 
 def _reference(reference: str, shots: Sequence[Path]) -> int | None:
@@ -114,6 +169,11 @@ def _reference(reference: str, shots: Sequence[Path]) -> int | None:
 
 def _check_sizes(paths: Sequence[Path], read: Sequence[Shot]) -> None:
     first = read[0].picture.shape[1:]
+    if min(first) < SMALLEST:
+        raise ValueError(
+            f"shots must have {SMALLEST} pixels or more on each side, got {first[1]}×{first[0]} in "
+            f"{paths[0]}"
+        )
     for path, shot in zip(paths, read, strict=True):
         size = shot.picture.shape[1:]
         if size != first:
@@ -128,19 +188,24 @@ def _stacked(read: Sequence[Shot]) -> Tensor:
     return torch.stack([shot.picture.expand(channels, -1, -1) for shot in read])
 
 
-def _sheet(reference: Tensor, mean: Tensor, result: Tensor, num: int) -> Picture:
-    """Draw three pictures side by side, and below them the part with most detail, enlarged."""
-    titles = ("one shot", f"mean of {num}, aligned", "merged")
-    pictures = [x.expand(3, -1, -1).cpu() for x in (reference, mean, result)]
+def _sheet(shots: Tensor, maps: Tensor, which: int, result: Tensor) -> Picture:
+    """Draw pictures side by side, and below them the part with most detail, enlarged."""
+    shown, num = {"one shot": shots[which]}, len(shots)
+    caption = "The shot, and what the network makes of it."
+    if num > 1:
+        laid, seen = sample(shots, maps)
+        mean = torch.where(seen, laid, laid[which]).mean(0).clamp(0, 1)
+        shown[f"mean of {num}, aligned"] = mean
+        caption = f"One of {num} shots, their mean, and what the network makes of them."
+    shown["merged"] = result
+    pictures = {title: x.expand(3, -1, -1).cpu() for title, x in shown.items()}
     window = min(DETAIL, *result.shape[1:])
-    top, left = (middle - window // 2 for middle in next(detailed_parts(pictures[2], window)))
-    parts = [x[:, top : top + DETAIL, left : left + DETAIL] for x in pictures]
-    drawn = Sheet(3, left=0.0, largest=WIDE)
-    drawn.row(
-        [Tile(_square(x), above=Line(title)) for x, title in zip(pictures, titles, strict=True)]
-    )
+    middle = next(detailed_parts(pictures["merged"], window))
+    top, left = (place - window // 2 for place in middle)
+    drawn = Sheet(len(pictures), left=0.0, largest=WIDE)
+    drawn.row([Tile(_square(x), above=Line(title)) for title, x in pictures.items()])
+    parts = [x[:, top : top + DETAIL, left : left + DETAIL] for x in pictures.values()]
     drawn.row([Tile(x) for x in parts])
-    caption = f"One of {num} shots, their mean, and what the network makes of them."
     return drawn.close(caption, caption)
 
 

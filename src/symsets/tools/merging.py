@@ -154,7 +154,8 @@ class DifferentScenesError(ValueError):
 
     def __init__(self, shot: int, reference: int) -> None:
         super().__init__(
-            f"shots must show one scene, but shot {shot} shows nothing of shot {reference}"
+            f"shots must show one scene, but shot {shot} has nothing in common with shot "
+            f"{reference}"
         )
         self.shot, self.reference = shot, reference
 

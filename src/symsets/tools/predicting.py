@@ -34,7 +34,8 @@ class Predicted:
     rows: Path  # the CSV file with all answers
     page: Path  # with the first of them
     table: Table  # the first answers
-    notes: tuple[str, ...]  # how many are right, and what could not be read
+    notes: tuple[str, ...]  # how many are right
+    left_out: tuple[tuple[str, str], ...]  # what could not be read, each with why
 
 
 def predict_folder(
@@ -75,10 +76,6 @@ def predict_folder(
     path.parent.mkdir(parents=True, exist_ok=True)
     write_csv(path, list(_rows(answers, path.with_suffix(""))))
     notes = _right(network, card, sets, workers)
-    if sets.skipped:
-        (first, why), num = sets.skipped[0], len(sets.skipped)
-        files = "file was" if num == 1 else "files were"
-        notes.append(f"{num} {files} left out, such as {first}: {why}.")
     table = _table(answers)
     page = path.with_suffix(".html")
     content = {
@@ -91,7 +88,7 @@ def predict_folder(
         "skipped": sets.skipped,
     }
     write_page(page, Path(__file__).with_name("page.html"), content)
-    return Predicted(path, page, table, tuple(notes))
+    return Predicted(path, page, table, tuple(notes), tuple(sets.skipped))
 
 
 def _rows(answers: Sequence[Prediction], pictures: Path) -> Iterator[dict[str, Any]]:

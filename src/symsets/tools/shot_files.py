@@ -14,6 +14,7 @@ from symsets._extras import MissingExtraError, require
 from symsets._files import atomic_write
 from symsets.data import decoding
 from symsets.data.deep_png import is_deep_png, read_png, write_png
+from symsets.pages.drawing import NAME, SOFTWARE, mark
 
 FULL_SIZE = 2**16  # px: nothing is read at less than its size
 SUFFIXES = (".png", ".jpg", ".jpeg", ".tif", ".tiff", ".webp")
@@ -38,17 +39,29 @@ class Shot(NamedTuple):
     bits: int
 
 
+class UnusableShotError(ValueError):
+    """A file is no shot; ``why`` says so without its name."""
+
+    def __init__(self, said: str, why: str) -> None:
+        super().__init__(f"shots must be pictures, but {said}")
+        self.why = why
+
+
 def read_shot(path: Path) -> Shot:
-    """Read a picture as a camera meant it: upright, with 8 or 16 bits; errors name the file."""
+    """Read a picture as a camera meant it: upright, with 8 or 16 bits.
+
+    Raise UnusableShotError naming the file if it is none.
+    """
     if not path.is_file():
         wrong = f"{path} is no file" if path.exists() else f"there is no file {path}"
-        raise ValueError(f"shots must be pictures, but {wrong}")
+        raise UnusableShotError(wrong, "no file")
     try:
         values, bits = _values(path.read_bytes())
     except decoding.UnusableError as error:
-        raise ValueError(f"shots must be pictures, but {path} is {error}") from None
-    except ValueError as error:
-        raise ValueError(f"shots must be pictures, but {path} cannot be read: {error}") from None
+        raise UnusableShotError(f"{path} is {error}", str(error)) from None
+    except (ValueError, OSError) as error:
+        why = getattr(error, "strerror", None) or str(error)
+        raise UnusableShotError(f"{path} cannot be read: {why}", why) from None
     scaled = values.reshape(*values.shape[:2], -1).astype(np.float32) / (2**bits - 1)
     return Shot(torch.from_numpy(scaled).permute(2, 0, 1).contiguous(), bits)
 
@@ -108,21 +121,35 @@ def _turned(values: np.ndarray, orientation: int) -> np.ndarray:
     return values[:: -1 if up else 1, :: -1 if left else 1]
 
 
+def is_ours(path: Path) -> bool:
+    """Whether a file is a picture that we wrote, such as an earlier result."""
+    try:
+        with decoding.quiet(), decoding.opened_image(path) as image:
+            return image.getexif().get(SOFTWARE) == NAME
+    except decoding.UnusableError:
+        return False
+
+
 def write_picture(path: Path, picture: Tensor, bits: int = 8) -> None:
-    """Write a picture ``(1 or 3, H, W)`` with values in [0, 1]; 16 bits as PNG or TIFF only."""
+    """Write a picture ``(1 or 3, H, W)`` with values in [0, 1]; 16 bits as PNG or TIFF only.
+
+    Its folder is made, and its EXIF data say that we wrote it.
+    """
     suffix = path.suffix.lower()
     bits = bits if suffix in DEEP else 8
     levels = (picture.double() * (2**bits - 1)).round().clamp(0, 2**bits - 1)
     values = levels.permute(1, 2, 0).numpy().astype(np.uint16 if bits == 16 else np.uint8)
     in_colour = values.shape[2] == 3
     flat = values if in_colour else values[..., 0]
+    path.parent.mkdir(parents=True, exist_ok=True)
     with atomic_write(path) as part:
         if bits == 16 and suffix == ".png":
-            part.write_bytes(write_png(values))
+            part.write_bytes(write_png(values, mark()))
         elif bits == 16:
             kind = "rgb" if in_colour else "minisblack"
-            require("tifffile", "images").imwrite(part, flat, photometric=kind)
+            tifffile = require("tifffile", "images")
+            tifffile.imwrite(part, flat, photometric=kind, software=NAME)
         else:
             image = require("PIL.Image", "images")
             kind = image.registered_extensions()[suffix]
-            image.fromarray(flat).save(part, format=kind, quality=95)
+            image.fromarray(flat).save(part, format=kind, quality=95, exif=mark())

@@ -22,6 +22,7 @@ from symsets.pages import Table
 from symsets.pages.styles import style_of
 from symsets.saving import save
 from symsets.tools import comparing
+from symsets.tools.left_out import left_out_lines
 from symsets.tools.report import write_report
 from symsets.train import fit
 from symsets.train.inputs import chosen_device
@@ -97,7 +98,8 @@ def train_folder(
             "sets, or a picture called target in each set; the sets that were found are "
             f"{', '.join(map(shown, sets.names[:3]))}{', …' if len(sets.names) > 3 else ''}"
         )
-    say(repr(sets))
+    for line in (repr(sets), *left_out_lines(sets.skipped)):
+        say(line)
     train, val, test = parts = sets.split(seed=seed)
     _check_classes(sets, train)
     read = [part.in_memory() if _is_small(sets) else part for part in parts]

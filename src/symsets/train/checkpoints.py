@@ -11,6 +11,10 @@ import torch
 from symsets._files import read_sealed, shorten, write_sealed
 
 
+class UnusableCheckpointError(ValueError):
+    """A file is no checkpoint, or of another run."""
+
+
 class Checkpoint:
     """The file that an interrupted run continues from.
 
@@ -38,7 +42,7 @@ class Checkpoint:
     def load(self, device: torch.device, take: Callable[[dict[str, Any]], None]) -> None:
         """Hand what was saved, if there is something to continue from, to whoever goes on from it.
 
-        Raise ValueError naming the file if it is no checkpoint, or of something else.
+        Raise UnusableCheckpointError naming the file if it is no checkpoint, or of something else.
         """
         if not self.path.exists():
             return
@@ -49,7 +53,7 @@ class Checkpoint:
             raise  # nothing is wrong with the file itself
         except Exception as error:
             cause = "" if type(error) is ValueError else f"{type(error).__name__}: "
-            raise ValueError(
+            raise UnusableCheckpointError(
                 f"checkpoint {self.path} cannot be read because {shorten(f'{cause}{error}')}: "
                 "delete it to start this run anew"
             ) from error

@@ -179,6 +179,7 @@ def fit(
             device=device,
             checkpoint=Checkpoint(folder / CHECKPOINT) if folder else None,
             watch=watch,
+            on_start=bar.start,
             on_step=bar.step,
             keep=True,
             dry_run=dry_run,

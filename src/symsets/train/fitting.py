@@ -88,6 +88,7 @@ def train_networks(
     device: str,
     checkpoint: Checkpoint | None,
     watch: Watch | None = None,
+    on_start: Callable[[int], None] = lambda epoch: None,
     on_step: Callable[[], None] = lambda: None,
     keep: bool = False,
     dry_run: bool = False,
@@ -118,6 +119,7 @@ def train_networks(
             fabric.barrier()  # nobody saves before all have loaded
             if dry_run:
                 return []
+            on_start(training.next_epoch)
             training.run(checkpoint, watch)
             for logger in fabric.loggers:
                 logger.finalize("success")

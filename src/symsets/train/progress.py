@@ -27,24 +27,27 @@ class TrainingProgress:
         self._bar: Progress | None = None
         self._task: Any = None
         self._started = 0.0  # with the first step
-        self._before: int | None = None  # epochs of an earlier call
+        self._before = 0  # epochs of an earlier call
 
     def __enter__(self) -> Self:
+        return self
+
+    def start(self, epoch: int) -> None:
+        """Begin with an epoch, counted from 0: a later one where a training continues."""
+        self._before = epoch
         if not self._shown:
-            return self
+            return
         from rich.console import Console
         from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
         console = Console()
         if not (console.is_terminal or console.is_jupyter):
-            return self
+            return
         words = (TextColumn("{task.description}"), BarColumn(), TimeRemainingColumn())
         self._bar = Progress(*words, TextColumn("{task.fields[found]}"), console=console)
-        self._task = self._bar.add_task(
-            f"epoch 1/{self.epochs}", total=self.epochs * self.steps, found=""
-        )
+        total, done = self.epochs * self.steps, epoch * self.steps
+        self._task = self._bar.add_task(self._title(epoch), total=total, completed=done, found="")
         self._bar.start()
-        return self
 
     def __exit__(self, *_: object) -> None:
         if self._bar is not None:
@@ -59,13 +62,11 @@ class TrainingProgress:
     def epoch(self, epoch: int, fitted: list[Fitted]) -> None:
         """Show how the validation after an epoch, counted from 0, went."""
         done = epoch + 1
-        self._before = epoch if self._before is None else self._before
         if self._bar is not None:
-            after = min(done + 1, self.epochs)
             self._bar.update(
                 self._task,
                 completed=done * self.steps,
-                description=f"epoch {after}/{self.epochs}",
+                description=self._title(done),
                 found=self._words(fitted),
             )
         elif self._shown and (done % max(1, self.epochs // LINES) == 0 or done == self.epochs):
@@ -73,6 +74,9 @@ class TrainingProgress:
             left = spent / (done - self._before) * (self.epochs - done)
             line = f"epoch {done:{len(str(self.epochs))}}/{self.epochs}   {self._words(fitted)} "
             print(line, f"  {left:.0f} s left" if left else "", sep="")
+
+    def _title(self, epoch: int) -> str:
+        return f"epoch {min(epoch + 1, self.epochs)}/{self.epochs}"
 
     def _words(self, fitted: list[Fitted]) -> str:
         def mean(name: str) -> str:

@@ -173,7 +173,7 @@ def ragged(x):
 
 WRONG = {  # what is given, and what layers and heads say of it
     "no tensor": (None, r"x must be a tensor or RaggedSets, got NoneType", None),
-    "a list": ([RIGHT], r"x must be a tensor or RaggedSets, got list", None),
+    "a list": ([RIGHT], r"got list: RaggedSets.from_list makes sets of a list", None),
     "a number": (torch.tensor(1.0), r"x must have .* got shape \(\)", None),
     "one axis": (torch.zeros(9), r"x must have .* got shape \(9,\)", None),
     "other channels": (

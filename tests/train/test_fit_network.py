@@ -324,6 +324,9 @@ def test_random_numbers_are_left_alone():
     ("given", "kind", "problem"),
     [
         ({"train": (X, Y[:3])}, ValueError, "y must hold one label for each set of x"),
+        ({"train": ([*X], Y)}, TypeError, "x must be .* got list: RaggedSets.from_list makes sets"),
+        ({"train": ([*X], Y.tolist())}, TypeError, "x must be .* got list: RaggedSets.from_list"),
+        ({"train": (X, [0, 1])}, TypeError, r"y must be a tensor .* or RaggedSets, got list"),
         ({"train": X}, TypeError, r"train must be a SetFolder, .*got Tensor; x alone has no"),
         ({"train": 3}, TypeError, "train must be a SetFolder, a Dataset .* got int"),
         ({"train": []}, ValueError, "train must hold at least one set, got none"),

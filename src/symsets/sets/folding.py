@@ -11,7 +11,7 @@ from symsets._checks import check_kind
 from symsets.ops._constants import outside_transforms
 from symsets.ops.layout import memory_order
 from symsets.sets.partition import Partition
-from symsets.sets.ragged import RaggedSets, check_rows
+from symsets.sets.ragged import RaggedSets, check_rows, not_sets
 
 Sets: TypeAlias = Union[Tensor, RaggedSets]  # noqa: UP007 (mypy wants a plain alias here)
 
@@ -19,7 +19,7 @@ Sets: TypeAlias = Union[Tensor, RaggedSets]  # noqa: UP007 (mypy wants a plain a
 def check_sets(x: Any, rank: int = 2) -> None:
     """Raise ValueError or TypeError unless ``x`` is a batch of sets, with ``rank`` axes or more."""
     if not isinstance(x, Tensor | RaggedSets):
-        raise TypeError(f"x must be a tensor or RaggedSets, got {type(x).__name__}")
+        raise TypeError(f"x must be a tensor or RaggedSets, got {not_sets(x)}")
     if x.ndim >= rank:
         return
     if isinstance(x, RaggedSets):

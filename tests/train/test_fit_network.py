@@ -343,6 +343,13 @@ def test_random_numbers_are_left_alone():
         ({"task": "select"}, ValueError, r"net must return one score per element .*got \(2, 2\)"),
         ({"task": "regress"}, ValueError, "net must return as many numbers as the targets have"),
         ({"train": (X, Y.float()), "task": "classify"}, ValueError, "targets must be one integer"),
+        ({"train": (X, Y.float())}, ValueError, r"got \(2, 2\): for classes give whole numbers of"),
+        (
+            {"train": (X, Y[:, None])},
+            ValueError,
+            r"got \(2, 2\): for classes give whole numbers of",
+        ),
+        ({"train": (X, X[:, 0])}, ValueError, r"targets have, \(2, 3\), got \(2, 2\)$"),
         ({"train": (X, torch.stack([Y] * 3, 1) + 5)}, ValueError, "task must be given, one of"),
         ({"net": Merge(nn.Linear(3, 3)), "train": (X, X[:, 0] * 9)}, None, ""),
         ({"net": nn.Flatten(0), "task": "classify"}, ValueError, r"net must return scores \(B, cl"),

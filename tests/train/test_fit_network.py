@@ -356,6 +356,11 @@ def test_random_numbers_are_left_alone():
         ({"net": Double()}, TypeError, "net must return a tensor or sets, got tuple"),
         ({"net": 3}, TypeError, "net must be a network, got int"),
         ({"seeds": 0}, ValueError, "seeds must be at least 1"),
+        (
+            {"out": __file__},
+            ValueError,
+            r"out must be a folder, got the file .*test_fit_network.py",
+        ),
         ({"epochs": 0}, ValueError, "epochs must be at least 1"),
         ({"batch_size": 0}, ValueError, "batch_size must be at least 1"),
         ({"device": "tpu"}, ValueError, "device must be one of"),

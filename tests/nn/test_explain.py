@@ -179,12 +179,12 @@ WRONG = {  # what is given, and what layers and heads say of it
     "other channels": (
         torch.zeros(2, 5, 4, 9),
         r"\(B, N, 3, L\) for the Conv1d .*got \(2, 5, 4, 9\)",
-        r"x must have 3 channels \(first axis of an element\), got 4",
+        r"x must have 3 channels \(first axis of an element\) for \w+, got 4",
     ),
     "other channels, ragged": (
         ragged(torch.zeros(2, 5, 4, 9)),
         r"\(B, N, 3, L\) for the Conv1d .*got RaggedSets\(2 sets of 3–7 elements \(4, 9\)\)",
-        r"x must have 3 channels \(first axis of an element\), got 4",
+        r"x must have 3 channels \(first axis of an element\) for \w+, got 4",
     ),
     "another type": (
         RIGHT.double(),

@@ -90,11 +90,12 @@ def _check_caller(layer: nn.Module, y: Any) -> None:
             return
 
 
-def check_channels(features: Tensor, expected: int) -> None:
-    """Raise ValueError unless ``features (B, C)`` have the channels that a layer was made for."""
+def check_channels(features: Tensor, expected: int, owner: nn.Module) -> None:
+    """Raise ValueError unless ``features (B, C)`` have the channels that ``owner`` was made for."""
     if features.ndim != 2 or features.shape[1] != expected:
         raise ValueError(
-            f"x must have {expected} channels (first axis of an element), got {features.shape[-1]}"
+            f"x must have {expected} channels (first axis of an element) for "
+            f"{type(owner).__name__}, got {features.shape[-1]}"
         )
 
 

@@ -356,10 +356,14 @@ def not_sets(value: Any) -> str:
     return f"{kind}: RaggedSets.from_list makes sets of a {kind} of tensors (N, *E)"
 
 
+class NoTensorError(TypeError):
+    """A map returned something else than a tensor; the layer that called it adds its name."""
+
+
 def check_rows(rows: Any, total: int, who: str = "element must return") -> None:
     """Raise TypeError or ValueError unless ``rows`` are one per element."""
     if not isinstance(rows, (Tensor, RaggedSets)):
-        raise TypeError(f"{who} one tensor, got {type(rows).__name__}")
+        raise NoTensorError(f"{who} one tensor, got {type(rows).__name__}")
     if isinstance(rows, Tensor):
         got = rows.shape[0] if rows.ndim else "a single number"
     else:

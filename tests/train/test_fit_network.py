@@ -363,7 +363,7 @@ def test_random_numbers_are_left_alone():
         ),
         ({"epochs": 0}, ValueError, "epochs must be at least 1"),
         ({"batch_size": 0}, ValueError, "batch_size must be at least 1"),
-        ({"device": "tpu"}, ValueError, "device must be one of"),
+        ({"device": "tpu"}, ValueError, r"device must be one of \['auto', 'cpu'.* got 'tpu'"),
         ({"workers": -1}, ValueError, "workers must be 0 or positive, got -1"),
         ({"class_weights": "even"}, ValueError, r"class_weights must be one of \['balanced'\]"),
         ({"class_weights": [1.0]}, ValueError, "class_weights must be 'balanced' or 2 numbers"),

@@ -77,7 +77,7 @@ def _with_length(name: str, value: Any, workers: int | None, seed: int) -> SetDa
 def chosen_device(device: str) -> str:
     """Return the GPU for ``"auto"``, if there is one."""
     if device != "auto":
-        return str(checked_device(str(device)))
+        return str(checked_device(str(device), "auto"))
     return "cuda" if torch.cuda.is_available() else "cpu"
 
 

@@ -219,6 +219,11 @@ def test_what_cannot_be_described_is_not_saved(tmp_path):
         save(net, tmp_path / "new")
 
 
+def test_a_file_in_place_of_the_folder_is_named(saved):
+    with pytest.raises(ValueError, match=r"path must be a folder, got the file .*network\.json"):
+        save(Classify(3, 2), saved / "network.json")
+
+
 @pytest.mark.parametrize(
     ("change", "problem"),
     [

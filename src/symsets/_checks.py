@@ -91,11 +91,11 @@ def is_ours(error: BaseException) -> bool:
     return raised and str(place.tb_frame.f_globals.get("__name__")).startswith("symsets.")
 
 
-def checked_device(device: str) -> torch.device:
-    """Return a device; raise ValueError listing those of this machine if it has no such device."""
+def checked_device(device: str, *others: str) -> torch.device:
+    """Return a device; raise ValueError if this machine has no such device, listing what may be."""
     there = ["cpu", *(f"cuda:{k}" for k in range(torch.cuda.device_count()))]
     there += ["cuda"] if len(there) > 1 else []
     if device not in there:
         why = " (no GPU was found)" if device.startswith("cuda") and len(there) == 1 else ""
-        raise ValueError(f"device must be one of {there}, got {shown(device)}{why}")
+        raise ValueError(f"device must be one of {[*others, *there]}, got {shown(device)}{why}")
     return torch.device(device)

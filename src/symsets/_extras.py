@@ -36,7 +36,7 @@ def check_experiments() -> None:
     """Raise MissingExtraError unless all libraries of the experiments are installed."""
     missing = [library for library in EXPERIMENTS if find_spec(library) is None]
     if missing:
-        raise _missing(missing, "experiments")
+        raise _missing(missing, "all")  # commands need other extras, too
 
 
 def _missing(libraries: list[str], extra: str) -> MissingExtraError:

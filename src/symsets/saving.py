@@ -12,7 +12,15 @@ import torch
 from torch import Tensor, nn
 
 from symsets._checks import as_path, check_choice, check_kind
-from symsets._files import atomic_write, digest, named_errors, read_bytes, reading, write_json
+from symsets._files import (
+    atomic_write,
+    check_place,
+    digest,
+    named_errors,
+    read_bytes,
+    reading,
+    write_json,
+)
 from symsets.describing import describe
 from symsets.making import Allowed, check_allowed, make
 from symsets.models.card import Card
@@ -45,6 +53,7 @@ def save(net: nn.Module, path: str | os.PathLike[str]) -> None:
         True
     """
     directory = as_path("path", path)
+    check_place("path", directory)
     described = describe(net)
     if "network" not in described:
         described = {"module": described}

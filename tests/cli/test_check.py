@@ -41,3 +41,4 @@ def test_mistakes_are_one_line(check):
     found = check("mine.py:other")
     assert found.exit_code == 2
     assert "symsets: mine.py must define a function other" in found.output
+    assert check("mine.py").output.startswith("symsets: TARGET must be file.py:function")

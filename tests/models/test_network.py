@@ -244,6 +244,11 @@ def test_a_network_knows_what_it_was_made_for_but_not_what_another_one_reached()
             "about must be a Card, or have one, that says task, kind, classes and the channels",
         ),
         (
+            lambda: network_for(Card("labels", "vectors", element={"channels": 5})),
+            ValueError,
+            r"about must name classes for 'labels', got none: Card\('labels', 'vectors', classes=",
+        ),
+        (
             lambda: network("classify", "vectors", backbone="resnet"),
             ValueError,
             "backbone must be 'small', or 'timm:NAME' for pictures, got 'resnet' for vectors",

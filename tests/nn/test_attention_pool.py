@@ -92,7 +92,7 @@ def test_a_head_saves_its_pool_with_its_weights():
         (lambda: AttentionPool(4, num_queries=0), "num_queries must be at least 1, got 0"),
         (
             lambda: AttentionPool(4)(torch.zeros(2, 5, 3)),
-            r"x must have 4 channels \(first axis of an element\), got 3",
+            r"x must have 4 channels \(first axis of an element\) for AttentionPool, got 3",
         ),
         (
             lambda: Classify(8, 3, pool=AttentionPool(4)),

@@ -173,18 +173,18 @@ def ragged(x):
 
 WRONG = {  # what is given, and what layers and heads say of it
     "no tensor": (None, r"x must be a tensor or RaggedSets, got NoneType", None),
-    "a list": ([RIGHT], r"x must be a tensor or RaggedSets, got list", None),
+    "a list": ([RIGHT], r"got list: RaggedSets.from_list makes sets of a list", None),
     "a number": (torch.tensor(1.0), r"x must have .* got shape \(\)", None),
     "one axis": (torch.zeros(9), r"x must have .* got shape \(9,\)", None),
     "other channels": (
         torch.zeros(2, 5, 4, 9),
         r"\(B, N, 3, L\) for the Conv1d .*got \(2, 5, 4, 9\)",
-        r"x must have 3 channels \(first axis of an element\), got 4",
+        r"x must have 3 channels \(first axis of an element\) for \w+, got 4",
     ),
     "other channels, ragged": (
         ragged(torch.zeros(2, 5, 4, 9)),
         r"\(B, N, 3, L\) for the Conv1d .*got RaggedSets\(2 sets of 3–7 elements \(4, 9\)\)",
-        r"x must have 3 channels \(first axis of an element\), got 4",
+        r"x must have 3 channels \(first axis of an element\) for \w+, got 4",
     ),
     "another type": (
         RIGHT.double(),

@@ -133,7 +133,7 @@ SCORES = torch.zeros(2, 3)
         (lambda: Merge(nn.Linear(2, 2), pool="men"), "pool must be one of"),
         (lambda: Merge(nn.Linear(2, 2), size=0), "size must be positive, got 0"),
         (lambda: Classify(2, 3, size=0), "size must be positive, got 0"),
-        (lambda: Classify(2, 3)(torch.zeros(1, 4, 3)), r"x must have 2 channels .* got 3"),
+        (lambda: Classify(2, 3)(torch.zeros(1, 4, 3)), r"2 channels .* for Classify, got 3"),
         (lambda: Select(2)(torch.zeros(1, 4, 3, 5)), r"x must have 2 channels .* got 3"),
         (lambda: Select(2)(RaggedSets(torch.zeros(4), [4])), "elements with channels"),
         (lambda: select_loss(SCORES, torch.tensor([0, 3])), "target must index into its set"),

@@ -108,7 +108,7 @@ def test_repr_shows_the_formula():
         ),
         (
             lambda: InducedAttention(nn.Conv1d(3, 4, 1), in_channels=2)(torch.zeros(2, 5, 3, 6)),
-            r"x must have 2 channels \(first axis of an element\), got 3",
+            r"x must have 2 channels \(first axis of an element\) for InducedAttention, got 3",
         ),
     ],
 )

@@ -31,7 +31,7 @@ def test_repr_shows_the_formula(layer, formula):
         (
             lambda: Wreath(nn.ReLU(), in_channels=4, out_channels=4)(torch.zeros(1, 2, 3)),
             ValueError,
-            r"x must have 4 channels \(first axis of an element\), got 3",
+            r"x must have 4 channels \(first axis of an element\) for Wreath, got 3",
         ),
     ],
 )

@@ -231,6 +231,7 @@ X = torch.zeros(4, 3)
     ("make", "message"),
     [
         (lambda: RaggedSets(X.numpy(), [2, 2]), r"elements must be a tensor .* got ndarray"),
+        (lambda: RaggedSets((X, X)), "got tuple: RaggedSets.from_list makes sets of a tuple of"),
         (lambda: RaggedSets(torch.tensor(1.0), [1]), r"elements must be .* got .* of shape \(\)"),
         (lambda: RaggedSets(X, [2.5, 2.5]), r"sizes must be a vector of integers, got \[2.5, 2.5"),
         (lambda: RaggedSets(X, "22"), "sizes must be a vector of integers, got '22'"),

@@ -29,6 +29,7 @@ def test_a_network_is_kept_that_beats_the_trivial_answer(vectors, tmp_path):
     assert list(by_name) == ["dss-mean", "siamese", "most frequent class"]
     assert by_name[trained.best].test.mean > 0.9 > by_name["most frequent class"].test.mean
     assert [row[0].text for row in trained.table.rows][:2] == ["DSS(mean)", "Siamese"]
+    assert "the epoch with the lowest validation loss" in trained.table.caption
     assert "vectors" in lines[0]
     assert re.search(r"\d+ sets to train, \d+ to validate, \d+ to test", "\n".join(lines))
 

@@ -48,8 +48,9 @@ def check(
         from symsets.tools.checking import picture_of, table_of
         from symsets.tools.targets import read_shape, read_target
 
-        if not target.lower().endswith(".onnx"):
-            console.print(f"running {target.rpartition(':')[0]}", soft_wrap=True)
+        code = target.rpartition(":")[0]
+        if code and not target.lower().endswith(".onnx"):
+            console.print(f"running {code}", soft_wrap=True)
         network = read_target(target, None if shape is None else read_shape(shape))
         if tolerance is not None:
             network = replace(network, tolerance=tolerance)

@@ -12,6 +12,7 @@ from torch.utils.data import Dataset
 
 from symsets._checks import positive, shown
 from symsets.sets import RaggedSets, Sets
+from symsets.sets.ragged import not_sets
 
 
 class SetDataset:
@@ -140,7 +141,7 @@ torch.serialization.add_safe_globals([LabelledSets])
 
 def _check(x: Any, y: Any) -> None:
     if not isinstance(x, Tensor | RaggedSets):
-        raise TypeError(f"x must be a tensor (M, N, C, …) or RaggedSets, got {type(x).__name__}")
+        raise TypeError(f"x must be a tensor (M, N, C, …) or RaggedSets, got {not_sets(x)}")
     if not isinstance(y, Tensor | RaggedSets):
         raise TypeError(f"y must be a tensor (M, …) or RaggedSets, got {type(y).__name__}")
     if _num_rows(x) != _num_rows(y):

@@ -29,6 +29,7 @@ from symsets.sets import Sets
 
 TIMM = "timm:"
 PER_SET, PER_ELEMENT = ("classify", "labels", "regress"), ("select", "score")
+NAMED = ("classify", "labels")  # tasks with an output for each class
 MERGE_BLOCKS = 4
 WIDTHS = {"pictures": 16, "signals": 16, "vectors": 128, "clouds": 128, "graphs": 64}
 
@@ -256,6 +257,11 @@ def network_for(
         ) from error
     if task is None:
         raise ValueError("about must have a task, got sets without labels")
+    if task in NAMED and not classes:
+        raise ValueError(
+            f"about must name classes for {task!r}, got none: Card({task!r}, {kind!r}, "
+            'classes=("cat", "dog"), …)'
+        )
     size = element.get("size") or (element.get("length") and [element["length"]])
     net = SetNetwork(
         task,

@@ -17,6 +17,7 @@ from symsets._checks import is_ours
 from symsets.nn._maps import AXES, first_map, first_part, kind_of
 from symsets.sets import RaggedSets, Sets
 from symsets.sets.folding import check_sets
+from symsets.sets.ragged import NoTensorError
 
 TENSOR_MAPS = ("torch.nn.modules.", "symsets.nn.")  # modules there take tensors, or are set modules
 # Kinds of torch's modules: the first take the second axis for channels, the last keep the shape.
@@ -44,6 +45,10 @@ def explained(forward: Forward) -> Forward:
                     _check_caller(self, y)
                 return y
             raise IndexError(f"x must have at least {self.min_axes} axes, got {x.ndim}")
+        except NoTensorError as error:
+            raise TypeError(
+                f"{error} from a map of {type(self).__name__}: it must return the tensor alone"
+            ) from None
         except Exception as error:
             explain(self.check_input, x, error)
             raise
@@ -90,11 +95,12 @@ def _check_caller(layer: nn.Module, y: Any) -> None:
             return
 
 
-def check_channels(features: Tensor, expected: int) -> None:
-    """Raise ValueError unless ``features (B, C)`` have the channels that a layer was made for."""
+def check_channels(features: Tensor, expected: int, owner: nn.Module) -> None:
+    """Raise ValueError unless ``features (B, C)`` have the channels that ``owner`` was made for."""
     if features.ndim != 2 or features.shape[1] != expected:
         raise ValueError(
-            f"x must have {expected} channels (first axis of an element), got {features.shape[-1]}"
+            f"x must have {expected} channels (first axis of an element) for "
+            f"{type(owner).__name__}, got {features.shape[-1]}"
         )
 
 

@@ -90,7 +90,7 @@ class AttentionPool(SetHead):
     def check_input(self, x: Sets) -> None:
         super().check_input(x)
         check_type(x, self.key, self)
-        check_channels(fold(mean_of_entries(x))[0], self.channels)
+        check_channels(fold(mean_of_entries(x))[0], self.channels, self)
 
     @explained
     def forward(self, x: Sets) -> Tensor:

@@ -73,7 +73,7 @@ class _InvariantHead(SetModule):
         linear = next(part for part in self.modules() if isinstance(part, nn.Linear))
         check_type(x, linear, self)
         features, _ = fold(self._features(x))
-        check_channels(features, self.in_channels)
+        check_channels(features, self.in_channels, self)
 
 
 class Classify(_InvariantHead, SetHead):

@@ -97,7 +97,7 @@ class InducedAttention(SetAttention):
 
     def check_input(self, x: Sets) -> None:
         super().check_input(x)
-        check_channels(pool(mean_of_entries(x, self.channel_axis)), self.points.shape[1])
+        check_channels(pool(mean_of_entries(x, self.channel_axis)), self.points.shape[1], self)
 
     def summaries(self, x: Sets) -> Tensor:
         """Return :math:`z_m`, ``(B, M, C, *E)``."""

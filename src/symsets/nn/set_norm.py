@@ -66,7 +66,7 @@ class SetNorm(SetModule):
         super().check_input(x)
         rows, _ = fold(x)
         check_type(rows, self)
-        check_channels(rows.flatten(2).sum(2) if rows.ndim > 2 else rows, self.channels)
+        check_channels(rows.flatten(2).sum(2) if rows.ndim > 2 else rows, self.channels, self)
 
     @explained
     def forward(self, x: Sets, *args: Any) -> Any:

@@ -85,7 +85,7 @@ class Wreath(AdditiveSetLayer):
 
     def check_input(self, x: Sets) -> None:
         super().check_input(x)
-        check_channels(pool(mean_of_entries(x, self.channel_axis)), self.beta.shape[1])
+        check_channels(pool(mean_of_entries(x, self.channel_axis)), self.beta.shape[1], self)
 
     def message(self, x: Sets, *args: Any) -> Tensor:
         """Return one number per set and channel, the same for all entries of an element."""

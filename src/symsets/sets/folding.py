@@ -11,7 +11,7 @@ from symsets._checks import check_kind
 from symsets.ops._constants import outside_transforms
 from symsets.ops.layout import memory_order
 from symsets.sets.partition import Partition
-from symsets.sets.ragged import RaggedSets, check_rows
+from symsets.sets.ragged import NoTensorError, RaggedSets, check_rows, not_sets
 
 Sets: TypeAlias = Union[Tensor, RaggedSets]  # noqa: UP007 (mypy wants a plain alias here)
 
@@ -19,7 +19,7 @@ Sets: TypeAlias = Union[Tensor, RaggedSets]  # noqa: UP007 (mypy wants a plain a
 def check_sets(x: Any, rank: int = 2) -> None:
     """Raise ValueError or TypeError unless ``x`` is a batch of sets, with ``rank`` axes or more."""
     if not isinstance(x, Tensor | RaggedSets):
-        raise TypeError(f"x must be a tensor or RaggedSets, got {type(x).__name__}")
+        raise TypeError(f"x must be a tensor or RaggedSets, got {not_sets(x)}")
     if x.ndim >= rank:
         return
     if isinstance(x, RaggedSets):
@@ -80,7 +80,9 @@ def spread(summary: Tensor, x: Sets) -> Tensor:
         fits = False
     if not fits:
         check_sets(x)
-        got = tuple(summary.shape) if isinstance(summary, Tensor) else type(summary).__name__
+        if not isinstance(summary, Tensor):
+            raise NoTensorError(f"summary must be one tensor, got {type(summary).__name__}")
+        got = tuple(summary.shape)
         raise ValueError(f"summary must have one row for each of {len(x)} sets, got {got}")
     if not isinstance(x, RaggedSets):
         return summary.unsqueeze(1)

@@ -313,7 +313,9 @@ torch.serialization.add_safe_globals([RaggedSets])  # numbers and tensors, no co
 
 def _checked_sizes(elements: Tensor | RaggedSets, sizes: Tensor | Sequence[int]) -> list[int]:
     if not isinstance(elements, Tensor | RaggedSets) or elements.ndim == 0:
-        raise TypeError(f"elements must be a tensor (T, *E) or RaggedSets, got {_shown(elements)}")
+        raise TypeError(
+            f"elements must be a tensor (T, *E) or RaggedSets, got {not_sets(elements)}"
+        )
     if isinstance(sizes, Tensor):
         if sizes.ndim != 1 or sizes.is_floating_point() or sizes.dtype == torch.bool:
             raise ValueError(f"sizes must be a vector of integers, got {_shown(sizes)}")
@@ -346,10 +348,22 @@ def _shown(value: Any) -> str:
     return type(value).__name__
 
 
+def not_sets(value: Any) -> str:
+    """Describe a value that is no batch of sets, and what makes one of a list."""
+    if not isinstance(value, list | tuple):
+        return _shown(value)
+    kind = type(value).__name__
+    return f"{kind}: RaggedSets.from_list makes sets of a {kind} of tensors (N, *E)"
+
+
+class NoTensorError(TypeError):
+    """A map returned something else than a tensor; the layer that called it adds its name."""
+
+
 def check_rows(rows: Any, total: int, who: str = "element must return") -> None:
     """Raise TypeError or ValueError unless ``rows`` are one per element."""
     if not isinstance(rows, (Tensor, RaggedSets)):
-        raise TypeError(f"{who} one tensor, got {type(rows).__name__}")
+        raise NoTensorError(f"{who} one tensor, got {type(rows).__name__}")
     if isinstance(rows, Tensor):
         got = rows.shape[0] if rows.ndim else "a single number"
     else:

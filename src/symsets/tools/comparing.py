@@ -117,8 +117,9 @@ def results_table(outcomes: Sequence[Outcome], card: Card, best: int) -> Table:
     return Table(
         "Results",
         f"{metric.name}{unit}, {way} is better, ± standard error over "
-        f"{outcomes[0].val.num} validation and {outcomes[0].test.num} test sets. Bold: the network "
-        "that is kept, chosen by validation.",
+        f"{outcomes[0].val.num} validation and {outcomes[0].test.num} test sets. Of each training "
+        "the epoch with the lowest validation loss. Bold: the network that is kept, chosen by "
+        "validation.",
         ("network", "validation", "test", "parameters", "time per run"),
         tuple(rows),
     )

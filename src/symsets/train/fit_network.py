@@ -16,7 +16,7 @@ import torch
 from torch import nn
 
 from symsets._checks import as_path, check_kind, positive, shown
-from symsets._files import write_csv
+from symsets._files import check_place, write_csv
 from symsets.data.streaming import LoadedSets
 from symsets.describing import describe
 from symsets.models.card import Card
@@ -232,6 +232,7 @@ def _copies(net: nn.Module, seeds: int, seed: int) -> list[nn.Module]:
 def _run_folder(out: str | os.PathLike[str], net: nn.Module) -> Path:
     """Return the folder of a training; warn if the network can be kept by its weights only."""
     folder = as_path("out", out)
+    check_place("out", folder)
     try:
         describe(net)
     except (ValueError, TypeError) as error:

@@ -45,14 +45,15 @@ def as_sets(
 
 
 def _tensors(value: Any) -> tuple[Sets, Sets] | None:
-    """Return a pair of tensors, if that is what was given."""
+    """Return a pair (x, y), if that is what was given, and not a dataset of two items."""
     if isinstance(value, TensorDataset):
         value = value.tensors
     if not isinstance(value, tuple | list) or len(value) != 2:
         return None
-    if not all(isinstance(part, Tensor | RaggedSets | np.ndarray) for part in value):
-        return None
     x, y = (torch.as_tensor(v) if isinstance(v, np.ndarray) else v for v in value)
+    numbers = isinstance(y, list | tuple) and all(isinstance(number, int | float) for number in y)
+    if not numbers and not any(isinstance(part, Tensor | RaggedSets) for part in (x, y)):
+        return None  # each is an item (set, target)
     return x, y
 
 
@@ -76,7 +77,7 @@ def _with_length(name: str, value: Any, workers: int | None, seed: int) -> SetDa
 def chosen_device(device: str) -> str:
     """Return the GPU for ``"auto"``, if there is one."""
     if device != "auto":
-        return str(checked_device(str(device)))
+        return str(checked_device(str(device), "auto"))
     return "cuda" if torch.cuda.is_available() else "cpu"
 
 

@@ -40,7 +40,7 @@ def test_labels_without_a_set_and_sets_without_a_label(folder):
     folder.labels("set,label a,x b,y lost,x")
     refused(folder, "labels.csv, line 4: set must be the name of a folder .*, got 'lost'.*'a', 'b'")
     folder.labels("set,label a,x")
-    refused(folder, r"labels.csv must have a line for set 'b' \(and 1 more sets\), found none")
+    refused(folder, r"labels.csv must have a line for set 'b' \(and 1 more set\), found none")
     folder.labels("set,label a,x b,y c,x a,y")
     refused(folder, r"line 5: set 'a' must have one label, found another in .*labels.csv, line 2")
 

@@ -332,6 +332,8 @@ def test_arguments_that_are_none_of_the_choices_are_named(folder):
         SetFolder(folder.root, channels=4)
     with pytest.raises(ValueError, match="size must be at least 1, got 0"):
         SetFolder(folder.root, size=0)
+    with pytest.raises(ValueError, match="size must be one number, or height and width, got '64'"):
+        SetFolder(folder.root, size="64")
     with pytest.raises(ValueError, match="size must be one number, or height and width"):
         SetFolder(folder.root, size=(1, 2, 3))
     with pytest.raises(TypeError, match="like must be a Card, got dict"):

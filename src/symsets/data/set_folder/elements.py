@@ -45,7 +45,7 @@ class Preparation:
             check_choice("channels", self.channels, (1, 3))
         if self.size is not None:
             both = self.size if isinstance(self.size, Sequence) else (self.size, self.size)
-            if len(both) != 2:
+            if len(both) != 2 or isinstance(both, str):
                 raise ValueError(
                     f"size must be one number, or height and width, got {shown(self.size)}"
                 )

@@ -146,7 +146,8 @@ def match(labels: Labels, sets: Sequence[FoundSet]) -> dict[str, list[Row]]:
         seen[key] = row.where
         rows[name].append(row)
     if missing := [name for name, own in rows.items() if not own]:
-        more = f" (and {len(missing) - 1} more sets)" if len(missing) > 1 else ""
+        others = len(missing) - 1
+        more = f" (and {others} more set{'s' * (others > 1)})" if others else ""
         raise ValueError(f"{labels.path} must have a line for set {missing[0]!r}{more}, found none")
     return rows
 

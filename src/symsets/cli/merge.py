@@ -41,7 +41,7 @@ def merge(
     """Merge shots of one scene into one picture with less noise.
 
     Shots may be shifted, turned a little, and differ in brightness and sharpness. One shot alone is
-    denoised.
+    denoised, unless it is grey.
     """
     with user_errors(experiments=True):
         if scale != 1 or network is not None:

@@ -133,7 +133,7 @@ def test_stored_sets_have_a_label_each():
     ragged = RaggedSets(torch.randn(7, 2), [3, 4])
     with pytest.raises(ValueError, match=r"got shape \(7,\) for RaggedSets\(2 sets of 3–4"):
         LabelledSets(ragged, y)
-    with pytest.raises(TypeError, match=r"^x must be a tensor .* or RaggedSets, got list: RaggedSets\.from_list"):
+    with pytest.raises(TypeError, match=r"^x must be a tensor .*, got list: RaggedSets\.from_list"):
         LabelledSets([x], y)
     with pytest.raises(TypeError, match=r"^y must be a tensor \(M, …\) or RaggedSets, got list$"):
         LabelledSets(x, y.tolist())

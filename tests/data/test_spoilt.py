@@ -8,7 +8,7 @@ import torch
 from scipy.ndimage import gaussian_filter
 
 from symsets.data.spoilt import BLURS, KINDS, SpoiltSets, quality
-from symsets.tools.sharpness import noise_level, slopes
+from symsets.models.sharpness import noise_level, slopes
 
 
 @pytest.fixture(scope="module")

@@ -79,7 +79,8 @@ def psnr(network: Any, sets: ShotSets) -> float:
 
 def tests(images: Tensor, num: int) -> dict[int, ShotSets]:
     """Return bursts of some sizes of photographs that were not trained on, with noise 25."""
-    camera = Camera(noise=(25.0, 25.0), poisson=0, sharp=1, aligned=1, exposure=0, jpeg=0)
+    still = {"poisson": 0, "sharp": 1, "exposure": 0, "jpeg": 0, "alike": 0, "grey": 0}
+    camera = Camera(noise=(25.0, 25.0), aligned=1, **still)
     return {
         shots: ShotSets(images, num, num_elements=shots, size=SIZE, camera=camera)
         for shots in (1, 2, 4, 5, 8, 16)

@@ -26,8 +26,8 @@ import symsets
 from symsets.data.spoilt import KINDS, SPARE, SpoiltSets
 from symsets.experiments.study.catalogue import image_source
 from symsets.models import BestNetwork
+from symsets.models.sharpness import MEASURES
 from symsets.tools.ranking import NAME, rank
-from symsets.tools.sharpness import MEASURES
 from symsets.tools.shot_files import SUFFIXES, read_shot
 
 SIZE, SHOTS = 256, 8

@@ -21,14 +21,10 @@ from PIL import Image
 from torch import Tensor
 
 import symsets
+from symsets.data.degrading import grey
 from symsets.train import psnr
 
 QUALITY, HALVED = 95, 2  # what Pillow calls the halving of colours in both directions
-BRIGHTNESS = torch.tensor([0.299, 0.587, 0.114])[:, None, None]  # of red, green and blue
-
-
-def grey(pictures: Tensor) -> Tensor:
-    return (BRIGHTNESS * pictures).sum(-3, keepdim=True).expand_as(pictures)
 
 
 def as_jpeg(shot: Tensor) -> Tensor:

@@ -1,7 +1,8 @@
 """Train the network of ``symsets best``, and put it into the package.
 
 Run ``python training/best_network.py --photos FOLDER … --out runs/best --minutes 9``, on a GPU.
-Sets of two to eight shots are made of crops of photographs in every step (``SpoiltSets``). The same
+Sets of two to eight shots are made of crops of photographs in every step (``SpoiltSets``), in one
+half of the steps spoilt in all ways mixed, in the other in one way alone. The same
 command goes on after it was stopped. With ``--export src/symsets/pretrained/best`` the average of
 the weights is written there in half precision, with a card. ``--photos`` takes folders of
 photographs, or files that ``python training/photos.py`` wrote.
@@ -23,16 +24,17 @@ from photos import SIDE, crops
 from torch import Tensor
 from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 
-from symsets.data.spoilt import SPARE, SpoiltSets
+from symsets.data.spoilt import KINDS, SPARE, SpoiltSets
 from symsets.experiments.study.records import device_name, source_commit
 from symsets.models import BestNetwork
+from symsets.models.sharpness import MEASURES
 from symsets.saving import save_registered
-from symsets.tools.sharpness import MEASURES
 from symsets.train import capture
 
 SIZE = SIDE - 2 * SPARE
 SHAPES = {2: 48, 3: 32, 4: 24, 6: 16, 8: 12}  # shots in a set, sets in a step
 TURNS = (2, 3, 4, 6, 8, 8)  # numbers of shots, in turn
+WRONG = [kinds for kind in KINDS for kinds in (KINDS, (kind,))]  # in turn: all mixed, and one alone
 RATE, WARM_UP, KEEP = 5e-4, 200, 0.999  # at 1e-3 training diverged after 16,000 steps
 DECIBELS = 10.0  # of a score of 1
 SHARPER = 4.0  # what scores are multiplied by before the cross entropy
@@ -45,7 +47,8 @@ Ranks the shots of a scene, the best first: `symsets best`, `symsets.tools.ranki
 
 - *Trained on* {num:,} crops of 128 pixels from {photos}, of which sets of two to eight shots were
   made at random (`symsets.data.spoilt.SpoiltSets`): defocus, blur, shake, noise, exposure, JPEG and
-  closed apertures, alone and mixed. No photograph is in the package.
+  closed apertures, mixed in one half of the sets, one alone in the other; some scenes grey, most
+  JPEG with colours at half the size, noise that colours share. No photograph is in the package.
 - *Best* is the shot with the highest PSNR against the photograph that it was made of, where a wrong
   brightness or contrast counts a tenth. Scores are differences of it, in decibels.
 - *Made by* `python {command}`, on {device}, at commit {commit}.
@@ -130,15 +133,20 @@ def main() -> None:
         first = kept["step"]
         torch.manual_seed(first)
     step = capture(network, optimiser, loss, clip=1.0, precision="tf32")
-    sets = {n: SpoiltSets(images, len(images), num_elements=n, size=SIZE) for n in SHAPES}
+    sets = {
+        (n, kinds): SpoiltSets(images, len(images), num_elements=n, size=SIZE, kinds=kinds)
+        for n in SHAPES
+        for kinds in set(WRONG)
+    }
     seen, done = torch.zeros((), device=options.device), first
     for done in range(first + 1, options.steps + 1):
         for group in optimiser.param_groups:
             group["lr"] = rate(done - 1, options.steps)
-        shots = TURNS[done % len(TURNS)]
+        turn, place = divmod(done, len(TURNS))
+        shots, kinds = TURNS[place], WRONG[turn % len(WRONG)]
         num = max(1, round(options.share * SHAPES[shots]))
         which = torch.randint(len(images), (num,), device=options.device)
-        seen = 0.99 * seen + 0.01 * step(*sets[shots].batch(which))
+        seen = 0.99 * seen + 0.01 * step(*sets[shots, kinds].batch(which))
         average.update_parameters(network)
         if done % 100 == 0:
             minutes = (time.monotonic() - start) / 60

@@ -16,6 +16,7 @@ from symsets.data.degrading import (
     blur,
     disc_kernels,
     gaussian_kernels,
+    grey,
     jpeg,
     move,
     sensor_noise,
@@ -160,6 +161,23 @@ def test_noise_grows_with_brightness_by_its_share(share):
     assert noise.mean(1).abs().max() < 0.003
 
 
+@pytest.mark.parametrize("alike", [0.0, 0.4, 1.0])
+def test_noise_of_colours_is_as_alike_as_asked_for(alike):
+    x = torch.full((3, 200, 200), 0.5, dtype=torch.float64)
+    given = torch.tensor(0.1), torch.tensor(0.0), lambda *s: torch.randn(s, dtype=x.dtype)
+    noise = sensor_noise(x, *given, torch.tensor(alike)) - x
+    assert noise.std() == pytest.approx(0.1, rel=0.05)
+    assert torch.corrcoef(noise.flatten(1))[0, 1].item() == pytest.approx(alike, abs=0.02)
+
+
+def test_grey_pictures_have_the_brightness_of_pillow():
+    levels = torch.randint(256, (3, 8, 8), dtype=torch.uint8)
+    expected = np.array(Image.fromarray(levels.permute(1, 2, 0).numpy()).convert("L"))
+    ours = grey(levels / 255)
+    assert torch.equal(ours[0], ours[2])
+    torch.testing.assert_close(255 * ours[0], torch.tensor(expected).float(), atol=0.51, rtol=0)
+
+
 def test_blur_takes_a_scene_for_each_element():
     scenes, k = torch.randn(2, 3, 1, 24, 24, dtype=torch.float64), kernels(2, 3)
     one_by_one = torch.cat([blur(scenes[:, n : n + 1], k[:, n : n + 1]) for n in range(3)], 1)
@@ -178,3 +196,18 @@ def test_jpeg_loses_what_pillow_loses(quality):
     lost = (expected - levels / 255).square().mean().sqrt()
     assert (both[0] - expected).square().mean().sqrt() < 0.3 * lost + 2 / 255
     assert (both[1] - levels / 255).abs().max() < 3 / 255
+
+
+@pytest.mark.parametrize("quality", [60, 90])
+def test_jpeg_halves_colours_as_pillow_does(quality):
+    levels = (127 + 40 * torch.randn(3, 64, 64, dtype=torch.float64)).clamp(0, 255).byte()
+    stream = io.BytesIO()
+    picture = Image.fromarray(levels.permute(1, 2, 0).numpy())
+    picture.save(stream, "JPEG", quality=quality, subsampling=2)
+    expected = torch.tensor(np.array(Image.open(stream))).permute(2, 0, 1) / 255
+    given = (levels / 255).expand(2, -1, -1, -1), torch.full((2,), float(quality))
+    halved, whole = jpeg(*given, torch.tensor([True, False]))
+    assert torch.equal(whole, jpeg(*given)[0])
+    lost = (expected - levels / 255).square().mean().sqrt()
+    assert (halved - expected).square().mean().sqrt() < 0.4 * lost
+    assert (whole - expected).square().mean().sqrt() > 0.7 * lost  # all colours are noise here

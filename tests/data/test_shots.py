@@ -5,7 +5,7 @@ import torch
 
 from symsets.data.shots import SPARE, Camera, ShotSets
 
-STILL = {"shift": 0.0, "turn": 0.0, "sharp": 1.0, "exposure": 0.0, "jpeg": 0.0}
+STILL = {"shift": 0.0, "turn": 0.0, "sharp": 1.0, "exposure": 0.0, "jpeg": 0.0, "grey": 0.0}
 CLEAN = Camera(noise=(1e-3, 1e-3), aligned=0.0, **STILL)
 
 
@@ -135,6 +135,7 @@ def test_sizes_that_do_not_fit_are_named(size):
     [
         ({"noise": (0.0, 5.0)}, "noise must be two positive numbers, the smaller first"),
         ({"noise": (5.0, 2.0)}, "noise must be two positive numbers, the smaller first"),
+        ({"alike": 1.5}, "alike must be at most 1, a correlation, got 1.5"),
         ({"shake": -1.0}, "shake must be 0 or positive, got -1"),
         ({"shift": float("nan")}, "shift must be 0 or positive, got nan"),
     ],
@@ -142,3 +143,22 @@ def test_sizes_that_do_not_fit_are_named(size):
 def test_cameras_that_cannot_be_are_named(options, message):
     with pytest.raises(ValueError, match=message):
         Camera(**options)
+
+
+@pytest.mark.parametrize("grey", [0.0, 1.0])
+def test_grey_bursts_have_one_colour_and_the_noise_of_one(grey):
+    camera = Camera(**{**STILL, "grey": grey}, noise=(20.0, 20.0), poisson=0.0, aligned=0.0)
+    x, y = sets(camera).part(0, 4)
+    for pictures in (x[:, :, :3], y[:, None]):
+        assert bool((pictures == pictures[:, :, :1]).all()) == bool(grey)
+    if grey:
+        assert (x[:, :, 0] - y[:, None, 0]).std() * 255 == pytest.approx(20, rel=0.1)
+
+
+def test_noise_of_colours_may_be_alike_in_some_bursts():
+    camera = Camera(**STILL, noise=(9.0, 9.0), poisson=0.0, aligned=0.0)
+    flat = torch.full((24, 3, 96, 96), 128, dtype=torch.uint8)
+    noise = ShotSets(flat, 24, size=64, camera=camera).part(0, 24)[0][:, 0, :3].flatten(2) - 0.5
+    alike = torch.stack([torch.corrcoef(burst)[0, 1] for burst in noise])
+    assert alike.min() < 0.1
+    assert alike.max() > 0.5

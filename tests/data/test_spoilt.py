@@ -8,7 +8,7 @@ import torch
 from scipy.ndimage import gaussian_filter
 
 from symsets.data.spoilt import BLURS, KINDS, SpoiltSets, quality
-from symsets.tools.sharpness import noise_level, slopes
+from symsets.models.sharpness import noise_level, slopes
 
 
 @pytest.fixture(scope="module")
@@ -130,3 +130,14 @@ def test_bad_arguments_are_named(photos):
         SpoiltSets(photos, 4, size=32, kinds=())
     with pytest.raises(ValueError, match="num_elements must be at least 1"):
         SpoiltSets(photos, 4, size=32, num_elements=0)
+
+
+def test_some_scenes_are_grey_and_some_noise_is_shared_by_colours(photos):
+    x, _ = SpoiltSets(photos, 96, num_elements=2, size=32, kinds=("noise",)).part(0, 96)
+    is_grey = (x == x[:, :, :1]).flatten(1).all(1)
+    assert 0.05 < is_grey.double().mean() < 0.3
+    noise = x[~is_grey] - torch.nn.functional.avg_pool3d(x[~is_grey], (1, 3, 3), 1, (0, 1, 1))
+    red, green = (noise[:, 0, c, 4:-4, 4:-4].flatten(1) for c in (0, 1))
+    alike = (red * green).mean(1) / (red.square().mean(1) * green.square().mean(1)).sqrt()
+    assert alike.min() < 0.3
+    assert alike.max() > 0.7

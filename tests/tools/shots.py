@@ -4,7 +4,7 @@ import torch
 from scipy.ndimage import gaussian_filter
 from torch import nn
 
-from symsets.tools.sharpness import slopes
+from symsets.models.sharpness import slopes
 
 
 def scene(height, width, softness=3.0):

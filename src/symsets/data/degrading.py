@@ -151,7 +151,11 @@ def disc_kernels(radius: Tensor) -> Tensor:
 
 
 def sensor_noise(
-    pictures: Tensor, strength: Tensor, poisson: Tensor, normal: Callable[..., Tensor]
+    pictures: Tensor,
+    strength: Tensor,
+    poisson: Tensor,
+    normal: Callable[..., Tensor],
+    alike: Tensor | None = None,
 ) -> Tensor:
     r"""Add noise whose variance grows with brightness.
 
@@ -162,31 +166,49 @@ def sensor_noise(
         strength: :math:`s`, its standard deviation at full brightness.
         poisson: :math:`p`, the share of its variance that grows with brightness.
         normal: Draws standard normal numbers of a given shape.
+        alike: Correlation of :math:`n` between colours: 1 for grey pictures, 0 if left out.
     """
     spread = (poisson * pictures + 1 - poisson).sqrt()
-    return pictures + strength * spread * normal(*pictures.shape)
+    noise = normal(*pictures.shape)
+    if alike is not None:
+        common = normal(*pictures.shape[:-3], 1, *pictures.shape[-2:])
+        noise = (1 - alike).sqrt() * noise + alike.sqrt() * common
+    return pictures + strength * spread * noise
 
 
-def jpeg(pictures: Tensor, quality: Tensor) -> Tensor:
-    """Return what is left of pictures after JPEG, without the halving of colours.
+def grey(pictures: Tensor) -> Tensor:
+    """Return pictures ``(…, 3, H, W)`` whose colours are all the brightness of JPEG."""
+    weights = pictures.new_tensor(TO_YCC[0])[:, None, None]
+    return (weights * pictures).sum(-3, keepdim=True).expand_as(pictures)
+
+
+def jpeg(pictures: Tensor, quality: Tensor, halved: Tensor | None = None) -> Tensor:
+    """Return what is left of pictures after JPEG.
 
     Args:
         pictures: ``(T, 3, H, W)`` in [0, 1], with H and W multiples of 8.
         quality: ``(T,)``, from 1 to 100, as other programs count it.
+        halved: Whether colours are kept at half the size, ``(T,)``, as cameras do (4:2:0); not, if
+            left out. Their own blocks are not of half the size here.
     """
     T, _, H, W = pictures.shape
-    to_ycc, to_rgb, grey, tables, cosines = (
+    to_ycc, to_rgb, level, tables, cosines = (
         constant(part, (), pictures.dtype, pictures)
-        for part in (_to_ycc, _to_rgb, _grey, _tables, _cosines)
+        for part in (_to_ycc, _to_rgb, _level, _tables, _cosines)
     )
     scale = torch.where(quality < 50, 50 / quality, 2 - quality / 50)[:, None, None, None]
     steps = (tables * scale).round().clamp(1, 255)[:, :, None, :, None, :]  # (T, 3, 1, 8, 1, 8)
-    ycc = 255 * torch.einsum("kc,tchw->tkhw", to_ycc, pictures) - grey
+    ycc = 255 * torch.einsum("kc,tchw->tkhw", to_ycc, pictures) - level
+    if halved is not None:
+        small = F.avg_pool2d(ycc[:, 1:], 2)
+        large = F.interpolate(small, scale_factor=2, mode="bilinear", align_corners=False)
+        colour = torch.where(halved[:, None, None, None], large, ycc[:, 1:])
+        ycc = torch.cat([ycc[:, :1], colour], dim=1)
     blocks = ycc.reshape(T, 3, H // BLOCK, BLOCK, W // BLOCK, BLOCK)
     waves = torch.einsum("ai,tchiwj,bj->tchawb", cosines, blocks, cosines)
     waves = (waves / steps).round() * steps
     blocks = torch.einsum("ai,tchawb,bj->tchiwj", cosines, waves, cosines)
-    ycc = blocks.reshape(T, 3, H, W) + grey
+    ycc = blocks.reshape(T, 3, H, W) + level
     return torch.einsum("ck,tkhw->tchw", to_rgb, ycc / 255).clamp(0, 1)
 
 
@@ -198,7 +220,7 @@ def _to_rgb(device: torch.device) -> Tensor:
     return torch.linalg.inv(_to_ycc(device))
 
 
-def _grey(device: torch.device) -> Tensor:
+def _level(device: torch.device) -> Tensor:
     """Return what brightness and colours are counted from."""
     return torch.tensor([128.0, 0, 0], device=device)[:, None, None]
 

@@ -39,6 +39,9 @@ class Camera:
     sharp: float = 0.6  # the share of bursts without blur and shake
     exposure: float = 0.15  # change of brightness from shot to shot, as a share
     jpeg: float = 0.25  # the share of bursts stored as JPEG, with qualities from 40 to 98
+    halved: float = 0.6  # the share of these that keep colours at half the size
+    alike: float = 1.0  # correlation of noise between colours, as demosaicing and JPEG leave it
+    grey: float = 0.1  # the share of grey bursts
 
     def __post_init__(self) -> None:
         low, high = self.noise
@@ -48,6 +51,8 @@ class Camera:
             raise ValueError(
                 f"noise must be two positive numbers, the smaller first, got {self.noise}"
             )
+        if self.alike > 1:
+            raise ValueError(f"alike must be at most 1, a correlation, got {self.alike}")
 
 
 class ShotSets(OnTheFlySets):
@@ -105,11 +110,13 @@ class ShotSets(OnTheFlySets):
     ) -> tuple[Tensor, Tensor]:
         photo = self.material[which % len(self.material)][:, None]
         scene = self.augment(photo, generator=generator, move=augment)[:, 0] / 255
+        is_grey = self.uniform(generator, len(scene), 1, 1, 1) < self.camera.grey
+        scene = torch.where(is_grey, degrading.grey(scene), scene)
         inside = slice(SPARE, SPARE + self.size)
-        x = self._shoot(scene, generator)
+        x = self._shoot(scene, is_grey[:, None], generator)
         return with_reference(x), scene[..., inside, inside]
 
-    def _shoot(self, scene: Tensor, generator: torch.Generator | None) -> Tensor:
+    def _shoot(self, scene: Tensor, is_grey: Tensor, generator: torch.Generator | None) -> Tensor:
         """Return shots ``(B, N, 3, size, size)`` of scenes."""
         camera, shape = self.camera, (len(scene), self.num_elements)
         uniform, normal = partial(self.uniform, generator), partial(self.normal, generator)
@@ -136,11 +143,14 @@ class ShotSets(OnTheFlySets):
         low, high = camera.noise
         strength = low * (high / low) ** uniform(*each) / 255
         share = camera.poisson * uniform(*each)
-        x = degrading.sensor_noise(x, strength, share, normal)
+        alike = torch.where(is_grey, 1.0, camera.alike * uniform(*each).square())
+        x = degrading.sensor_noise(x, strength, share, normal, alike)
         x = (255 * x).round().clamp(0, 255) / 255
         # Stored
         quality = (40 + 58 * uniform(len(scene), 1)).expand(shape)
-        stored = degrading.jpeg(x.flatten(0, 1), quality.flatten()).unflatten(0, shape)
+        halved = (uniform(len(scene), 1) < camera.halved).expand(shape)
+        stored = degrading.jpeg(x.flatten(0, 1), quality.flatten(), halved.flatten())
+        stored = stored.unflatten(0, shape)
         x = torch.where(uniform(*each) < camera.jpeg, stored, x)
         # Aligned
         laid = self._aligned(x, shifts, angles, others, uniform)

@@ -23,6 +23,8 @@ SOFT = 1.5  # px: half of all scenes are blurred by up to this, as large photogr
 MORE = 0.25  # the share of shots that a further kind spoils
 SHIFT = 2  # px
 SPARE = 16  # px of a photograph around a crop, so that a moved camera sees no border
+GREY = 0.15  # the share of scenes without colours
+HALVED = 0.6  # the share of JPEG that keeps colours at half the size
 BRIGHTNESS = 0.1  # the weight of a wrong brightness or contrast, beside that of other errors
 SMALLEST = 1e-5  # of an error: 50 dB
 
@@ -34,7 +36,8 @@ class SpoiltSets(OnTheFlySets):
     Gaussian blur, a shaking camera, noise, a wrong exposure (clipped where it is too bright), JPEG,
     or a closed aperture (little light, made up for by amplifying, which amplifies the noise). In
     half of all sets the same thing went wrong with all shots, more or less; the others are mixed.
-    All shots of a set have some noise in common.
+    All shots of a set have some noise in common. The noise of one colour is more or less like that
+    of another, as cameras leave it; some scenes are grey.
 
     How good a shot :math:`x_i` is, is its PSNR in decibels against the scene :math:`y_i` at its
     place, where a wrong brightness and contrast counts a tenth:
@@ -96,6 +99,8 @@ class SpoiltSets(OnTheFlySets):
         uniform = partial(self.uniform, generator)
         photo = self.material[which % len(self.material)][:, None]
         scene = self.augment(photo, generator=generator, move=augment) / 255  # (B, 1, 3, S, S)
+        is_grey = uniform(len(which), 1) < GREY
+        scene = torch.where(_each(is_grey), degrading.grey(scene), scene)
         soft = SOFT * uniform(len(which), 1) * (uniform(len(which), 1) < 0.5)
         scene = degrading.blur(scene, degrading.gaussian_kernels(soft))
         shifts = ((2 * SHIFT + 1) * uniform(*shape, 2)).floor() - SHIFT
@@ -103,10 +108,10 @@ class SpoiltSets(OnTheFlySets):
         still = torch.zeros(len(scenes), device=self.device)
         scenes = degrading.move(scenes, shifts.flatten(0, 1), still, self.size + 2 * SPARE)
         scenes = scenes.unflatten(0, shape).clamp(0, 1)
-        x = self._spoil(scenes, generator)
+        x = self._spoil(scenes, is_grey, generator)
         return x, quality(x, scenes[..., SPARE:-SPARE, SPARE:-SPARE])
 
-    def _spoil(self, scenes: Tensor, generator: torch.Generator | None) -> Tensor:
+    def _spoil(self, scenes: Tensor, is_grey: Tensor, generator: torch.Generator | None) -> Tensor:
         """Return shots ``(B, N, 3, size, size)`` of scenes."""
         shape = scenes.shape[:2]
         uniform, normal = partial(self.uniform, generator), partial(self.normal, generator)
@@ -126,10 +131,17 @@ class SpoiltSets(OnTheFlySets):
         faint = low * (high / low) ** uniform(len(x), 1)
         noise = faint + wrong["noise"] * STRONG ** uniform(*shape)
         share = _each(uniform(len(x), 1))
-        x = degrading.sensor_noise(exposed * light, _each(noise / 255), share, normal) / light
+        # The square: mostly the colours differ.
+        alike = _each(torch.where(is_grey, 1.0, uniform(len(x), 1).square()))
+        x = (
+            degrading.sensor_noise(exposed * light, _each(noise / 255), share, normal, alike)
+            / light
+        )
         x = (255 * x).round().clamp(0, 255) / 255
         worst = FINEST - (FINEST - WORST) * strength("jpeg")
-        stored = degrading.jpeg(x.flatten(0, 1), worst.flatten()).unflatten(0, shape)
+        halved = (uniform(len(x), 1) < HALVED).expand(shape)
+        stored = degrading.jpeg(x.flatten(0, 1), worst.flatten(), halved.flatten())
+        stored = stored.unflatten(0, shape)
         return torch.where(_each(wrong["jpeg"]), stored, x)
 
     def _what_goes_wrong(

@@ -16,6 +16,7 @@ from symsets.models._convolution import convolution
 from symsets.models.hourglass import checked_resolutions
 from symsets.models.registry import RegisteredNetwork, register_network
 from symsets.models.restoration import GatedBlock, in_cells
+from symsets.models.sharpness import MEASURED, appearance
 from symsets.nn import Select, Sequential, Siamese
 from symsets.sets import Sets, map_elements
 
@@ -32,7 +33,9 @@ class BestNetwork(RegisteredNetwork):
     channels. Gated blocks follow at several resolutions, each half as fine as the one before; shots
     meet in all of them by a scheme, so each is compared with the others pixel by pixel. What a shot
     has at each resolution becomes the mean of each channel over all pixels, and the logarithm of
-    its variance. A DeepSets block makes scores of these.
+    its variance. A DeepSets block makes scores of these, and of classical measures of detail,
+    noise, contrast and brightness (:func:`~symsets.models.sharpness.appearance`): where shots
+    differ in one thing alone, such a measure is hard to beat.
 
     The logarithm and the detail are there since traces of noise and blur are small beside the
     scene: with plain squares of channels the network hardly learnt, and without the detail slower.
@@ -47,7 +50,8 @@ class BestNetwork(RegisteredNetwork):
         hidden: Widths of the DeepSets block.
 
     Shape:
-        - x: ``(B, N, colors, H, W)`` or ragged, of any height and width, with values in [0, 1].
+        - x: ``(B, N, colors, H, W)`` or ragged, of 5 pixels or more on each side, with values in
+          [0, 1].
         - output: scores ``(B, N)``, or ragged with elements ``(T,)``.
 
     Symmetry:
@@ -88,14 +92,14 @@ class BestNetwork(RegisteredNetwork):
         self.coarsen = nn.ModuleList(
             convolution(i, o, kernel_size=2, stride=2) for i, o in pairwise(channels)
         )
-        self.scores = Select(2 * sum(channels), hidden=hidden, pool="mean")
+        self.scores = Select(MEASURED + 2 * sum(channels), hidden=hidden, pool="mean")
         self.arguments["hidden"] = list(self.scores.hidden)
 
     def forward(self, x: Sets) -> Any:
         """Return one score per shot."""
         image_size(x, self.arguments["colors"])
+        found = [in_full_precision(self.scores, map_elements, x, _measured)]
         x = self.first(map_elements(x, self._cells))
-        found = []
         for level, blocks in enumerate(self.blocks):
             if level:
                 x = map_elements(x, self.coarsen[level - 1])
@@ -106,6 +110,11 @@ class BestNetwork(RegisteredNetwork):
     def _cells(self, rows: Tensor) -> Tensor:
         detail = rows - F.avg_pool2d(rows, 3, 1, padding=1, count_include_pad=False)
         return in_cells(torch.cat([rows, ENLARGED * detail], dim=1), CELL, self.stride)
+
+
+def _measured(rows: Tensor) -> Tensor:
+    """Return classical measures of pictures ``(T, C, H, W)``."""
+    return appearance(rows) if len(rows) else rows.new_zeros(0, MEASURED)
 
 
 def _summary(rows: Tensor) -> Tensor:

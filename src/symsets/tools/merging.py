@@ -12,9 +12,9 @@ from torch import Tensor, nn
 from symsets._checks import check_kind, positive, shown
 from symsets._modes import evaluating
 from symsets.models import with_reference
+from symsets.models.sharpness import slopes
 from symsets.saving import load_pretrained
 from symsets.tools.aligning import ALIKE, align, sample
-from symsets.tools.sharpness import slopes
 from symsets.train.inputs import chosen_device
 
 TILE, OVERLAP = 384, 48  # px; two tiles share a strip that fades from one to the other

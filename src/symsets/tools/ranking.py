@@ -11,9 +11,9 @@ from torch import Tensor, nn
 
 from symsets._checks import check_kind, shown
 from symsets._modes import evaluating
+from symsets.models.sharpness import slopes
 from symsets.saving import load_pretrained
 from symsets.tools.aligning import ALIKE, align
-from symsets.tools.sharpness import slopes
 from symsets.train.inputs import chosen_device
 
 NAME = "best"  # of the network that comes with the package

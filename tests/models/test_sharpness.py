@@ -6,8 +6,9 @@ import torch
 from scipy import ndimage
 from skimage.filters import sobel_h, sobel_v
 
-from symsets.tools.sharpness import (
+from symsets.models.sharpness import (
     MEASURES,
+    appearance,
     brenner,
     cleanness,
     consensus,
@@ -124,6 +125,28 @@ def test_the_typical_shot_is_closest_to_the_mean_of_the_others():
     expected = np.corrcoef(pixels[1], pixels[[0, 2, 3]].mean(0))[0, 1]
     assert scores.argmax() == 1
     assert scores[1].item() == pytest.approx(expected, rel=1e-9)
+
+
+def test_the_appearance_of_a_shot_is_its_own():
+    x = torch.cat([noisy(scene(32), 0.05), scene(32)])
+    together = appearance(x)
+    assert together.shape == (2, 12)
+    torch.testing.assert_close(together, torch.cat([appearance(shot[None]) for shot in x]))
+    assert together[0, 5] > together[1, 5]  # noise
+    assert (together[0, 0] - laplacian(x[:1]).log()).abs() < 1e-3
+
+
+def test_the_appearance_tells_how_much_is_black_or_white():
+    x = 0.25 + 0.5 * scene(16)
+    x[:, :, :4], x[:, :, 4:6] = 0, 1
+    brightness, dark, light = appearance(x)[0, -3:].tolist()
+    assert brightness == pytest.approx(x.mean().item())
+    assert (dark, light) == (4 / 16, 2 / 16)
+
+
+@pytest.mark.parametrize("level", [0.0, 0.5, 1.0])
+def test_flat_shots_have_a_finite_appearance(level):
+    assert appearance(torch.full((2, 3, 5, 5), level)).isfinite().all()
 
 
 @pytest.mark.parametrize("name", MEASURES)

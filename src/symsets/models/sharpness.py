@@ -19,6 +19,7 @@ NOISE = ((1, -2, 1), (-2, 4, -2), (1, -2, 1))  # blind to edges and slopes
 WINDOW = 7  # px on each side of what local contrast looks at
 LITTLE = 1e-5  # a variance of noise below which it hardly counts: (0.8 / 255)²
 FAINT = 1e-6  # keeps 0 / 0 away from black pictures
+MEASURED = 12  # numbers that ``appearance`` gives
 
 
 def laplacian(shots: Tensor) -> Tensor:
@@ -139,6 +140,31 @@ MEASURES: dict[str, Callable[[Tensor], Tensor]] = {
     "least noise": cleanness,
     "closest to the mean": consensus,
 }
+
+
+def appearance(shots: Tensor) -> Tensor:
+    """Return what can be measured of each shot by itself, ``(N, MEASURED)``.
+
+    Logarithms of its detail, its noise, its contrast, and what is left of detail and contrast
+    without the noise; its brightness; and how much of it is black or white.
+    """
+    variance, detail = _noise_and_detail(shots)
+    grey = _grey(shots).flatten(1)
+    contrast = grey.var(1, correction=0)
+    powers = [
+        laplacian(shots),
+        modified_laplacian(shots).square(),
+        tenengrad(shots),
+        brenner(shots),
+        slopes(shots),
+        variance,
+        detail,
+        contrast,
+        (contrast - variance).clamp(min=0),
+    ]
+    dark, light = (shots < 1 / 255), (shots > 254 / 255)
+    shares = [part.to(shots.dtype).flatten(1).mean(1) for part in (dark, light)]
+    return torch.stack([*((power + FAINT).log() for power in powers), grey.mean(1), *shares], 1)
 
 
 def _grey(shots: Tensor) -> Tensor:

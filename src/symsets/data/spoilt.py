@@ -133,11 +133,8 @@ class SpoiltSets(OnTheFlySets):
         share = _each(uniform(len(x), 1))
         # The square: mostly the colours differ.
         alike = _each(torch.where(is_grey, 1.0, uniform(len(x), 1).square()))
-        x = (
-            degrading.sensor_noise(exposed * light, _each(noise / 255), share, normal, alike)
-            / light
-        )
-        x = (255 * x).round().clamp(0, 255) / 255
+        seen = degrading.sensor_noise(exposed * light, _each(noise / 255), share, normal, alike)
+        x = (255 * (seen / light)).round().clamp(0, 255) / 255
         worst = FINEST - (FINEST - WORST) * strength("jpeg")
         halved = (uniform(len(x), 1) < HALVED).expand(shape)
         stored = degrading.jpeg(x.flatten(0, 1), worst.flatten(), halved.flatten())

@@ -14,7 +14,7 @@ from symsets import ops
 from symsets._checks import check_number, positive
 from symsets.models._convolution import Conv2d, convolution
 from symsets.nn import DSS, Sequential, SetModule, Siamese, set_layer
-from symsets.nn._explain import explain
+from symsets.nn._explain import explained
 from symsets.ops._dispatch import kernel
 from symsets.sets import Sets, map_elements, pool, spread
 from symsets.sets.folding import add_to_elements, check_message
@@ -113,6 +113,10 @@ class GatedBlock(SetModule):
         """Show the formula."""
         return "x_i + last(a_i · σ(b_i)), (a_i, b_i) = hear(norm(X))_i"
 
+    def check_input(self, x: Sets) -> None:
+        self.hear.check_input(x)
+
+    @explained
     def forward(self, x: Sets, *args: Any) -> Any:
         """Apply the block."""
         change = map_elements(self._gated(map_elements(x, self.norm)), self.last)
@@ -124,11 +128,7 @@ class GatedBlock(SetModule):
         """Let elements hear their set, and weight one half of the channels by the other."""
         hear: Any = self.hear
         if isinstance(x, Tensor) and x.numel() and kernel("gate", x) and _is_convolution(hear):
-            try:
-                return self._of_sum(x, hear.element, hear.summary(x))
-            except Exception as error:
-                explain(hear.check_input, x, error)
-                raise
+            return self._of_sum(x, hear.element, hear.summary(x))
         return map_elements(hear(x), ops.gate)
 
     def _of_sum(self, x: Tensor, element: nn.Conv2d, context: Tensor) -> Tensor:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
@@ -72,14 +72,15 @@ def merge_files(
         compare: Where to write a sheet with the reference, the aligned mean and the result.
         watch: As in :func:`symsets.merge`.
     """
-    files = list(chain.from_iterable(map(files_of, paths)))
+    inside = {path: files_of(path) for path in paths}
+    files = list(chain.from_iterable(inside.values()))
     check_out("out", out, files, SUFFIXES)
     if compare:
         check_out("compare", compare, files, (".png",))
         if compare.resolve() == out.resolve():
             raise ValueError(f"compare must be another file than out, got {compare} for both")
     network = load_pretrained(NAME)
-    found, left_out = _read(paths)
+    found, left_out = _read(inside)
     shots, read = list(found), list(found.values())
     number = _reference(reference, shots)
     _check_sizes(shots, read)
@@ -114,24 +115,28 @@ def files_of(path: Path) -> list[Path]:
     return [file for file in shots if not is_ours(file)]
 
 
-def _read(paths: Sequence[Path]) -> tuple[dict[Path, Shot], list[tuple[str, str]]]:
-    """Read files, and folders of them; say what of the latter was left out, and why."""
+def _read(
+    inside: Mapping[Path, Sequence[Path]],
+) -> tuple[dict[Path, Shot], list[tuple[str, str]]]:
+    """Read files, and those in folders; say what of the latter was left out, and why."""
     shots: dict[Path, Shot] = {}
     left_out: list[tuple[str, str]] = []
-    for path in paths:
+    for path, files in inside.items():
         if path.is_dir():
-            inside, why = _read_folder(path)
-            shots |= inside
+            found, why = _read_folder(path, files)
+            shots |= found
             left_out += why
         else:
             shots[path] = read_shot(path)
     return shots, left_out
 
 
-def _read_folder(folder: Path) -> tuple[dict[Path, Shot], list[tuple[str, str]]]:
+def _read_folder(
+    folder: Path, files: Sequence[Path]
+) -> tuple[dict[Path, Shot], list[tuple[str, str]]]:
     shots: dict[Path, Shot] = {}
     left_out: list[tuple[str, str]] = []
-    for path in files_of(folder):
+    for path in files:
         try:
             shots[path] = read_shot(path)
         except UnusableShotError as error:

@@ -111,6 +111,7 @@ def _merged_tile(
         return network(with_reference(found[None], which))[0].float()
 
 
+@torch.no_grad()
 def colours_share_noise(pictures: Tensor, maps: Tensor, reference: int) -> bool:
     """Whether the colours of shots ``(N, 3, H, W)`` have much of their noise in common.
 

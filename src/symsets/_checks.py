@@ -1,6 +1,5 @@
 """Checks of arguments, which raise ValueError or TypeError naming the argument."""
 
-import dis
 import math
 import numbers
 import operator
@@ -10,8 +9,6 @@ from reprlib import repr as shortened
 from typing import Any
 
 import torch
-
-RAISE = dis.opmap["RAISE_VARARGS"]
 
 
 def check_choice(name: str, value: Any, choices: Collection[Any]) -> None:
@@ -87,8 +84,7 @@ def is_ours(error: BaseException) -> bool:
         return False
     while place.tb_next is not None:
         place = place.tb_next
-    raised = place.tb_frame.f_code.co_code[place.tb_lasti] == RAISE  # not what a call there raised
-    return raised and str(place.tb_frame.f_globals.get("__name__")).startswith("symsets.")
+    return str(place.tb_frame.f_globals.get("__name__")).startswith("symsets.")
 
 
 def checked_device(device: str, *others: str) -> torch.device:

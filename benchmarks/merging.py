@@ -162,6 +162,7 @@ def rows(network: nn.Module | None, device: str, *, with_bm3d: bool) -> dict[str
         join = partial(merge, reference=0, network=network, device=device)
         made["merge, one shot"] = Row(lambda shots, noise: join(shots[:1]), single=True)
         made["merge"] = Row(lambda shots, noise: join(shots))
+        made["merge, eight turns"] = Row(lambda shots, noise: join(shots, turns=True))
     return made
 
 
@@ -299,6 +300,7 @@ def main() -> None:
     parser.add_argument("--photos", type=Path, help="a folder of photographs (.jpg)")
     parser.add_argument("--limit", type=int, help="photographs of the folder")
     parser.add_argument("--network", help="a folder with a trained network, or merge")
+    parser.add_argument("--rows", nargs="+", help="measure these only")
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--bm3d", action=argparse.BooleanOptionalAction, default=None)
     parser.add_argument("--scikit-image", action=argparse.BooleanOptionalAction, default=True)
@@ -334,6 +336,7 @@ def main() -> None:
     def measure_all(first: int = 0) -> dict[str, dict[Setting, dict[str, list[float]]]]:
         """Measure every so many-th photograph, as there are processes, from one of the first."""
         table, found, start = rows(network, options.device, with_bm3d=with_bm3d), {}, time.time()
+        table = {row: table[row] for row in options.rows or table}
         for name in [*photos][first :: options.processes]:
             file = options.work / f"{name.replace('/', ' ')}.json"
             found[name] = measure(name, photos[name], table, version, file)

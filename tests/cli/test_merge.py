@@ -159,6 +159,18 @@ def test_an_interrupt_is_one_line_and_leaves_no_file(work, monkeypatch):
     assert sorted(work.iterdir()) == before
 
 
+def test_turns_change_the_picture(work):
+    shots = sorted(work.iterdir())
+    network = small()
+    nn.init.normal_(network.last.weight, std=0.01)  # else it gives back the reference
+    save(network, work.parent / "pretrained" / "merge")
+    for name, more in (("plain.png", []), ("turns.png", ["--turns"])):
+        assert invoke(*shots, "-o", name, *more).exit_code == 0
+    plain, turns = (read_shot(work / name).picture for name in ("plain.png", "turns.png"))
+    assert plain.shape == turns.shape
+    assert 0 < (plain - turns).abs().mean() < 0.1
+
+
 def test_a_scene_becomes_a_finer_picture(work):
     from symsets.experiments.satellite.network import SatelliteNetwork
 
@@ -176,6 +188,8 @@ def test_a_scene_becomes_a_finer_picture(work):
     assert read_shot(work / "fine.png").picture.shape == (1, 48, 48)
     assert "--scale must be 3" in refused("--scale", 2, scene, "-o", "fine.png")
     assert "--network" in refused("--scale", 3, scene, "-o", "fine.png")
+    scaled = ("--scale", 3, scene, "-o", "fine.png", "--network", "run")
+    assert "--scale 3 goes without" in refused(*scaled, "--compare", "sheet.png")
     with_jpeg = refused("--scale", 3, scene, "-o", "fine.jpg", "--network", "run")
     assert "out must end in .png" in with_jpeg
     line = refused("--scale", 3, scene, "-o", scene / "LR001.png", "--network", "run")

@@ -112,6 +112,16 @@ def test_a_network_gets_no_more_than_a_tile():
     assert sum(h * w for h, w in seen) < 2 * 500 * 350
 
 
+def test_eight_turns_commute_with_turns():
+    net, shots = small(), burst(3, 48, 60)
+    still = find_maps(shots, 0, aligned=True)
+    found = merge(shots, reference=0, maps=still, network=net, turns=True)
+    assert not torch.equal(found, merge(shots, reference=0, maps=still, network=net))
+    for moved in (lambda x: x.mT, lambda x: x.flip(-2), lambda x: x.mT.flip(-1)):
+        turned = merge(moved(shots), reference=0, maps=still, network=net, turns=True)
+        torch.testing.assert_close(turned, moved(found), atol=1e-5, rtol=0)
+
+
 def test_one_shot_is_enough():
     shot = scene()
     assert merge([shot], network=small()).shape == shot.shape

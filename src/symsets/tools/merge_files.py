@@ -54,6 +54,7 @@ def merge_files(
     *,
     reference: str = "auto",
     align: bool = True,
+    turns: bool = False,
     device: str = "auto",
     compare: Path | None = None,
     watch: Callable[[int, int], None] | None = None,
@@ -68,6 +69,7 @@ def merge_files(
         out: The file to write.
         reference: ``"auto"``, ``"first"``, or the name of one of the shots.
         align: Whether to lay shots over each other first.
+        turns: As in :func:`symsets.merge`.
         device: ``"auto"``, ``"cpu"``, ``"cuda"``, …
         compare: Where to write a sheet with the reference, the aligned mean and the result.
         watch: As in :func:`symsets.merge`.
@@ -89,7 +91,13 @@ def merge_files(
     try:
         maps = find_maps(pictures, which, aligned=not align)
         result = merge(
-            pictures, reference=which, maps=maps, network=network, device=device, watch=watch
+            pictures,
+            reference=which,
+            maps=maps,
+            network=network,
+            turns=turns,
+            device=device,
+            watch=watch,
         )
     except DifferentScenesError as error:
         raise ValueError(

@@ -9,8 +9,9 @@ from symsets import save
 from symsets.experiments.satellite.enlarging import enlarge_scene
 from symsets.experiments.satellite.network import SatelliteNetwork
 from symsets.experiments.satellite.scenes import FULL, read_scene
-from symsets.experiments.satellite.sets import SceneSets
+from symsets.experiments.satellite.sets import SceneSets, turned
 from symsets.models import build
+from symsets.models.turns import over_turns
 
 
 @pytest.fixture
@@ -22,15 +23,17 @@ def trained(tmp_path):
     return net, tmp_path / "run"
 
 
-def test_a_scene_becomes_what_the_network_makes_of_its_clearest_pictures(layout, trained):
+@pytest.mark.parametrize("turns", [False, True])
+def test_a_scene_becomes_what_the_network_makes_of_its_clearest_pictures(layout, trained, turns):
     net, run = trained
     folder = layout / "val" / "RED" / "imgset0000"
     scene = read_scene(folder)
     x, _ = SceneSets([scene], num_elements=3, crop=1).part(0, 1)
-    expected = (net(x)[0, 0] * FULL).round().clamp(0, FULL)
+    fine = over_turns(net, x, turned) if turns else net(x)
+    expected = (fine[0, 0] * FULL).round().clamp(0, FULL)
     for name in ("HR.png", "SM.png"):
         (folder / name).unlink()
-    assert enlarge_scene(folder, layout / "fine.png", run, device="cpu") == 3
+    assert enlarge_scene(folder, layout / "fine.png", run, turns=turns, device="cpu") == 3
     found = np.asarray(Image.open(layout / "fine.png")).astype(np.int64)
     assert found.shape == (3 * scene.low.shape[1], 3 * scene.low.shape[2])
     assert np.abs(found - expected.detach().numpy()).max() <= 1

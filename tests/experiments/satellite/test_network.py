@@ -3,9 +3,10 @@ import torch
 import torch.nn.functional as F
 
 from symsets import RaggedSets
-from symsets.experiments.satellite.network import SatelliteNetwork, over_turns
+from symsets.experiments.satellite.network import SatelliteNetwork
 from symsets.experiments.satellite.sets import CHANNELS, CLEAR, FINE, RAW, SEEN, mean, turned
 from symsets.models.registry import build
+from symsets.models.turns import over_turns
 
 MODELS = ("siamese", "dss-mean", "dss-max", "dss-sum", "aittala", "attention")
 
@@ -70,9 +71,9 @@ def test_a_constant_is_added_to_the_output():
 
 def test_the_mean_over_turns_commutes_with_turns():
     network, x = make(), sets()
-    y = over_turns(network, x)
+    y = over_turns(network, x, turned)
     for flags in ((True, False, False), (False, True, False), (True, True, True)):
-        moved = over_turns(network, turned(x, *flags))
+        moved = over_turns(network, turned(x, *flags), turned)
         expected = y.mT if flags[0] else y
         expected = expected.flip([a for a, f in ((-2, flags[1]), (-1, flags[2])) if f])
         torch.testing.assert_close(moved, expected, rtol=1e-9, atol=1e-9)

@@ -7,19 +7,23 @@ import torch
 from symsets.data.decoding import UnusableError
 from symsets.experiments.satellite.network import SatelliteNetwork
 from symsets.experiments.satellite.scenes import read_scene
-from symsets.experiments.satellite.sets import SceneSets
+from symsets.experiments.satellite.sets import SceneSets, turned
+from symsets.models.turns import over_turns
 from symsets.saving import load
 from symsets.tools.shot_files import write_picture
 from symsets.train.inputs import chosen_device
 
 
-def enlarge_scene(folder: Path, out: Path, network: Path, *, device: str = "auto") -> int:
+def enlarge_scene(
+    folder: Path, out: Path, network: Path, *, turns: bool = False, device: str = "auto"
+) -> int:
     """Merge the pictures of a scene into one that is three times as fine; return their number.
 
     Args:
         folder: With ``LR000.png``, ``QM000.png``, … as in ESA's challenge; no truth is needed.
         out: The PNG or TIFF to write, with 16 bits.
         network: The folder of a run of ``symsets run satellite``, with its trained network.
+        turns: Take the mean over eight turns, which takes eight times as long.
         device: ``"auto"``, ``"cpu"``, ``"cuda"``, …
     """
     if not folder.is_dir():
@@ -36,7 +40,9 @@ def enlarge_scene(folder: Path, out: Path, network: Path, *, device: str = "auto
     where = chosen_device(device)
     most = int(trained.arguments["num_elements"])
     x, _ = SceneSets([scene], num_elements=most, crop=1, device=where).part(0, 1)
+    trained.to(where)
     with torch.no_grad():
-        picture = trained.to(where)(x)[0].clamp(0, 1).cpu()
+        found = over_turns(trained, x, turned) if turns else trained(x)
+    picture = found[0].clamp(0, 1).cpu()
     write_picture(out, picture, bits=16)
     return min(len(scene.low), most)

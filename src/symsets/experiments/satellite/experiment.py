@@ -10,11 +10,12 @@ from torch import Tensor, nn
 
 from symsets.experiments.satellite.generated import SceneSource
 from symsets.experiments.satellite.metric import cpsnr, cssim, shift_loss
-from symsets.experiments.satellite.network import SatelliteNetwork, over_turns
+from symsets.experiments.satellite.network import SatelliteNetwork
 from symsets.experiments.satellite.scenes import SceneFiles
-from symsets.experiments.satellite.sets import SceneSets, bicubic, mean
+from symsets.experiments.satellite.sets import SceneSets, bicubic, mean, turned
 from symsets.experiments.study.catalogue import scene_source
 from symsets.experiments.study.experiment import QUICK, SMOKE, Experiment, Preset, scaled
+from symsets.models.turns import over_turns
 from symsets.train.evaluation import Network, evaluate
 from symsets.train.metrics import Metric, Task
 from symsets.train.plan import Plan
@@ -149,7 +150,7 @@ class SatelliteExperiment(Experiment[SceneSource]):
 
         # Not in every validation: 49 similarities take longer than the network.
         values = measured("cssim", test, network, CSSIM)
-        values |= measured("cpsnr/eight turns", test, lambda x: over_turns(network, x))
+        values |= measured("cpsnr/eight turns", test, lambda x: over_turns(network, x, turned))
         for pictures in PICTURES:
             values |= measured(f"cpsnr/{pictures} pictures", test.with_pictures(pictures), network)
         norms = getattr(source, "norms", {})

@@ -1,7 +1,5 @@
 """One fine picture of a set of coarse ones."""
 
-from functools import partial, reduce
-from itertools import product
 from typing import Any
 
 import torch
@@ -11,12 +9,12 @@ from torch import Tensor, nn
 from symsets._checks import positive
 from symsets.experiments.satellite.registration import masked_mean
 from symsets.experiments.satellite.scenes import SCALE
-from symsets.experiments.satellite.sets import CHANNELS, CLEAR, FINE, RAW, SEEN, SHIFT, turned
+from symsets.experiments.satellite.sets import CHANNELS, CLEAR, FINE, RAW, SEEN, SHIFT
 from symsets.models._blocks import image_size, in_full_precision
 from symsets.models._convolution import convolution
 from symsets.models.registry import register_network
 from symsets.models.restoration import WeightedMerge, restoration_trunk
-from symsets.sets import Sets, fold, map_elements, pool, spread
+from symsets.sets import Sets, fold, pool, spread
 
 
 @register_network("satellite")
@@ -134,14 +132,3 @@ def _rows(summary: Tensor, x: Sets) -> Tensor:
     if isinstance(x, Tensor):
         return spread_out.expand(-1, x.shape[1], *summary.shape[1:]).flatten(0, 1)
     return spread_out
-
-
-def over_turns(network: nn.Module, x: Sets) -> Tensor:
-    """Return the mean of what a network makes of a set and of its seven turns and mirror images."""
-    pictures = []
-    for mirrored, upside_down, transposed in product((False, True), repeat=3):
-        turn = partial(turned, transposed=transposed, upside_down=upside_down, mirrored=mirrored)
-        y: Tensor = network(map_elements(x, turn))
-        y = y.flip([axis for axis, flag in ((-2, upside_down), (-1, mirrored)) if flag])
-        pictures.append(y.mT if transposed else y)
-    return reduce(torch.add, pictures) / 8

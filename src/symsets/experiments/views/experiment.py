@@ -46,7 +46,7 @@ PRESETS = {
     ),
     "paper": replace(
         PAPER,
-        models=("sridhar", "dss-sum", "dss-mean", "dss-max", "aittala", "siamese"),
+        models=("sridhar", "dss-sum", "dss-max", "aittala", "siamese"),
         train_sizes=(4000,),
         epochs=(16,),
         published_epochs=None,

@@ -81,6 +81,15 @@ def check_place(name: str, folder: Path) -> None:
         raise ValueError(f"{name} must be a folder that may be written to, got {folder}")
 
 
+def check_outside(out: Path, sets: Path) -> None:
+    """Raise ValueError if what is written would replace sets or their labels, or count as sets."""
+    if out.resolve().is_relative_to(sets.resolve()):
+        raise ValueError(
+            f"out must be elsewhere than the sets, and not lie in their folder, got {out} for the "
+            f"sets in {sets}"
+        )
+
+
 @contextmanager
 def atomic_write(path: Path) -> Iterator[Path]:
     """Give a temporary path to write to, and move it to ``path`` at the end.

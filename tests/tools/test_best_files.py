@@ -1,4 +1,6 @@
 import csv
+import os
+import sys
 
 import pytest
 import torch
@@ -76,6 +78,14 @@ def test_what_cannot_be_read_is_left_out_and_said(tmp_path):
         (str(folder / "empty.jpg"), "not readable"),
         (str(folder / "tiny.png"), "smaller than 16 pixels"),
     )
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere all names are text")
+def test_names_that_are_no_text_are_refused_at_once(tmp_path):
+    folder = write_shots(tmp_path / "shots")
+    (folder / "a.png").rename(folder / os.fsdecode(b"\xfc.png"))
+    with pytest.raises(ValueError, match=r"must hold names in UTF-8, got b'.xfc.png'; rename it"):
+        ranked(tmp_path, folder)
 
 
 def test_sizes_and_directions_may_differ(tmp_path):

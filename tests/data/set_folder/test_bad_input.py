@@ -1,5 +1,8 @@
 """Every folder that cannot be learnt from is refused in one line that names the file."""
 
+import os
+import sys
+
 import numpy as np
 import pytest
 
@@ -350,6 +353,15 @@ def test_numbers_that_float32_cannot_hold(folder):
 def test_a_table_that_does_not_name_its_sets(folder):
     folder.labels("bag,x,label a,1,p b,2,q", place="table.csv")
     refused(folder, "at least two sets to learn from, found 'table'; in one table .* column 'set'")
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere all names are text")
+@pytest.mark.parametrize("name", [b"Gr\xfcn/a", b"red/\xfc", b"red/a/\xfc.png"])
+def test_names_that_are_no_text(folder, name):
+    folder.sets("red/a", "blue/b", "blue/c")
+    path = folder.root / os.fsdecode(name)
+    path.mkdir(parents=True) if path.suffix == "" else path.write_bytes(b"")
+    refused(folder, r"must hold names in UTF-8, got b'.*\\xfc.*'; rename it")
 
 
 def test_what_systems_add_to_folders_is_no_class(folder):

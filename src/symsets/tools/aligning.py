@@ -70,7 +70,7 @@ def align(shots: Tensor, reference: int = 0) -> tuple[Tensor, Tensor]:
 
 
 def other_scenes(shots: Tensor, maps: Tensor, alike: Tensor, reference: int) -> Tensor:
-    """Return which shots show another scene than the reference ``(N,)``, by what :func:`align` found.
+    """Return which shots show another scene than the reference ``(N,)``, given their alignment.
 
     Many scenes are bright above and dark below. So if coarse copies do not settle it, their details
     must be alike, too.

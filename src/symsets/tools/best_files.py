@@ -20,7 +20,7 @@ from symsets.saving import load_pretrained
 from symsets.tools.figures import MOST_TILES, ShownSet
 from symsets.tools.figures import sheet as draw_sheet
 from symsets.tools.ranking import MOST, NAME, SMALLEST, SmallView, rank_views, resized, small_view
-from symsets.tools.shot_files import UnusableShotError, read_shot
+from symsets.tools.shot_files import UnusableShotError, is_ours, read_shot
 from symsets.train.inputs import chosen_device
 
 SHOWN = 24  # sets on the sheet
@@ -103,11 +103,13 @@ def best_files(
 
 
 def _scenes(root: Path, page: Path) -> dict[str, list[Path]]:
-    """Return the pictures of each folder below ``root`` that holds some."""
+    """Return the pictures of each folder below ``root`` that holds some, but for those we wrote."""
     scenes: dict[str, list[Path]] = {}
     for name in files_below(root, IMAGE_SUFFIXES):
         check_names(root, [name])
         path = root / name
+        if is_ours(path):
+            continue
         if path.resolve() == page.resolve():
             raise ValueError(
                 f"sheet must be another file than the pictures, got {page}; remove it, or name "

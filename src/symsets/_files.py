@@ -223,7 +223,7 @@ def reading(path: Path, what: str, kind: type | tuple[type, ...] = dict) -> Iter
     except KeyError as error:
         raise ValueError(f"{path} must be {what}: {error} is missing") from error
     except (*ERRORS, RuntimeError) as error:  # so is JSON that is nested too deeply
-        raise ValueError(f"{path} must be {what}: {shorten(str(error))}") from error
+        raise ValueError(f"{path} must be {what}: {shorten(_cause(error))}") from error
 
 
 @contextmanager
@@ -239,9 +239,14 @@ def named_errors(path: Path, what: str = "cannot be read") -> Iterator[None]:
     except Exception as error:
         if isinstance(error, ValueError) and str(path) in str(error):
             raise
-        cause = f"missing or unknown {error}" if isinstance(error, KeyError) else str(error)
+        cause = f"missing or unknown {error}" if isinstance(error, KeyError) else _cause(error)
         cause = shorten(cause) or type(error).__name__
         raise ValueError(f"{path} {what}: {cause}") from error
+
+
+def _cause(error: Exception) -> str:
+    """Return what went wrong, without the number and the path that the system adds."""
+    return getattr(error, "strerror", None) or str(error)
 
 
 def shorten(text: str, most: int = 300) -> str:

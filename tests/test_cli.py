@@ -43,6 +43,15 @@ def test_help_comes_without_torch(words):
     assert "symsets" in shown
 
 
+@pytest.mark.parametrize("command", ["train", "merge", "best"])
+def test_help_fills_its_lines(command, monkeypatch):
+    monkeypatch.setattr("typer.rich_utils.MAX_WIDTH", 500)
+    shown = runner.invoke(app, [command, "--help"]).stdout
+    before = shown[: shown.index("Arguments")].splitlines()[:-1]
+    _usage, *rest = (line.strip() for line in before if line.strip())
+    assert len(rest) == 2, rest  # what it does, and more about it
+
+
 @pytest.mark.parametrize(
     ("words", "line"),
     [

@@ -6,7 +6,15 @@ from pathlib import Path
 import pytest
 
 from symsets import _files
-from symsets._files import atomic_write, below, check_place, file_lock, reading, write_json
+from symsets._files import (
+    atomic_write,
+    below,
+    check_place,
+    file_lock,
+    named_errors,
+    reading,
+    write_json,
+)
 
 # The package without what it imports: torch takes seconds to load, and no lock needs it.
 HEAD = f"""
@@ -149,6 +157,20 @@ def test_json_of_another_kind_is_one_short_line(tmp_path, content, problem):
     with pytest.raises(ValueError, match=rf"one\.json must be an object: .*{problem}") as error:
         reading(path, "an object").__enter__()
     assert len(str(error.value)) < 600
+
+
+def test_a_file_that_is_not_there_is_said_once(tmp_path):
+    path = tmp_path / "study.json"
+    with (
+        pytest.raises(ValueError, match=r"^\S+ must be a study: No such file or directory$"),
+        reading(path, "a study"),
+    ):
+        pass
+    with (
+        pytest.raises(ValueError, match=r"^\S+ cannot be read: No such file or directory$"),
+        named_errors(path),
+    ):
+        path.read_text()
 
 
 def test_files_and_locked_folders_are_no_places(tmp_path, monkeypatch):

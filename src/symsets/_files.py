@@ -81,6 +81,15 @@ def check_place(name: str, folder: Path) -> None:
         raise ValueError(f"{name} must be a folder that may be written to, got {folder}")
 
 
+def check_outside(out: Path, sets: Path) -> None:
+    """Raise ValueError if what is written would replace sets or their labels, or count as sets."""
+    if out.resolve().is_relative_to(sets.resolve()):
+        raise ValueError(
+            f"out must be elsewhere than the sets, and not lie in their folder, got {out} for the "
+            f"sets in {sets}"
+        )
+
+
 @contextmanager
 def atomic_write(path: Path) -> Iterator[Path]:
     """Give a temporary path to write to, and move it to ``path`` at the end.
@@ -214,7 +223,7 @@ def reading(path: Path, what: str, kind: type | tuple[type, ...] = dict) -> Iter
     except KeyError as error:
         raise ValueError(f"{path} must be {what}: {error} is missing") from error
     except (*ERRORS, RuntimeError) as error:  # so is JSON that is nested too deeply
-        raise ValueError(f"{path} must be {what}: {shorten(str(error))}") from error
+        raise ValueError(f"{path} must be {what}: {shorten(_cause(error))}") from error
 
 
 @contextmanager
@@ -230,9 +239,14 @@ def named_errors(path: Path, what: str = "cannot be read") -> Iterator[None]:
     except Exception as error:
         if isinstance(error, ValueError) and str(path) in str(error):
             raise
-        cause = f"missing or unknown {error}" if isinstance(error, KeyError) else str(error)
+        cause = f"missing or unknown {error}" if isinstance(error, KeyError) else _cause(error)
         cause = shorten(cause) or type(error).__name__
         raise ValueError(f"{path} {what}: {cause}") from error
+
+
+def _cause(error: Exception) -> str:
+    """Return what went wrong, without the number and the path that the system adds."""
+    return getattr(error, "strerror", None) or str(error)
 
 
 def shorten(text: str, most: int = 300) -> str:

@@ -142,8 +142,8 @@ def test_the_help_names_every_choice():
         (["--backbone", "big"], "backbone must be 'small'"),
         (["--precision", "half"], "precision must be one of"),
         (["--lr", "0"], "learning_rate must be positive"),
-        (["--out", "photos"], "out must be another folder"),
-        (["--out", "photos/dark"], "not lie in it"),
+        (["--out", "photos"], "out must be elsewhere than the sets"),
+        (["--out", "photos/dark"], "not lie in their folder"),
         (["--out", "afile"], "out must be a folder, got the file"),
     ],
 )

@@ -7,7 +7,7 @@ import torch
 from scipy.ndimage import gaussian_filter
 
 from symsets.data.degrading import move
-from symsets.tools.aligning import ALIKE, align, sample
+from symsets.tools.aligning import ALIKE, align, other_scenes, sample
 
 
 def scene(size=240, channels=3, seed=0):
@@ -118,6 +118,17 @@ def test_other_scenes_are_not_alike():
     _, alike = align(shots)
     assert alike[0] > 0.99
     assert alike[1:].max() < ALIKE
+
+
+def test_scenes_that_share_their_sky_are_others():
+    sky = torch.linspace(0.15, -0.15, 160)[:, None]
+    for noise in (0, 25):
+        ours, _, _ = burst(6, 1.0, noise=noise, num=6)
+        theirs = torch.stack([scene(size=160, seed=seed) for seed in range(1, 6)])
+        shots = torch.cat([ours, theirs]) / 2 + 0.25 + sky
+        maps, alike = align(shots)
+        assert (alike[6:] > ALIKE).any()
+        assert other_scenes(shots, maps, alike, 0).tolist() == [False] * 6 + [True] * 5
 
 
 def test_a_window_is_cut_out_of_the_whole():

@@ -1,14 +1,15 @@
 import csv
+import os
+import sys
 
 import pytest
 import torch
 from PIL import Image
-from shots import Slopes, blurred, scene
+from shots import Slopes, blurred, scene, write_shot
 
 from symsets.tools import best_files as best_files_module
 from symsets.tools.best_files import best_files
 from symsets.tools.ranking import MOST
-from symsets.tools.shot_files import write_picture
 
 WIDTHS = {"a.png": 2.0, "b.png": 0.0, "c.png": 5.0}
 ORDER = ("b.png", "a.png", "c.png")
@@ -18,7 +19,7 @@ def write_shots(folder, size=(60, 80), widths=WIDTHS):
     folder.mkdir(parents=True, exist_ok=True)
     picture = scene(*size)
     for name, width in widths.items():
-        write_picture(folder / name, blurred(picture, width) if width else picture)
+        write_shot(folder / name, blurred(picture, width) if width else picture)
     return folder
 
 
@@ -68,7 +69,7 @@ def test_what_cannot_be_read_is_left_out_and_said(tmp_path):
     folder = write_shots(tmp_path / "shots")
     (folder / "broken.png").write_bytes((folder / "a.png").read_bytes()[:200])
     (folder / "empty.jpg").write_bytes(b"")
-    write_picture(folder / "tiny.png", torch.rand(3, 8, 40))
+    write_shot(folder / "tiny.png", torch.rand(3, 8, 40))
     best = ranked(tmp_path, folder)
     assert best.sets[0].files == ORDER
     assert best.left_out == (
@@ -78,10 +79,18 @@ def test_what_cannot_be_read_is_left_out_and_said(tmp_path):
     )
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere all names are text")
+def test_names_that_are_no_text_are_refused_at_once(tmp_path):
+    folder = write_shots(tmp_path / "shots")
+    (folder / "a.png").rename(folder / os.fsdecode(b"\xfc.png"))
+    with pytest.raises(ValueError, match=r"must hold names in UTF-8, got b'.xfc.png'; rename it"):
+        ranked(tmp_path, folder)
+
+
 def test_sizes_and_directions_may_differ(tmp_path):
     folder = write_shots(tmp_path / "shots", size=(60, 80))
-    write_picture(folder / "large.png", scene(120, 160))
-    write_picture(folder / "tall.png", scene(90, 50))
+    write_shot(folder / "large.png", scene(120, 160))
+    write_shot(folder / "tall.png", scene(90, 50))
     best = ranked(tmp_path, folder)
     assert len(best.sets[0].files) == 5
 
@@ -122,6 +131,12 @@ def test_a_sheet_never_takes_the_place_of_a_picture(tmp_path):
     )
     assert sorted(path.name for path in (folder / "new").iterdir()) == ["sheet.PNG", "t.csv"]
     assert best.sheet.name == "sheet.PNG"
+
+
+def test_sheets_of_earlier_calls_are_no_shots(tmp_path):
+    folder = write_shots(tmp_path / "shots")
+    for name in ("one.png", "two.png", "one.png"):
+        assert ranked(tmp_path, folder, sheet=folder / name).sets[0].files == ORDER
 
 
 def make_nothing(folder):

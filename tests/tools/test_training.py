@@ -144,7 +144,7 @@ def test_what_is_wrong_is_said_before_training(vectors, tmp_path, options, messa
 
 
 def test_sets_and_networks_need_folders_of_their_own(vectors):
-    with pytest.raises(ValueError, match="out must be another folder"):
+    with pytest.raises(ValueError, match="out must be elsewhere than the sets"):
         train_folder(vectors, vectors, **QUICK)
 
 
@@ -162,6 +162,18 @@ def test_predictions_need_a_card_and_a_table(vectors, tmp_path):
         predict_folder(tmp_path / "plain", vectors, tmp_path / "answers.csv")
 
 
+def test_predictions_do_not_replace_labels_or_become_sets(vectors, tmp_path):
+    train_folder(vectors, tmp_path / "out", epochs=1, schemes=["siamese"], **QUICK)
+    table = tmp_path / "table.csv"
+    table.write_text("set,x\na,1\nb,2\n")
+    before = (vectors / "labels.csv").read_text()
+    for sets, name in ((vectors, "labels.csv"), (vectors, "new/answers.csv"), (table, "")):
+        with pytest.raises(ValueError, match="out must be elsewhere than the sets, and not lie"):
+            predict_folder(tmp_path / "out", sets, sets / name)
+    assert (vectors / "labels.csv").read_text() == before
+    assert table.read_text().startswith("set,x")
+
+
 def test_a_class_that_is_only_tested_is_refused(vectors, tmp_path):
     path = vectors / "labels.csv"
     first, *lines = path.read_text().splitlines()
@@ -175,7 +187,7 @@ def test_a_class_that_is_only_tested_is_refused(vectors, tmp_path):
 
 
 def test_networks_are_not_written_among_sets(vectors):
-    with pytest.raises(ValueError, match=r"out must be another folder .* not lie in it"):
+    with pytest.raises(ValueError, match="out must be elsewhere than the sets, and not lie"):
         train_folder(vectors, vectors / "runs", **QUICK)
     assert not (vectors / "runs").exists()
 

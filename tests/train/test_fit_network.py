@@ -489,6 +489,15 @@ def test_the_same_call_returns_the_same_at_once_and_another_is_refused(tmp_path,
         fit(network(), (X, Y), (X, Y), out=tmp_path, class_weights="balanced", **QUIET)
 
 
+def test_a_training_does_not_go_on_with_sets_that_have_changed(tmp_path):
+    ragged = RaggedSets(X.flatten(0, 1), [len(x) for x in X])
+    for name, x in {"dense": X, "ragged": ragged}.items():
+        fit(network(), (x, Y), (x, Y), out=tmp_path / name, **QUIET)
+        for train, val in (((x, 1 - Y), (x, Y)), ((x, Y), (X + 1, Y))):
+            with pytest.raises(ValueError, match=r"content of the sets .* → .*delete it to start"):
+                fit(network(), train, val, out=tmp_path / name, **QUIET)
+
+
 def test_the_last_epoch_is_kept_however_rarely_checkpoints_were_saved(tmp_path, monkeypatch):
     def save_if_asked(self, state, *, always=False, save=Checkpoint.save):
         if always:

@@ -15,7 +15,7 @@ from symsets._version import __version__
 from symsets.cli import run
 from symsets.cli.best import best
 from symsets.cli.check import check
-from symsets.cli.common import OneLineErrors, console, show_report, user_errors
+from symsets.cli.common import OneLineErrors, console, paragraphs, show_report, user_errors
 from symsets.cli.evaluate import evaluate
 from symsets.cli.merge import merge
 from symsets.cli.pack import pack
@@ -131,7 +131,7 @@ for _function, _panel in (
     (group, THEORY),
     (check, THEORY),
 ):
-    app.command(rich_help_panel=_panel)(_function)
+    app.command(rich_help_panel=_panel, help=paragraphs(_function))(_function)
 app.add_typer(run.app, name="run", rich_help_panel=PAPER)
 
 

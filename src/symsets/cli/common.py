@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from inspect import getdoc
 from typing import TYPE_CHECKING, Any
 
 import typer
@@ -61,6 +62,11 @@ def progress_bar(
     with Progress(console=console, transient=transient, disable=disable) as bar:
         task = bar.add_task(text, total=None)
         yield lambda done, of: bar.update(task, completed=done, total=of)
+
+
+def paragraphs(command: Callable[..., None]) -> str:
+    """Return what a command says about itself, without breaks of lines within a paragraph."""
+    return "\n\n".join(" ".join(x.split()) for x in (getdoc(command) or "").split("\n\n"))
 
 
 class OneLineErrors(TyperGroup):

@@ -13,6 +13,8 @@ DAMPING = 1e-4  # keeps scenes without detail where they are
 FRAME = 3  # px at the border that no fit looks at
 FLAT = 0.6  # of smooth over fine contrast: white noise has 0.3, and photographs have far more
 ALIKE = 0.25  # correlation of coarse, aligned shots below which they show different scenes
+SURE = 0.95  # and from which on they show the same one, whatever their details say
+SIDE, BROAD = 128, 17  # px: the size at which details are compared, and what is too broad for one
 
 
 def align(shots: Tensor, reference: int = 0) -> tuple[Tensor, Tensor]:
@@ -65,6 +67,18 @@ def align(shots: Tensor, reference: int = 0) -> tuple[Tensor, Tensor]:
     still[reference] = True
     eye = torch.eye(2, 3, device=maps.device, dtype=maps.dtype)
     return torch.where(still[:, None, None], eye, maps), torch.where(still, 1, alike)
+
+
+def other_scenes(shots: Tensor, maps: Tensor, alike: Tensor, reference: int) -> Tensor:
+    """Return which shots show another scene than the reference ``(N,)``, given their alignment.
+
+    Many scenes are bright above and dark below. So if coarse copies do not settle it, their details
+    must be alike, too.
+    """
+    small = _smooth(_shrunk(shots.mean(1), min(1, SIDE / max(shots.shape[-2:]))))
+    shades = F.avg_pool2d(small[:, None], BROAD, 1, BROAD // 2, count_include_pad=False)[:, 0]
+    details = _correlation(small - shades, maps, reference)
+    return (alike < ALIKE) | ((alike < SURE) & (details < ALIKE))
 
 
 def sample(

@@ -14,13 +14,13 @@ from torch import Tensor, nn
 
 from symsets._checks import as_path
 from symsets._files import check_place, write_csv
-from symsets.data.folders import files_below
+from symsets.data.folders import check_names, files_below
 from symsets.data.images import IMAGE_SUFFIXES
 from symsets.saving import load_pretrained
 from symsets.tools.figures import MOST_TILES, ShownSet
 from symsets.tools.figures import sheet as draw_sheet
 from symsets.tools.ranking import MOST, NAME, SMALLEST, SmallView, rank_views, resized, small_view
-from symsets.tools.shot_files import UnusableShotError, read_shot
+from symsets.tools.shot_files import UnusableShotError, is_ours, read_shot
 from symsets.train.inputs import chosen_device
 
 SHOWN = 24  # sets on the sheet
@@ -103,10 +103,13 @@ def best_files(
 
 
 def _scenes(root: Path, page: Path) -> dict[str, list[Path]]:
-    """Return the pictures of each folder below ``root`` that holds some."""
+    """Return the pictures of each folder below ``root`` that holds some, but for those we wrote."""
     scenes: dict[str, list[Path]] = {}
     for name in files_below(root, IMAGE_SUFFIXES):
+        check_names(root, [name])
         path = root / name
+        if is_ours(path):
+            continue
         if path.resolve() == page.resolve():
             raise ValueError(
                 f"sheet must be another file than the pictures, got {page}; remove it, or name "

@@ -16,7 +16,7 @@ from symsets.models import with_reference
 from symsets.models.sharpness import slopes
 from symsets.models.turns import over_turns
 from symsets.saving import load_pretrained
-from symsets.tools.aligning import ALIKE, align, sample
+from symsets.tools.aligning import align, other_scenes, sample
 from symsets.train.inputs import chosen_device
 
 TILE, OVERLAP = 384, 48  # px; two tiles share a strip that fades from one to the other
@@ -151,9 +151,8 @@ def find_maps(pictures: Tensor, reference: int, *, aligned: bool = False) -> Ten
     if aligned or len(pictures) == 1:
         return torch.eye(2, 3, device=pictures.device).repeat(len(pictures), 1, 1)
     maps, alike = align(pictures, reference)
-    for number, value in enumerate(alike.tolist()):
-        if value < ALIKE:
-            raise DifferentScenesError(number, reference)
+    if len(others := other_scenes(pictures, maps, alike, reference).nonzero()):
+        raise DifferentScenesError(int(others[0]), reference)
     return maps
 
 

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from symsets._checks import as_path
 from symsets._extras import require
-from symsets._files import atomic_write, check_place, write_csv
+from symsets._files import atomic_write, check_outside, check_place, write_csv
 from symsets.data.set_folder import SetFolder
 from symsets.models.card import Card
 from symsets.pages import Cell, Picture, Table, write_page
@@ -64,6 +64,7 @@ def predict_folder(
             f"{'has no ' + DESCRIPTION if Path(model).is_dir() else 'is no folder'}"
         )
     check_place("out", path.parent)
+    check_outside(path, Path(folder))
     network = load(model)
     card: Card | None = getattr(network, "card", None)
     if card is None:

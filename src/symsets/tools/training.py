@@ -13,7 +13,7 @@ from typing import Any
 import torch
 
 from symsets._checks import shown
-from symsets._files import check_place
+from symsets._files import check_outside, check_place
 from symsets.data.set_folder import SetFolder
 from symsets.models import network_for
 from symsets.nn.registry import is_scheme
@@ -88,7 +88,9 @@ def train_folder(
     """
     _check_schemes(schemes)
     root = Path(out)
-    _check_out(root, schemes, Path(folder))
+    for place in (root, *(root / scheme for scheme in schemes)):
+        check_place("out", place)
+    check_outside(root, Path(folder))
     device = chosen_device(device)
     sets = SetFolder(folder, task=task, size=size, cache=True)
     card = sets.card
@@ -143,17 +145,6 @@ def train_folder(
     told = comparing.headline(outcomes, card, best)
     page = write_report(root / PAGE, parts, outcomes, best, table, told)
     return Trained(chosen.name, tuple(outcomes), table, told, page)
-
-
-def _check_out(out: Path, schemes: Sequence[str], folder: Path) -> None:
-    """Raise ValueError if networks cannot be written there, or would be taken for sets."""
-    for place in (out, *(out / scheme for scheme in schemes)):
-        check_place("out", place)
-    if out.resolve().is_relative_to(folder.resolve()):
-        raise ValueError(
-            f"out must be another folder than that of the sets, and not lie in it, got {out} for "
-            f"the sets in {folder}"
-        )
 
 
 def _check_classes(sets: SetFolder, train: SetFolder) -> None:

@@ -25,7 +25,7 @@ from symsets.saving import save, write_weights
 from symsets.train.checkpoints import Checkpoint
 from symsets.train.fitted import Fitted
 from symsets.train.fitting import train_networks
-from symsets.train.inputs import as_sets, check_workers, chosen_device
+from symsets.train.inputs import as_sets, check_workers, chosen_device, content_code
 from symsets.train.metrics import Loss, Metric, Task
 from symsets.train.plan import Plan
 from symsets.train.processes import is_alone, is_first
@@ -160,6 +160,9 @@ def fit(
     copies = _copies(net, seeds, seed)
     about = {"task": card and card.task, "target": card and card.target}
     about["class weights"] = class_weights if class_weights is None else str(class_weights)
+    if folder:
+        codes = [content_code(own) for own in (train_sets, val_sets) if own is not None]
+        about["content of the sets"] = " ".join(codes)
     options = _differing({"devices": devices, "num_nodes": num_nodes, "strategy": strategy})
     if own_loggers := list(loggers) if isinstance(loggers, Sequence) else [loggers]:
         options["loggers"] = own_loggers

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import zlib
 from collections.abc import Sequence
 from typing import Any
 
@@ -164,3 +165,23 @@ def _listed(value: Any) -> Sets | None:
             return None
     fits = isinstance(found, Tensor | RaggedSets) and len(found) == len(value)
     return found if fits else None
+
+
+def content_code(sets: SetDataset) -> str:
+    """Return a code of the sets: of all that is in memory, else of listed names and targets."""
+    source = source_of(sets)
+    parts = [sets.x, sets.y] if isinstance(sets, LabelledSets) else [_listed(source)]
+    return f"{_code([*parts, getattr(source, 'names', None)]):08x}"
+
+
+def _code(value: Any, code: int = 0) -> int:
+    if isinstance(value, RaggedSets):
+        value = [value.elements, value.sizes]
+    if isinstance(value, Tensor):
+        numbers = value.detach().cpu().flatten()
+        return zlib.crc32(numbers.view(torch.uint8).numpy(), code)
+    if isinstance(value, list | tuple):
+        for part in value:
+            code = _code(part, code)
+        return code
+    return zlib.crc32(repr(value).encode(errors="replace"), code)

@@ -1,5 +1,8 @@
 """Every folder that cannot be learnt from is refused in one line that names the file."""
 
+import os
+import sys
+
 import numpy as np
 import pytest
 
@@ -244,19 +247,30 @@ def test_a_set_whose_best_element_is_corrupt_is_left_out(folder):
 
 def test_numbers_that_are_missing_or_do_not_fit(folder):
     folder.array("a.npy", np.zeros((3, 4)))
-    path = folder.array("b.npy", [[0, 1, 2, 3], [0, 1, np.nan, 3]])
+    folder.array("b.npy", [[0, 1, 2, 3], [0, 1, np.nan, 3]])
     refused(folder, r"b.npy must hold finite numbers, found NaN or infinity in row 1 \(from 0\)")
     folder.array("b.npy", np.zeros((3, 5)))
     refused(folder, r"b.npy must hold vectors of shape \(4,\), like .*a.npy, got \(5,\)")
     folder.array("b.npy", np.zeros(4))
     refused(folder, r"b.npy must hold a set \(N, C\) or \(N, C, L\), got shape \(4,\)")
-    path.write_bytes(path.read_bytes()[:-4])
-    refused(folder, "b.npy cannot be read")
-    np.save(path, np.array(["x"]))
-    refused(folder, "b.npy cannot be read: it must hold numbers, got <U1")
-    np.save(path, np.array([{}]), allow_pickle=True)
-    refused(folder, "b.npy cannot be read")  # nothing is executed
     refused(folder, r"kind must be one of \['vectors', 'signals'\] for .*a.npy", kind="pictures")
+
+
+def test_arrays_that_cannot_be_read_are_left_out(folder):
+    for name in "abc":
+        path = folder.array(f"{name}.npy", np.zeros((3, 4)))
+    cut = path.read_bytes()[:-4]
+    np.save(path, np.array(["x"]))
+    text = path.read_bytes()
+    np.save(path, np.array([{}]), allow_pickle=True)  # nothing is executed
+    for content in (cut, text, path.read_bytes(), b""):
+        path.write_bytes(content)
+        sets = SetFolder(folder.root)
+        assert (sets.names, sets.skipped) == (["a", "b"], [(str(path), "not readable")])
+    (folder.root / "b.npy").write_bytes(b"")
+    refused(folder, "photos must hold at least two usable sets, found 1; .*b.npy is not readable")
+    (folder.root / "a.npy").write_bytes(text)
+    refused(folder, "a.npy cannot be read: it must hold numbers, got <U1")
 
 
 def test_empty_bags_are_left_out(folder):
@@ -339,6 +353,15 @@ def test_numbers_that_float32_cannot_hold(folder):
 def test_a_table_that_does_not_name_its_sets(folder):
     folder.labels("bag,x,label a,1,p b,2,q", place="table.csv")
     refused(folder, "at least two sets to learn from, found 'table'; in one table .* column 'set'")
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere all names are text")
+@pytest.mark.parametrize("name", [b"Gr\xfcn/a", b"red/\xfc", b"red/a/\xfc.png"])
+def test_names_that_are_no_text(folder, name):
+    folder.sets("red/a", "blue/b", "blue/c")
+    path = folder.root / os.fsdecode(name)
+    path.mkdir(parents=True) if path.suffix == "" else path.write_bytes(b"")
+    refused(folder, r"must hold names in UTF-8, got b'.*\\xfc.*'; rename it")
 
 
 def test_what_systems_add_to_folders_is_no_class(folder):

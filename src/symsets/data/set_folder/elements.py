@@ -164,9 +164,17 @@ def _examine_arrays(sets: Sequence[FoundSet], how: Preparation) -> Examined:
     kept, counts, skipped = [], [], []
     expected: tuple[int, ...] = ()
     first = ""
+    wrong: ValueError | None = None
     for one in sets:
         file = one.files[0]
-        shape = array_shape(file)
+        try:
+            shape = array_shape(file)
+        except ValueError as error:
+            if suffix_of(file) == ".csv":
+                raise  # it names the line, which can be mended
+            wrong = wrong or error
+            skipped.append((file, "not readable"))
+            continue
         if how.kind == "vectors" and len(shape) == 3 and shape[0] == 1:
             shape = shape[1:]  # some writers put a batch axis first
         if len(shape) not in axes:
@@ -183,7 +191,7 @@ def _examine_arrays(sets: Sequence[FoundSet], how: Preparation) -> Examined:
         else:
             skipped.append((one.name, "no elements"))
     if not kept:
-        raise ValueError(
+        raise wrong or ValueError(
             f"{sets[0].files[0]} must hold elements, found none, nor in any other file"
         )
     files = [one.files[0] for one in kept]

@@ -113,7 +113,7 @@ class Partition:
         return self._keep("order", self._make_order)
 
     def _make_order(self) -> tuple[Tensor, Tensor]:
-        rows = [rows.flatten().cpu() for _, rows in self.buckets]
+        rows = [rows.flatten() for _, rows in self.to("cpu").buckets]
         order = torch.cat([torch.empty(0, dtype=torch.int64), *rows])
         return order.to(self.device), order.argsort().to(self.device)
 

@@ -194,6 +194,9 @@ def test_residual_sums(sets):
     assert torch.equal((sets + sets).elements, 2 * sets.elements)
     with pytest.raises(ValueError, match="same sizes"):
         sets + RaggedSets(sets.elements, [6])
+    # Torch would add one number per element to columns, where there are as many.
+    with pytest.raises(ValueError, match=r"elements with as many axes .* got RaggedSets\(.*and"):
+        sets + sets.map(lambda rows: rows.sum(1))
     with pytest.raises(TypeError):
         sets + 1
 

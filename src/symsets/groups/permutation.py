@@ -236,7 +236,12 @@ class PermutationGroup:
         return self.num_orbits == 1
 
     def random_element(self, rng: np.random.Generator | None = None) -> IntArray:
-        """Draw a permutation: uniform for named groups and what is made of them, else nearly so."""
+        """Draw a permutation of the points: uniform for named groups and what is made of them.
+
+        For groups given by generators it is nearly uniform. :meth:`act` takes elements of
+        :attr:`group`, which ``G.group.random_element()`` draws also for G made by ``on``,
+        ``on_tuples`` or ``+``.
+        """
         return self._random(np.random.default_rng() if rng is None else rng)
 
     def _random(self, rng: np.random.Generator) -> IntArray:

@@ -260,6 +260,10 @@ class RaggedSets:
                 "sets must have the same sizes to be added, "
                 f"got {some_of(self.partition.counts)} and {some_of(other.partition.counts)}"
             )
+        if self.ndim != other.ndim:  # torch would add up the last axes, whatever they are
+            raise ValueError(
+                f"sets must have elements with as many axes to be added, got {self} and {other}"
+            )
         return self.with_elements(self.elements + other.elements)
 
     def __repr__(self) -> str:

@@ -67,7 +67,7 @@ class Hourglass(SetModule):
         self.coarsen = nn.ModuleList(convolution(i, o, kernel_size=2, stride=2) for i, o in steps)
         self.refine = nn.ModuleList(convolution(o, 4 * i, kernel_size=1) for i, o in steps)
 
-    def forward(self, x: Sets, *args: Any) -> Any:
+    def forward(self, x: Sets) -> Any:
         """Apply all blocks."""
         kept = []
         for blocks, coarsen in zip(self.down, self.coarsen, strict=True):

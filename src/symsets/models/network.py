@@ -25,6 +25,7 @@ from symsets.models.card import KINDS, TASKS, Card
 from symsets.models.registry import register_network
 from symsets.models.restoration import WeightedMerge, restoration_trunk
 from symsets.nn import AttentionPool, Classify, Merge, Sequential, SetModule, Siamese, set_layer
+from symsets.nn._explain import explained
 from symsets.sets import Sets
 
 TIMM = "timm:"
@@ -143,7 +144,8 @@ class SetNetwork(SetModule):
     def extra_repr(self) -> str:
         return "{task}, {kind}, {scheme}, {backbone}".format(**self.arguments)
 
-    def forward(self, x: Sets, *args: Any) -> Any:
+    @explained
+    def forward(self, x: Sets) -> Any:
         """Return the answer for each set, or for each element."""
         return self.head(self.features(x))
 

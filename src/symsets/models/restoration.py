@@ -117,7 +117,7 @@ class GatedBlock(SetModule):
         self.hear.check_input(x)
 
     @explained
-    def forward(self, x: Sets, *args: Any) -> Any:
+    def forward(self, x: Sets) -> Any:
         """Apply the block."""
         change = map_elements(self._gated(map_elements(x, self.norm)), self.last)
         if self.drop and self.training:
@@ -249,7 +249,7 @@ class WeightedMerge(SetModule):
         """Show the formula."""
         return "Σ_i softmax_i(score(x_i)) · value(x_i)"
 
-    def forward(self, x: Sets, *args: Any) -> Any:
+    def forward(self, x: Sets) -> Any:
         """Return one element per set."""
         scores, values = map_elements(x, self.score), map_elements(x, self.value)
         highest = pool(map_elements(scores, Tensor.detach), "max")
@@ -258,4 +258,5 @@ class WeightedMerge(SetModule):
             weighted = weights * values
         else:
             weighted = values.with_elements(weights.elements * values.elements)
-        return pool(weighted, "sum") / pool(weights, "sum")
+        # The highest score has weight 1, so only empty sets have less: these become zeros.
+        return pool(weighted, "sum") / pool(weights, "sum").clamp(min=1)

@@ -122,7 +122,7 @@ class GatedBlock(SetModule):
         change = map_elements(self._gated(map_elements(x, self.norm)), self.last)
         if self.drop and self.training:
             change = _dropped(change, self.drop)
-        return sum_of(x, change)
+        return x + change
 
     def _gated(self, x: Sets) -> Any:
         """Let elements hear their set, and weight one half of the channels by the other."""
@@ -144,11 +144,6 @@ class GatedBlock(SetModule):
 def _is_convolution(hear: nn.Module) -> bool:
     """Whether a layer is DSS of our own convolutions; schemes may have other maps in it."""
     return type(hear) is DSS and type(hear.element) is Conv2d
-
-
-def sum_of(x: Any, y: Any) -> Any:
-    """Add two batches of the same sets, element by element."""
-    return x + y if isinstance(x, Tensor) else x.with_elements(x.elements + y.elements)
 
 
 def _dropped(change: Sets, share: float) -> Any:

@@ -188,7 +188,7 @@ class RaggedSets:
 
     def detach(self) -> RaggedSets:
         """Return the same sets, through which no gradient passes."""
-        return self.with_elements(self.elements.detach())
+        return self._like(self.elements.detach())
 
     def pin_memory(self, device: Any = None) -> RaggedSets:
         """Copy the elements to page-locked memory."""

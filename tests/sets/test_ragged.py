@@ -242,6 +242,7 @@ X = torch.zeros(4, 3)
         (lambda: RaggedSets.from_list([X.numpy()]), r"sets must be tensors .* got ndarray"),
         (lambda: RaggedSets.from_list([X, [X]]), r"sets must be tensors .* got list"),
         (lambda: RaggedSets.from_list("ab"), r"sets must be tensors .* got str"),
+        (lambda: RaggedSets.from_list(5), r"sets must be a list of tensors \(N, \*E\), got int"),
         (lambda: RaggedSets.from_list([X[0, 0]]), r"sets must be tensors .* of shape \(\)"),
         (
             lambda: RaggedSets(X, [4])["a"],
@@ -258,8 +259,9 @@ def test_wrong_types_get_a_sentence(make, message):
         make()
 
 
-def test_sets_may_be_given_as_one_tensor():
+def test_sets_may_be_given_as_one_tensor_or_one_after_the_other():
     assert RaggedSets.from_list(torch.zeros(2, 3, 4)).partition.counts == (3, 3)
+    assert RaggedSets.from_list(X[:n] for n in (1, 3)).partition.counts == (1, 3)
 
 
 def test_more_wrong_input_is_named(sets):

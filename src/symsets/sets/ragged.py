@@ -79,7 +79,7 @@ class RaggedSets:
         RaggedSets.__init__(self, state["elements"], state["partition"].counts)
 
     @classmethod
-    def from_list(cls, sets: Sequence[Any]) -> RaggedSets:
+    def from_list(cls, sets: Iterable[Any]) -> RaggedSets:
         """Join sets given one by one: tensors ``(N_i, *E)``, or lists of clouds ``(P_ij, *E)``.
 
         A set of clouds may be ragged as well, as :meth:`to_list` gives it.
@@ -88,7 +88,10 @@ class RaggedSets:
             >>> RaggedSets.from_list([torch.zeros(2, 3), torch.zeros(4, 3)]).sizes
             tensor([2, 4])
         """
-        if len(sets) == 0:
+        if not isinstance(sets, Iterable):
+            raise TypeError(f"sets must be a list of tensors (N, *E), got {_shown(sets)}")
+        sets = list(sets)
+        if not sets:
             raise ValueError("sets must hold at least one set, got none")
         if all(isinstance(s, list | tuple) for s in sets):
             clouds = [cloud for s in sets for cloud in s]
@@ -106,7 +109,7 @@ class RaggedSets:
                 f"sets must have elements of one shape, got {sorted(shapes)}; "
                 "give lists of elements for elements of different sizes"
             )
-        return cls(torch.cat(list(sets)), [len(s) for s in sets])
+        return cls(torch.cat(sets), [len(s) for s in sets])
 
     @classmethod
     def from_padded(cls, x: Tensor, mask: Tensor) -> RaggedSets:

@@ -273,6 +273,8 @@ def test_more_wrong_input_is_named(sets):
         sets[4]
     with pytest.raises(TypeError, match="element must return one tensor, got tuple"):
         sets.map(lambda t: (t, t))
+    with pytest.raises(ValueError, match="sizes must be left out where partition says them"):
+        RaggedSets(sets.elements, [6], partition=sets.partition)
 
 
 def test_collate_lets_sets_differ_in_size():

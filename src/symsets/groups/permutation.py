@@ -134,7 +134,9 @@ class PermutationGroup:
         return element
 
     def act(self, x: Array, element: npt.ArrayLike) -> Array:
-        """Apply a group element to ``x``, an array or tensor ``(..., *shape)``.
+        """Apply an element of :attr:`group` to ``x``, an array or tensor ``(..., *shape)``.
+
+        Whether the permutation belongs to the group is not checked.
 
         Example:
             >>> G = PermutationGroup([[1, 2, 0]])

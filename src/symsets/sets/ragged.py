@@ -60,6 +60,8 @@ class RaggedSets:
             partition = Partition(_checked_sizes(elements, sizes), elements.device)
         elif not isinstance(partition, Partition):
             raise TypeError(f"partition must be that of other sets, got {_shown(partition)}")
+        elif len(sizes):
+            raise ValueError("sizes must be left out where partition says them, got both")
         else:
             check_rows(elements, partition.total, "elements must be")
         self.elements = elements

@@ -285,6 +285,11 @@ def test_wrong_input_is_named(call, error, message):
         call()
 
 
+def test_answers_for_sets_may_go_on_in_a_plain_chain():
+    chain = nn.Sequential(network("classify", "vectors"), nn.BatchNorm1d(3))
+    assert chain(torch.randn(4, 2, 5)).shape == (4, 3)
+
+
 @pytest.mark.parametrize("kind", ["clouds", "graphs"])
 def test_sets_of_clouds_and_graphs_train(kind):
     from symsets.data import LabelledSets

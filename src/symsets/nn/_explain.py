@@ -102,7 +102,7 @@ def _check_caller(layer: nn.Module, y: Any) -> None:
         if caller.f_code is PLAIN_CHAIN or caller.f_back is None:
             break
         caller = caller.f_back
-    if caller.f_code is not PLAIN_CHAIN or not getattr(type(layer), "returns_sets", False):
+    if caller.f_code is not PLAIN_CHAIN or not getattr(layer, "returns_sets", False):
         return
     parts = list(caller.f_locals["self"])
     places = [i for i, part in enumerate(parts) if part is layer]

@@ -264,6 +264,16 @@ def test_a_network_knows_what_it_was_made_for_but_not_what_another_one_reached()
             "size must be 2 numbers for pictures, got None",
         ),
         (
+            lambda: SetNetwork("classify", "vectors", channels=3, size=(8, 8)),
+            ValueError,
+            r"size must be left out for vectors, got \[8, 8\]",
+        ),
+        (
+            lambda: network("select", "vectors", pool="avg"),
+            ValueError,
+            "pool must be one of .* got 'avg'",
+        ),
+        (
             lambda: network("classify", "vectors", shift=1),
             ValueError,
             "shift must be 0 for vectors, got 1",

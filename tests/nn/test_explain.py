@@ -2,7 +2,6 @@
 
 import copy
 import re
-import warnings
 
 import pytest
 import torch
@@ -233,23 +232,6 @@ def test_a_checkpoint_has_the_gradients_of_the_layer(name, x):
         (y.elements if isinstance(y, RaggedSets) else y).square().sum().backward()
         found.append(rows.grad)
     torch.testing.assert_close(*found)
-
-
-class Breaks(nn.Linear):
-    """A map that no compiler can look into."""
-
-    def forward(self, x):
-        torch._dynamo.graph_break()
-        return super().forward(x)
-
-
-def test_where_a_compiler_gives_up_on_a_map_it_does_not_warn_of_the_layer():
-    torch._dynamo.reset()
-    net, x = Sequential(DSS(Breaks(3, 4)), nn.ReLU(), DSS(Breaks(4, 4))), torch.randn(2, 5, 3)
-    with warnings.catch_warnings(record=True) as heard:
-        warnings.simplefilter("always")
-        torch.testing.assert_close(torch.compile(net, backend="eager")(x), net(x))
-    assert [str(warning.message) for warning in heard] == []
 
 
 class EnoughError(Exception):

@@ -25,7 +25,6 @@ ROW_MAPS = {f"torch.nn.modules.{kind}" for kind in ("batchnorm", "instancenorm",
 ROW_POOLS = "torch.nn.modules.pooling"
 ENTRYWISE = ("torch.nn.modules.activation", "torch.nn.modules.dropout")
 PLAIN_CHAIN = nn.Sequential.forward.__code__
-MOST_FRAMES = 5  # of torch's and ours between it and the forward of one of its layers, with hooks
 # What torch raises for wrong shapes and types. Any other exception is a signal to whoever waits for
 # it: so checkpoints end their second forward pass, and hooks one whose rest nobody needs.
 TORCHS = (RuntimeError, ValueError, TypeError, LookupError, AttributeError, AssertionError)
@@ -89,19 +88,16 @@ def explain_refusal(part: nn.Module, x: Sets, error: Exception) -> None:
         ) from error
 
 
-# A compiler that gave up on the map of a layer comes here, cannot trace frames, and would warn.
-@torch.compiler.disable(recursive=False)  # type: ignore[untyped-decorator]
 def _check_caller(layer: nn.Module, y: Any) -> None:
     """Raise ValueError if a plain chain is about to hand the sets ``y`` to a map of elements.
 
     Torch calls ``nn.Sequential.forward``, which calls the layer, without telling the layer: so its
-    frame is looked for among those that called.
+    frame, three below that of the layer's forward, is compared.
     """
-    caller = sys._getframe(1)
-    for _ in range(MOST_FRAMES):
-        if caller.f_code is PLAIN_CHAIN or caller.f_back is None:
-            break
-        caller = caller.f_back
+    try:
+        caller = sys._getframe(4)
+    except ValueError:
+        return  # there are not as many: nothing like a chain has called
     if caller.f_code is not PLAIN_CHAIN or not getattr(layer, "returns_sets", False):
         return
     parts = list(caller.f_locals["self"])

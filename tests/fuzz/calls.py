@@ -323,7 +323,7 @@ def best(draw):
         hidden=draw.one((), (4,)),
     )
     if draw.random() < 0.5:
-        return partial(net, draw.sets(3, draw.randint(1, 9), draw.randint(1, 9)))
+        return partial(net, draw.sets(3, draw.randint(5, 9), draw.randint(5, 9)))
     shots = [torch.rand(draw.choice([1, 3]), 16 + draw.randint(0, 4), 20) for _ in range(3)]
     shots = draw.maybe([draw.maybe(shot) for shot in shots])
     return partial(rank, shots, network=draw.unless_called(net), device=draw.one("cpu"))

@@ -135,3 +135,8 @@ def test_permutations_of_too_many_points_are_refused_before_they_are_made():
 def test_only_permutations_act(element):
     with pytest.raises(ValueError, match=r"element must be a permutation of 0\.\.2, got \["):
         Cyclic(3).act(torch.arange(3), element)
+
+
+def test_a_seed_draws_the_same_element_again():
+    G = PermutationGroup([[1, 2, 3, 4, 0], [1, 0, 2, 3, 4]])
+    assert (G.random_element(3) == G.random_element(np.random.default_rng(3))).all()

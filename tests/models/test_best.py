@@ -122,5 +122,7 @@ def test_other_pictures_are_named():
     net = BestNetwork(**SMALL)
     with pytest.raises(ValueError, match="x must have images with 3 channels"):
         net(torch.rand(1, 2, 1, 16, 16))
+    with pytest.raises(ValueError, match="x must have images of at least 5×5 pixels, got 9×3"):
+        net(torch.rand(1, 2, 3, 9, 3))  # there are no slopes to measure
     with pytest.raises(ValueError, match="x must be sets of images of one size"):
         net(torch.rand(2, 3, 16, 16))

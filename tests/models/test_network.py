@@ -264,6 +264,16 @@ def test_a_network_knows_what_it_was_made_for_but_not_what_another_one_reached()
             "size must be 2 numbers for pictures, got None",
         ),
         (
+            lambda: SetNetwork("classify", "vectors", channels=3, size=(8, 8)),
+            ValueError,
+            r"size must be left out for vectors, got \[8, 8\]",
+        ),
+        (
+            lambda: network("select", "vectors", pool="avg"),
+            ValueError,
+            "pool must be one of .* got 'avg'",
+        ),
+        (
             lambda: network("classify", "vectors", shift=1),
             ValueError,
             "shift must be 0 for vectors, got 1",
@@ -273,11 +283,21 @@ def test_a_network_knows_what_it_was_made_for_but_not_what_another_one_reached()
             TypeError,
             "x must be GraphSets, as symsets.collate makes of lists of graphs",
         ),
+        (
+            lambda: network("classify", "vectors")(torch.zeros(1, 2, 4), torch.ones(1, 2) > 0),
+            TypeError,
+            r"SetNetwork must get x alone, got 2 arguments: .* RaggedSets\.from_padded\(x, mask\)",
+        ),
     ],
 )
 def test_wrong_input_is_named(call, error, message):
     with pytest.raises(error, match=message):
         call()
+
+
+def test_answers_for_sets_may_go_on_in_a_plain_chain():
+    chain = nn.Sequential(network("classify", "vectors"), nn.BatchNorm1d(3))
+    assert chain(torch.randn(4, 2, 5)).shape == (4, 3)
 
 
 @pytest.mark.parametrize("kind", ["clouds", "graphs"])

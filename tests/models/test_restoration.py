@@ -78,6 +78,16 @@ def test_merging_is_a_softmax_over_each_set():
     torch.testing.assert_close(merge(x[:, torch.randperm(5)]), expected, rtol=1e-9, atol=1e-9)
 
 
+def test_empty_sets_merge_into_zeros_and_gradients_stay_finite():
+    merge = WeightedMerge(4, 6).double()
+    rows = torch.randn(3, 4, 2, 2, dtype=torch.float64)
+    merged = merge(RaggedSets(rows, [2, 0, 1]))
+    assert torch.equal(merged[1], torch.zeros_like(merged[1]))
+    assert torch.equal(merged[[0, 2]], merge(RaggedSets(rows, [2, 1])))
+    merged.square().sum().backward()
+    assert all(weight.grad.isfinite().all() for weight in merge.parameters())
+
+
 def test_scores_of_any_size_are_merged_without_overflow():
     merge = WeightedMerge(4, 6)
     out = merge(1e4 * torch.randn(1, 3, 4, 2, 2))

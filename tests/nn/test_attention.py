@@ -127,3 +127,10 @@ def test_a_bias_of_the_key_would_change_nothing():
     made = set_layer("attention", nn.Linear, 3, 8)
     assert made.key.bias is made.value.bias is None
     assert made.query.bias is not None
+
+
+def test_shapes_of_ragged_sets_are_known_without_memory():
+    layer = SetAttention(nn.Linear(3, 4)).to("meta")
+    y = layer(RaggedSets(torch.randn(6, 3), [1, 3, 2]).to("meta"))
+    assert y.elements.is_meta
+    assert y.elements.shape == (6, 4)

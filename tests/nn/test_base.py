@@ -25,6 +25,8 @@ from symsets.nn import (
     Graph,
     GraphConv,
     Merge,
+    NormAct,
+    SetLayer,
 )
 
 
@@ -134,3 +136,12 @@ def test_exported_layers_take_other_numbers_of_sets_and_elements(layer, shape):
 def test_wrong_input_is_named(call, error, message):
     with pytest.raises(error, match=message):
         call()
+
+
+def test_a_layer_of_your_own_needs_no_formula_to_be_printed():
+    class Mine(SetLayer):
+        def forward(self, x):
+            return self.map(x)
+
+    assert "layer(X)_i" in repr(Mine(nn.Linear(3, 4)))
+    assert "norm(layer(X)_i)" in repr(NormAct(Mine(nn.Linear(3, 4)), nn.BatchNorm1d(4)))

@@ -166,8 +166,19 @@ def test_repr_shows_the_formula(layer, formula):
             "^element must return one tensor, got tuple from a map of Siamese: it must return",
         ),
         (lambda: DSS(nn.Linear(2, 2), size="5"), ValueError, "size must be positive, got '5'"),
+        (
+            lambda: DSS(nn.Sequential(nn.Embedding(9, 4), nn.Linear(4, 4))),
+            ValueError,
+            "context must not look up summaries of numbers, got an Embedding: .* pool_last=True",
+        ),
     ],
 )
 def test_wrong_input_is_named(call, error, message):
     with pytest.raises(error, match=message):
         call()
+
+
+def test_numbers_may_be_looked_up_for_each_element():
+    layer, x = DSS(nn.Embedding(9, 4), pool_last=True), torch.tensor([[1, 8, 3]])
+    expected = layer.element(x) + layer.context(x).sum(1, keepdim=True)
+    torch.testing.assert_close(layer(x), expected)

@@ -1,10 +1,12 @@
 """What layers and heads say of wrong input."""
 
+import copy
 import re
 
 import pytest
 import torch
 from torch import nn
+from torch.utils.checkpoint import checkpoint
 
 from symsets import (
     DSS,
@@ -217,6 +219,45 @@ def test_right_input_is_not_looked_at(name, x, monkeypatch):
         if hasattr(type(part), "check_input"):
             monkeypatch.setattr(type(part), "check_input", look)
     layer(x)
+
+
+@pytest.mark.parametrize("x", [RIGHT, ragged(RIGHT)], ids=["dense", "ragged"])
+@pytest.mark.parametrize("name", [*LAYERS, *HEADS])
+def test_a_checkpoint_has_the_gradients_of_the_layer(name, x):
+    # It ends the second forward pass by an exception, which must not be taken for a wrong shape.
+    layer, found = copy.deepcopy((LAYERS | HEADS)[name]), []
+    for call in (layer, lambda sets: checkpoint(layer, sets, use_reentrant=False)):
+        rows = (x if isinstance(x, torch.Tensor) else x.elements).clone().requires_grad_()
+        y = call(rows if isinstance(x, torch.Tensor) else x.with_elements(rows))
+        (y.elements if isinstance(y, RaggedSets) else y).square().sum().backward()
+        found.append(rows.grad)
+    torch.testing.assert_close(*found)
+
+
+class EnoughError(Exception):
+    """Ends a forward pass whose rest nobody needs."""
+
+
+def test_an_exception_that_is_a_signal_passes_through():
+    def stop(module, args, output):
+        raise EnoughError
+
+    for net in (
+        Sequential(DSS(conv(3)), nn.ReLU()),
+        NormAct(DSS(conv(3)), nn.ReLU()),
+        lift(nn.Sequential(conv(3), nn.ReLU())),
+    ):
+        last = next(part for part in net.modules() if isinstance(part, nn.ReLU))
+        last.register_forward_hook(stop)
+        with pytest.raises(EnoughError):
+            net(RIGHT)
+
+
+@pytest.mark.parametrize("name", ["Siamese", "DSS", "SetAttention", "Merge", "Classify", "Select"])
+def test_a_mask_leads_to_ragged_sets(name):
+    message = r"\w+ must get x alone, got 2 arguments: .* RaggedSets\.from_padded\(x, mask\)"
+    with pytest.raises(TypeError, match=message):
+        (LAYERS | HEADS)[name](RIGHT, torch.ones(2, 5, dtype=torch.bool))
 
 
 # A batch (2, 3, …) for 6 channels: torch would take the set axis for the channels of one element.

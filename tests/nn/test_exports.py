@@ -179,3 +179,26 @@ def test_packed_sets_are_checked_outside_of_programs():
     net = Packed(set_layer("dss-mean", nn.Linear, 3, 4))
     with pytest.raises(ValueError, match="sizes must add up"):
         net(torch.randn(3, 3), torch.tensor([1, 1]))
+
+
+class Both(nn.Module):
+    """A network for one element with more than one output."""
+
+    def __init__(self):
+        super().__init__()
+        self.map = nn.Linear(3, 4)
+
+    def forward(self, x):
+        y = self.map(x)
+        return {"map": y, "more": (y.relu(),)}
+
+
+def test_ragged_outputs_become_rows_wherever_they_are():
+    net = Packed(lift(Both(), "dss-mean"))
+    example = torch.randn(5, 3), torch.tensor([2, 3])
+    dims = ({0: Dim("T", min=1)}, {0: Dim("B", min=1)})
+    program = export(net, example, dynamic_shapes=dims).module()
+    for given in (example, (torch.randn(9, 3), torch.tensor([1, 2, 6]))):
+        found, expected = program(*given), net(*given)
+        torch.testing.assert_close(found["map"], expected["map"])
+        torch.testing.assert_close(found["more"], expected["more"])

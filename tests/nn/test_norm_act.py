@@ -160,6 +160,13 @@ def test_wrong_shapes_get_the_sentence_of_the_layer(layer, x, message):
         NormAct(layer, nn.BatchNorm1d(4))(x)
 
 
+@pytest.mark.parametrize("kind", ["dense", "ragged"])
+def test_a_norm_of_other_channels_is_named(kind):
+    net = NormAct(DSS(conv(IN, OUT)), nn.BatchNorm1d(OUT + 1)).double()
+    with pytest.raises(ValueError, match="x must be sets of elements that BatchNorm1d takes, got"):
+        net(batches()[kind])
+
+
 def test_printing_shows_the_formula():
     layer = DSS(nn.Linear(3, 4), pool="max")
     assert "act(norm(element(x_i) + context(max_j x_j)))" in repr(

@@ -3,8 +3,8 @@ import torch
 from torch import nn
 from torch.autograd import gradcheck
 
-from symsets import RaggedSets
-from symsets.nn import SetNorm
+from symsets import DSS, RaggedSets, Sequential
+from symsets.nn import Graph, GraphConv, SetNorm
 from symsets.testing import equivariance_error, roll
 
 
@@ -51,6 +51,15 @@ def test_squares_need_not_fit_into_half_precision():
     x[0, ::2] = -400.0
     found = SetNorm(64)(x.half()).float()
     torch.testing.assert_close(found, SetNorm(64)(x), rtol=1e-2, atol=1e-2)
+
+
+def test_a_graph_passes_by():
+    graph = Graph(torch.tensor([[0, 1], [1, 0]]), num_nodes=2)
+    net = Sequential(SetNorm(4), DSS(GraphConv(4, 3)))
+    x = torch.randn(2, 5, 4, 2)
+    torch.testing.assert_close(net(x, graph), net[1](net[0](x), graph))
+    with pytest.raises(TypeError, match="SetNorm must get x alone, got 2 arguments"):
+        net[0](x, graph)
 
 
 @pytest.mark.parametrize(

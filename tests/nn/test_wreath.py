@@ -33,6 +33,11 @@ def test_repr_shows_the_formula(layer, formula):
             ValueError,
             r"x must have 4 channels \(first axis of an element\) for Wreath, got 3",
         ),
+        (
+            lambda: Wreath(nn.Linear(3, 3), channel_axis=4)(torch.zeros(1, 2, 3, 3)),
+            ValueError,
+            r"channel_axis must be one of the axes 1 to 2 of \(B, \*E\), got 4",
+        ),
     ],
 )
 def test_wrong_input_is_named(call, error, message):

@@ -45,12 +45,23 @@ def test_batches_join_move_and_survive_a_file():
     twice = collate([x[0], x[1]])
     assert torch.equal(twice.edge_index, x.edge_index)
     assert x.to(torch.float64).dtype == torch.float64
+    for moved in (x.cpu(), x.to(torch.float64), x.detach()):
+        assert torch.equal(moved.edge_index, x.edge_index)
     file = io.BytesIO()
     torch.save(x, file)
     file.seek(0)
     again = torch.load(file, weights_only=True)
     assert repr(again) == repr(x)
     assert torch.equal(again.edge_index, x.edge_index)
+
+
+def test_a_stream_keeps_the_memory_of_edges(monkeypatch):
+    kept = []
+    monkeypatch.setattr(torch.Tensor, "record_stream", lambda x, _: kept.append(x), raising=False)
+    x = collate(bags((3, 4), (5,)))
+    x.record_stream(None)
+    for part in (x.elements.elements, x.edges.elements, x.edges.sizes):
+        assert any(part is one for one in kept)
 
 
 def test_layers_for_clouds_see_the_nodes():

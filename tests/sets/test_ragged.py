@@ -194,6 +194,9 @@ def test_residual_sums(sets):
     assert torch.equal((sets + sets).elements, 2 * sets.elements)
     with pytest.raises(ValueError, match="same sizes"):
         sets + RaggedSets(sets.elements, [6])
+    # Torch would add one number per element to columns, where there are as many.
+    with pytest.raises(ValueError, match=r"elements with as many axes .* got RaggedSets\(.*and"):
+        sets + sets.map(lambda rows: rows.sum(1))
     with pytest.raises(TypeError):
         sets + 1
 
@@ -239,6 +242,7 @@ X = torch.zeros(4, 3)
         (lambda: RaggedSets.from_list([X.numpy()]), r"sets must be tensors .* got ndarray"),
         (lambda: RaggedSets.from_list([X, [X]]), r"sets must be tensors .* got list"),
         (lambda: RaggedSets.from_list("ab"), r"sets must be tensors .* got str"),
+        (lambda: RaggedSets.from_list(5), r"sets must be a list of tensors \(N, \*E\), got int"),
         (lambda: RaggedSets.from_list([X[0, 0]]), r"sets must be tensors .* of shape \(\)"),
         (
             lambda: RaggedSets(X, [4])["a"],
@@ -255,8 +259,9 @@ def test_wrong_types_get_a_sentence(make, message):
         make()
 
 
-def test_sets_may_be_given_as_one_tensor():
+def test_sets_may_be_given_as_one_tensor_or_one_after_the_other():
     assert RaggedSets.from_list(torch.zeros(2, 3, 4)).partition.counts == (3, 3)
+    assert RaggedSets.from_list(X[:n] for n in (1, 3)).partition.counts == (1, 3)
 
 
 def test_more_wrong_input_is_named(sets):
@@ -268,6 +273,8 @@ def test_more_wrong_input_is_named(sets):
         sets[4]
     with pytest.raises(TypeError, match="element must return one tensor, got tuple"):
         sets.map(lambda t: (t, t))
+    with pytest.raises(ValueError, match="sizes must be left out where partition says them"):
+        RaggedSets(sets.elements, [6], partition=sets.partition)
 
 
 def test_collate_lets_sets_differ_in_size():

@@ -134,7 +134,9 @@ class PermutationGroup:
         return element
 
     def act(self, x: Array, element: npt.ArrayLike) -> Array:
-        """Apply a group element to ``x``, an array or tensor ``(..., *shape)``.
+        """Apply an element of :attr:`group` to ``x``, an array or tensor ``(..., *shape)``.
+
+        Whether the permutation belongs to the group is not checked.
 
         Example:
             >>> G = PermutationGroup([[1, 2, 0]])
@@ -235,9 +237,17 @@ class PermutationGroup:
         """Whether the group can take every point to every other."""
         return self.num_orbits == 1
 
-    def random_element(self, rng: np.random.Generator | None = None) -> IntArray:
-        """Draw a permutation: uniform for named groups and what is made of them, else nearly so."""
-        return self._random(np.random.default_rng() if rng is None else rng)
+    def random_element(self, rng: np.random.Generator | int | None = None) -> IntArray:
+        """Draw a permutation of the points: uniform for named groups and what is made of them.
+
+        For groups given by generators it is nearly uniform. :meth:`act` takes elements of
+        :attr:`group`, which ``G.group.random_element()`` draws also for G made by ``on``,
+        ``on_tuples`` or ``+``.
+
+        Args:
+            rng: A generator of random numbers, or a seed for one.
+        """
+        return self._random(np.random.default_rng(rng))
 
     def _random(self, rng: np.random.Generator) -> IntArray:
         if self.group is self:

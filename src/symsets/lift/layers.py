@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor, nn
 
-from symsets.nn._explain import check_rows, explain
+from symsets.nn._explain import TORCHS, check_rows, explain
 from symsets.nn.base import AdditiveSetLayer
 from symsets.sets import RaggedSets, add_to_elements
 
@@ -134,7 +134,7 @@ class LiftedLayer(_Layer):
             message = self.message.message(batch.sets(x), *extra)  # before x changes in place
             own = batch.sets(super().forward(*args, **kwargs))
             total = add_to_elements(own, message, self.message.channel_axis)
-        except Exception as error:
+        except TORCHS as error:
             explain(lambda rows: check_rows(rows, self, self._name), x, error)
             raise
         return total.elements if isinstance(total, RaggedSets) else total.flatten(0, 1)

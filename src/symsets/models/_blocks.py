@@ -41,7 +41,7 @@ def check_widths(widths: Any) -> None:
         raise TypeError(f"widths must be a list of numbers of channels, got {shown(widths)}")
 
 
-def image_size(x: Sets, channels: int, *, stride: int = 1) -> tuple[int, int]:
+def image_size(x: Sets, channels: int, *, stride: int = 1, smallest: int = 0) -> tuple[int, int]:
     """Return height and width of the images of ``x``, which ``stride`` must divide.
 
     Raise ValueError saying what ``x`` must be if these are none to take.
@@ -64,6 +64,10 @@ def image_size(x: Sets, channels: int, *, stride: int = 1) -> tuple[int, int]:
     if stride > 1 and (height % stride or width % stride or not height * width):
         raise ValueError(
             f"x must have images whose height and width {stride} divides, got {height}×{width}"
+        )
+    if min(height, width) < smallest:
+        raise ValueError(
+            f"x must have images of at least {smallest}×{smallest} pixels, got {height}×{width}"
         )
     return height, width
 

@@ -120,7 +120,7 @@ class GraphVectors(SetModule):
         )
         self.last = nn.Linear(2 * width, width)
 
-    def forward(self, x: Any, *args: Any) -> RaggedSets:
+    def forward(self, x: Any) -> RaggedSets:
         if not isinstance(x, GraphSets):
             raise TypeError(
                 f"x must be GraphSets, as symsets.collate makes of lists of graphs, got {x}"

@@ -22,6 +22,7 @@ from symsets.sets import Sets, map_elements
 
 CELL = 2  # pixels on each side of what the first layer reads
 ENLARGED = 4.0  # what detail is multiplied by: noise and blur are small beside edges
+SMALLEST = 5  # pixels on each side: with fewer there are no slopes to measure
 FAINT = 1e-4  # added to variances, which may be zero
 
 
@@ -97,7 +98,7 @@ class BestNetwork(RegisteredNetwork):
 
     def forward(self, x: Sets) -> Any:
         """Return one score per shot."""
-        image_size(x, self.arguments["colors"])
+        image_size(x, self.arguments["colors"], smallest=SMALLEST)
         found = [in_full_precision(self.scores, map_elements, x, _measured)]
         x = self.first(map_elements(x, self._cells))
         for level, blocks in enumerate(self.blocks):

@@ -11,7 +11,7 @@ from torch import nn
 
 from symsets._checks import positive, shown
 from symsets.models._convolution import convolution
-from symsets.models.restoration import GatedBlock, sum_of
+from symsets.models.restoration import GatedBlock
 from symsets.nn import Sequential
 from symsets.nn.base import SetModule
 from symsets.sets import Sets, map_elements
@@ -67,7 +67,7 @@ class Hourglass(SetModule):
         self.coarsen = nn.ModuleList(convolution(i, o, kernel_size=2, stride=2) for i, o in steps)
         self.refine = nn.ModuleList(convolution(o, 4 * i, kernel_size=1) for i, o in steps)
 
-    def forward(self, x: Sets, *args: Any) -> Any:
+    def forward(self, x: Sets) -> Any:
         """Apply all blocks."""
         kept = []
         for blocks, coarsen in zip(self.down, self.coarsen, strict=True):
@@ -77,7 +77,7 @@ class Hourglass(SetModule):
         x = self.middle(x)
         for blocks, refine in zip(reversed(self.up), reversed(self.refine), strict=True):
             finer = map_elements(x, lambda rows, refine=refine: F.pixel_shuffle(refine(rows), 2))
-            x = blocks(sum_of(kept.pop(), finer))
+            x = blocks(kept.pop() + finer)
         return x
 
 

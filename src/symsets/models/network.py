@@ -25,10 +25,13 @@ from symsets.models.card import KINDS, TASKS, Card
 from symsets.models.registry import register_network
 from symsets.models.restoration import WeightedMerge, restoration_trunk
 from symsets.nn import AttentionPool, Classify, Merge, Sequential, SetModule, Siamese, set_layer
+from symsets.nn._explain import explained
 from symsets.sets import Sets
+from symsets.sets.pooling import check_pool
 
 TIMM = "timm:"
 PER_SET, PER_ELEMENT = ("classify", "labels", "regress"), ("select", "score")
+MOVED = ("pictures", "signals")  # at random in training: kinds of elements with a size
 NAMED = ("classify", "labels")  # tasks with an output for each class
 MERGE_BLOCKS = 4
 WIDTHS = {"pictures": 16, "signals": 16, "vectors": 128, "clouds": 128, "graphs": 64}
@@ -108,12 +111,16 @@ class SetNetwork(SetModule):
                     f"size must list lengths of axes, as in (64, 64), got {shown(size)}"
                 )
             size = [positive("size", length) for length in size]
+            if kind not in MOVED:
+                raise ValueError(f"size must be left out for {kind}, got {shown(size)}")
         if early is None:
             early = task in PER_ELEMENT or backbone != "small"
         if shift is None:
             fits = size is not None and task in PER_SET and not early
             shift = max(1, min(size) // 16) if fits and size else 0
         width = positive("width", WIDTHS[kind] if width is None else width)
+        if pool != "attention":
+            check_pool(pool)
         self.arguments: dict[str, Any] = {
             "task": task,
             "kind": kind,
@@ -133,7 +140,7 @@ class SetNetwork(SetModule):
             return
         self.trunk, features = self._trunk()
         if shift:
-            if kind not in ("pictures", "signals"):
+            if kind not in MOVED:
                 raise ValueError(f"shift must be 0 for {kind}, got {shift}")
             moves = Jitter if kind == "pictures" else Shift
             self.trunk = Sequential(moves(positive("shift", shift)), self.trunk)
@@ -143,7 +150,8 @@ class SetNetwork(SetModule):
     def extra_repr(self) -> str:
         return "{task}, {kind}, {scheme}, {backbone}".format(**self.arguments)
 
-    def forward(self, x: Sets, *args: Any) -> Any:
+    @explained
+    def forward(self, x: Sets) -> Any:
         """Return the answer for each set, or for each element."""
         return self.head(self.features(x))
 

@@ -117,12 +117,12 @@ class GatedBlock(SetModule):
         self.hear.check_input(x)
 
     @explained
-    def forward(self, x: Sets, *args: Any) -> Any:
+    def forward(self, x: Sets) -> Any:
         """Apply the block."""
         change = map_elements(self._gated(map_elements(x, self.norm)), self.last)
         if self.drop and self.training:
             change = _dropped(change, self.drop)
-        return sum_of(x, change)
+        return x + change
 
     def _gated(self, x: Sets) -> Any:
         """Let elements hear their set, and weight one half of the channels by the other."""
@@ -144,11 +144,6 @@ class GatedBlock(SetModule):
 def _is_convolution(hear: nn.Module) -> bool:
     """Whether a layer is DSS of our own convolutions; schemes may have other maps in it."""
     return type(hear) is DSS and type(hear.element) is Conv2d
-
-
-def sum_of(x: Any, y: Any) -> Any:
-    """Add two batches of the same sets, element by element."""
-    return x + y if isinstance(x, Tensor) else x.with_elements(x.elements + y.elements)
 
 
 def _dropped(change: Sets, share: float) -> Any:
@@ -249,7 +244,7 @@ class WeightedMerge(SetModule):
         """Show the formula."""
         return "Σ_i softmax_i(score(x_i)) · value(x_i)"
 
-    def forward(self, x: Sets, *args: Any) -> Any:
+    def forward(self, x: Sets) -> Any:
         """Return one element per set."""
         scores, values = map_elements(x, self.score), map_elements(x, self.value)
         highest = pool(map_elements(scores, Tensor.detach), "max")
@@ -258,4 +253,5 @@ class WeightedMerge(SetModule):
             weighted = weights * values
         else:
             weighted = values.with_elements(weights.elements * values.elements)
-        return pool(weighted, "sum") / pool(weights, "sum")
+        # The highest score has weight 1, so only empty sets have less: these become zeros.
+        return pool(weighted, "sum") / pool(weights, "sum").clamp(min=1)

@@ -12,7 +12,7 @@ from symsets.models._blocks import check_model, image_size, in_full_precision
 from symsets.models._convolution import convolution, zero_convolution
 from symsets.models.hourglass import Hourglass
 from symsets.models.registry import RegisteredNetwork, register_network
-from symsets.models.restoration import WeightedMerge, sum_of
+from symsets.models.restoration import WeightedMerge
 from symsets.nn import Siamese
 from symsets.sets import Sets, map_elements, pool
 
@@ -128,7 +128,7 @@ class RestoringNetwork(RegisteredNetwork):
         same = self.arguments["in_channels"] == self.arguments["out_channels"]
         if self.merge is None:
             detail = map_elements(features, self._ended)
-            return sum_of(x, detail) if same else detail
+            return x + detail if same else detail
         merged: Tensor = self.merge(features)  # type: ignore[assignment]
         detail = self._ended(self.merged(merged.unsqueeze(1)).squeeze(1))
         return pool(x, "mean") + detail if same else detail

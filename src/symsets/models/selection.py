@@ -125,9 +125,5 @@ class SelectionNetwork(nn.Module):
 
     def forward(self, x: Sets) -> Sets:
         """Return one score per image."""
-        height, width = image_size(x, self.arguments["in_channels"])
-        if min(height, width) < SMALLEST:
-            raise ValueError(
-                f"x must have images of at least {SMALLEST}×{SMALLEST} pixels, got {height}×{width}"
-            )
+        image_size(x, self.arguments["in_channels"], smallest=SMALLEST)
         return self.scores(self.features(x))

@@ -27,5 +27,10 @@ def mean_of_entries(x: Sets, channel_axis: int = 1) -> Sets:
 def _mean(x: Tensor, ndim: int, channel_axis: int) -> Tensor:
     """Average over the entries of elements; a batch of them has ``ndim`` axes."""
     before = x.ndim - ndim  # the batch axis of sets
-    rest = [before + k for k in range(1, ndim) if k != channel_axis % ndim]
+    channels = channel_axis if channel_axis > 0 else ndim + channel_axis
+    if not 0 < channels < ndim:
+        raise ValueError(
+            f"channel_axis must be one of the axes 1 to {ndim - 1} of (B, *E), got {channel_axis}"
+        )
+    rest = [before + k for k in range(1, ndim) if k != channels]
     return x.mean(rest) if rest else x

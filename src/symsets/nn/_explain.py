@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from torch.compiler import is_compiling
 
 from symsets._checks import is_ours
-from symsets.nn._maps import AXES, first_map, first_part, kind_of
+from symsets.nn._maps import AXES, accepts_args, first_map, first_part, kind_of
 from symsets.sets import RaggedSets, Sets
 from symsets.sets.folding import check_sets
 from symsets.sets.ragged import NoTensorError
@@ -25,6 +25,9 @@ ROW_MAPS = {f"torch.nn.modules.{kind}" for kind in ("batchnorm", "instancenorm",
 ROW_POOLS = "torch.nn.modules.pooling"
 ENTRYWISE = ("torch.nn.modules.activation", "torch.nn.modules.dropout")
 PLAIN_CHAIN = nn.Sequential.forward.__code__
+# What torch raises for wrong shapes and types. Any other exception is a signal to whoever waits for
+# it: so checkpoints end their second forward pass, and hooks one whose rest nobody needs.
+TORCHS = (RuntimeError, ValueError, TypeError, LookupError, AttributeError, AssertionError)
 Forward = TypeVar("Forward", bound=Callable[..., Any])
 
 
@@ -49,8 +52,13 @@ def explained(forward: Forward) -> Forward:
             raise TypeError(
                 f"{error} from a map of {type(self).__name__}: it must return the tensor alone"
             ) from None
-        except Exception as error:
+        except TORCHS as error:
             explain(self.check_input, x, error)
+            if args and isinstance(error, TypeError) and not accepts_args(self):
+                raise TypeError(
+                    f"{type(self).__name__} must get x alone, got {1 + len(args)} arguments: "
+                    "where sets are padded, RaggedSets.from_padded(x, mask) takes the mask"
+                ) from error
             raise
 
     return call  # type: ignore[return-value]
@@ -69,6 +77,17 @@ def explain(check: Callable[[Any], None], x: Any, error: Exception) -> None:
         raise found from error
 
 
+def explain_refusal(part: nn.Module, x: Sets, error: Exception) -> None:
+    """Raise ValueError naming one of torch's modules that refused the elements of ``x``."""
+    torchs = type(part).__module__.startswith("torch.nn.modules.")
+    single = torchs and next(part.children(), None) is None
+    if single and not isinstance(error, torch.OutOfMemoryError):
+        raise ValueError(
+            f"x must be sets of elements that {type(part).__name__} takes, "
+            f"got {x if isinstance(x, RaggedSets) else tuple(x.shape)}: {error}"
+        ) from error
+
+
 def _check_caller(layer: nn.Module, y: Any) -> None:
     """Raise ValueError if a plain chain is about to hand the sets ``y`` to a map of elements.
 
@@ -79,7 +98,7 @@ def _check_caller(layer: nn.Module, y: Any) -> None:
         caller = sys._getframe(4)
     except ValueError:
         return  # there are not as many: nothing like a chain has called
-    if caller.f_code is not PLAIN_CHAIN or not getattr(type(layer), "returns_sets", False):
+    if caller.f_code is not PLAIN_CHAIN or not getattr(layer, "returns_sets", False):
         return
     parts = list(caller.f_locals["self"])
     places = [i for i, part in enumerate(parts) if part is layer]

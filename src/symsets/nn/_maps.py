@@ -81,7 +81,13 @@ def twin(module: nn.Module, *, bias: bool = True, instead: str = "context=") -> 
             f"{type(module).__name__} without any: put it into a symsets.Sequential as it is, to "
             f"be applied to every element, or pass {instead} yourself"
         )
-    copied = copy.deepcopy(module)
+    try:
+        copied = copy.deepcopy(module)
+    except RuntimeError as error:  # torch copies no weight that is computed from others
+        raise ValueError(
+            f"element must have weights that can be copied, got {type(module).__name__}: normalise "
+            f"or prune weights after the layer is made, or pass {instead} yourself"
+        ) from error
     for part in copied.modules():
         reset: Any = getattr(part, "reset_parameters", None)
         if reset is not None:
@@ -143,7 +149,7 @@ def channels(module: nn.Module, which: str) -> int | None:
     for part in parts if which == "in" else [parts[0], *reversed(parts[1:])]:
         for word in ("channels", "features"):
             value = getattr(part, f"{which}_{word}", None)
-            if isinstance(value, int):
+            if isinstance(value, int) and value > 0:  # a lazy map does not know yet
                 return value
     return None
 

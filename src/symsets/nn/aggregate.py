@@ -19,7 +19,7 @@ class ConcatPool(SetLayer):
     .. math:: L(X)_i = \bigl[L(x_i), \operatorname{pool}_j L(x_j)\bigr]
 
     Args:
-        element: :math:`L`; the output has twice its channels.
+        element: :math:`L`; the output has twice its channels (three times with ``"power2"``).
         pool: How the set is summarised (see :func:`symsets.pool`).
 
     Shape:

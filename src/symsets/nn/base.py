@@ -73,8 +73,8 @@ class SetLayer(SetModule):
 
     @property
     def formula(self) -> str:
-        """What the layer computes for element i."""
-        raise NotImplementedError
+        """What the layer computes for element i, as printing shows it."""
+        return "layer(X)_i"
 
     def extra_repr(self) -> str:
         return self.formula

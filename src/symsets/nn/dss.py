@@ -6,7 +6,7 @@ import torch
 from torch import Tensor, nn
 
 from symsets.nn._explain import check_context, explained
-from symsets.nn._maps import as_element, check_keeps_input, context_args, twin
+from symsets.nn._maps import as_element, check_keeps_input, context_args, first_part, twin
 from symsets.nn.base import AdditiveSetLayer, SetLayer
 from symsets.sets import Pool, Sets, add_to_elements, map_elements, pool, spread
 from symsets.sets.pooling import check_pool, check_size, pool_symbol, power_degree
@@ -112,6 +112,11 @@ class DSS(AdditiveSetLayer):
             self.context = SumOfParts(twin(self.element, bias=False) for _ in range(degree))
         if pool_last:
             check_keeps_input(self.context, "context")
+        elif isinstance(first_part(self.context), nn.Embedding):
+            raise ValueError(
+                "context must not look up summaries of numbers, got an Embedding: give the layer "
+                "vectors, as in Sequential(embedding, DSS(…)), or pass pool_last=True"
+            )
 
     @property
     def formula(self) -> str:

@@ -200,8 +200,8 @@ class GraphBatch(Topology):
         """
         if index.shape != (self.num_graphs,):
             raise ValueError(
-                f"index must be ({self.num_graphs},), one set for each graph, "
-                f"got shape {tuple(index.shape)}"
+                f"graphs must be one for each element, got {self.num_graphs} graphs, and sets of "
+                f"elements as in an index of shape {tuple(index.shape)}"
             )
         kept = self._means  # read once: another thread may put its own there
         if kept is None or kept[0] is not index or kept[1] is not sizes:

@@ -6,6 +6,7 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.utils import _pytree as pytree
 
 from symsets.sets import RaggedSets
 from symsets.sets.partition import OpenPartition
@@ -23,7 +24,8 @@ class Packed(nn.Module):
     Shape:
         - elements: ``(T, *E)``, those of the first set, then those of the second, and so on.
         - sizes: ``(B,)``, integers that add up to T; an exported program does not check it.
-        - output: what the network returns, with rows ``(T, *F)`` for ragged sets.
+        - output: what the network returns, with rows ``(T, *F)`` for ragged sets, also inside
+          tuples, lists and dictionaries.
 
     Symmetry:
         That of ``network``.
@@ -49,5 +51,12 @@ class Packed(nn.Module):
             sets = RaggedSets(elements, partition=partition)
         else:
             sets = RaggedSets(elements, sizes)
-        output = self.network(sets)
-        return output.elements if isinstance(output, RaggedSets) else output
+        return pytree.tree_map(_rows, self.network(sets), is_leaf=_is_ragged)
+
+
+def _rows(y: Any) -> Any:
+    return y.elements if _is_ragged(y) else y
+
+
+def _is_ragged(y: Any) -> bool:
+    return isinstance(y, RaggedSets)

@@ -8,14 +8,13 @@ from contextlib import contextmanager
 from functools import partial
 from typing import Any, NamedTuple, Self
 
-import torch
 from torch import nn
 
 from symsets._checks import check_kind
-from symsets.nn._explain import check_elements, explain
+from symsets.nn._explain import TORCHS, check_elements, explain, explain_refusal
 from symsets.nn._maps import accepts_args, min_axes
 from symsets.nn.base import SetModule
-from symsets.sets import RaggedSets, map_elements
+from symsets.sets import map_elements
 
 
 def takes_sets(module: nn.Module) -> bool:
@@ -140,15 +139,9 @@ class Sequential(SetModule, nn.Sequential):
             if x.ndim >= min_axes:
                 return map_elements(x, module)
             raise IndexError(f"x must have at least {min_axes} axes, got {x.ndim}")
-        except Exception as error:
+        except TORCHS as error:
             explain(partial(check_elements, element=module, owner=self), x, error)
-            torchs = type(module).__module__.startswith("torch.nn.modules.")
-            single = torchs and next(module.children(), None) is None
-            if single and not isinstance(error, torch.OutOfMemoryError):
-                raise ValueError(
-                    f"x must be sets of elements that {type(module).__name__} takes, "
-                    f"got {x if isinstance(x, RaggedSets) else tuple(x.shape)}: {error}"
-                ) from error
+            explain_refusal(module, x, error)
             raise
 
 

@@ -69,7 +69,7 @@ class SetNorm(SetModule):
         check_channels(rows.flatten(2).sum(2) if rows.ndim > 2 else rows, self.channels, self)
 
     @explained
-    def forward(self, x: Sets, *args: Any) -> Any:
+    def forward(self, x: Sets) -> Any:
         rows = common_rows(x) if isinstance(x, RaggedSets) else x
         dtype = rows.dtype
         rows = rows.float() if dtype in (torch.float16, torch.bfloat16) else rows

@@ -105,14 +105,17 @@ class GraphSets(RaggedSets):
         first = self.elements.partition.offsets[self.edges.partition.index]
         return (self.edges.elements + first.unsqueeze(1)).T
 
-    def to(self, *args: Any, **kwargs: Any) -> GraphSets:
-        """Move or cast the nodes as ``Tensor.to`` does; edges move with them."""
-        nodes = self.elements.to(*args, **kwargs)
-        return GraphSets(nodes, self.partition.counts, self.edges.to(nodes.device))
+    def _like(self, elements: RaggedSets) -> GraphSets:
+        return GraphSets(elements, self.partition.counts, self.edges.to(elements.device))
 
     def pin_memory(self, device: Any = None) -> GraphSets:
         """Copy nodes and edges to page-locked memory."""
         return GraphSets(self.elements.pin_memory(), self.partition.counts, self.edges.pin_memory())
+
+    def record_stream(self, stream: Any) -> None:
+        """Keep the memory of nodes, sizes and edges until a CUDA stream is done with them."""
+        super().record_stream(stream)
+        self.edges.record_stream(stream)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return GraphSets, (self.elements, list(self.partition.counts), self.edges)

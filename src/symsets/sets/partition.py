@@ -98,12 +98,9 @@ class Partition:
         for i, n in enumerate(self.counts):
             groups.setdefault(n, []).append(i)
         groups.pop(0, None)
-        steps = torch.arange(max(groups, default=0))
+        steps = torch.arange(max(groups, default=0), device=self.device)
         return [
-            (
-                self._tensor(sets),
-                (torch.tensor([[self.starts[i]] for i in sets]) + steps[:n]).to(self.device),
-            )
+            (self._tensor(sets), self._tensor([[self.starts[i]] for i in sets]) + steps[:n])
             for n, sets in sorted(groups.items())
         ]
 
@@ -113,9 +110,8 @@ class Partition:
         return self._keep("order", self._make_order)
 
     def _make_order(self) -> tuple[Tensor, Tensor]:
-        rows = [rows.flatten().cpu() for _, rows in self.buckets]
-        order = torch.cat([torch.empty(0, dtype=torch.int64), *rows])
-        return order.to(self.device), order.argsort().to(self.device)
+        order = torch.cat([self._tensor([]), *(rows.flatten() for _, rows in self.buckets)])
+        return order, order.argsort()
 
     def by_size(self, rows: Tensor) -> list[Tensor]:
         """Return ``rows (T, *E)`` as dense sets ``(b, n, *E)`` for each of the :attr:`buckets`."""

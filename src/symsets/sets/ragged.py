@@ -60,6 +60,8 @@ class RaggedSets:
             partition = Partition(_checked_sizes(elements, sizes), elements.device)
         elif not isinstance(partition, Partition):
             raise TypeError(f"partition must be that of other sets, got {_shown(partition)}")
+        elif len(sizes):
+            raise ValueError("sizes must be left out where partition says them, got both")
         else:
             check_rows(elements, partition.total, "elements must be")
         self.elements = elements
@@ -79,7 +81,7 @@ class RaggedSets:
         RaggedSets.__init__(self, state["elements"], state["partition"].counts)
 
     @classmethod
-    def from_list(cls, sets: Sequence[Any]) -> RaggedSets:
+    def from_list(cls, sets: Iterable[Any]) -> RaggedSets:
         """Join sets given one by one: tensors ``(N_i, *E)``, or lists of clouds ``(P_ij, *E)``.
 
         A set of clouds may be ragged as well, as :meth:`to_list` gives it.
@@ -88,7 +90,10 @@ class RaggedSets:
             >>> RaggedSets.from_list([torch.zeros(2, 3), torch.zeros(4, 3)]).sizes
             tensor([2, 4])
         """
-        if len(sets) == 0:
+        if not isinstance(sets, Iterable):
+            raise TypeError(f"sets must be a list of tensors (N, *E), got {_shown(sets)}")
+        sets = list(sets)
+        if not sets:
             raise ValueError("sets must hold at least one set, got none")
         if all(isinstance(s, list | tuple) for s in sets):
             clouds = [cloud for s in sets for cloud in s]
@@ -106,7 +111,7 @@ class RaggedSets:
                 f"sets must have elements of one shape, got {sorted(shapes)}; "
                 "give lists of elements for elements of different sizes"
             )
-        return cls(torch.cat(list(sets)), [len(s) for s in sets])
+        return cls(torch.cat(sets), [len(s) for s in sets])
 
     @classmethod
     def from_padded(cls, x: Tensor, mask: Tensor) -> RaggedSets:
@@ -188,7 +193,7 @@ class RaggedSets:
 
     def detach(self) -> RaggedSets:
         """Return the same sets, through which no gradient passes."""
-        return self.with_elements(self.elements.detach())
+        return self._like(self.elements.detach())
 
     def pin_memory(self, device: Any = None) -> RaggedSets:
         """Copy the elements to page-locked memory."""
@@ -259,6 +264,10 @@ class RaggedSets:
             raise ValueError(
                 "sets must have the same sizes to be added, "
                 f"got {some_of(self.partition.counts)} and {some_of(other.partition.counts)}"
+            )
+        if self.ndim != other.ndim:  # torch would add up the last axes, whatever they are
+            raise ValueError(
+                f"sets must have elements with as many axes to be added, got {self} and {other}"
             )
         return self.with_elements(self.elements + other.elements)
 

@@ -176,7 +176,7 @@ def content_code(sets: SetDataset) -> str:
 
 def _code(value: Any, code: int = 0) -> int:
     if isinstance(value, RaggedSets):
-        value = [value.elements, value.sizes]
+        value = [value.elements, value.sizes, getattr(value, "edges", None)]  # of graphs
     if isinstance(value, Tensor):
         numbers = value.detach().cpu().flatten()
         return zlib.crc32(numbers.view(torch.uint8).numpy(), code)

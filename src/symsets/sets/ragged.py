@@ -149,7 +149,7 @@ class RaggedSets:
 
     @property
     def ndim(self) -> int:
-        """Number of axes of the dense batch that these sets would be: batch, set and element."""
+        """Number of axes of a dense batch of such sets, those of batch and set included."""
         return 1 + int(self.elements.ndim)
 
     @property

@@ -157,7 +157,7 @@ class SetFolder(Dataset[tuple[Any, Any]]):
 
     @property
     def names(self) -> list[str]:
-        """The names of the sets: their paths below the folder."""
+        """The names of the sets, which are their paths below the folder."""
         return [self._found.sets[k].name for k in self._which]
 
     @property

@@ -2,7 +2,8 @@
 
 A batch is a dense tensor ``(B, N, *E)``, or :class:`RaggedSets` when set sizes differ.
 
-Here are folding sets into rows and back, pooling, and the softmax over a set. Every function takes either kind of batch, and none of them pads.
+Here are folding sets into rows and back, pooling, and the softmax over a set. Every function takes
+either kind of batch, and none of them pads.
 """
 
 from symsets.sets.collating import collate

@@ -13,9 +13,8 @@ MODULES = ("", ".nn", ".sets", ".groups", ".testing", ".ops", ".models", ".data"
 INTRODUCTION = """Reference
 =========
 
-Every public name has a page with its signature, formula, shapes, symmetry and an example that the
-tests run. ``help(symsets.DSS)`` says the same in Python. What ``symsets`` itself offers is listed
-there, and not again under the package it comes from.
+Every public name has a page, and the tests run its examples. ``help(symsets.DSS)`` says the same in
+Python. What ``symsets`` itself offers is not listed again under the package it comes from.
 
 """
 
@@ -34,15 +33,16 @@ def write(folder: Path) -> None:
     """Write a page for each package, and one that leads to them."""
     folder.mkdir(parents=True, exist_ok=True)
     seen: set[int] = set()
-    index = [INTRODUCTION, ".. toctree::", "   :maxdepth: 1", ""]
+    listed: list[str] = []
     for module in MODULES:
         name = f"symsets{module}"
         summary = inspect.getdoc(import_module(name)) or ""
         lines = [name, "=" * len(name), "", summary, "", ".. autosummary::", "   :toctree:", ""]
         lines += [f"   {found}" for found in names(seen, module)]
         _write(folder / f"{name}.rst", lines)
-        index.append(f"   {name}")
-    _write(folder / "index.rst", index)
+        listed.append(f":doc:`{name}`\n   {summary.partition(chr(10))[0]}\n")
+    pages = [".. toctree::", "   :hidden:", "", *(f"   symsets{module}" for module in MODULES)]
+    _write(folder / "index.rst", [INTRODUCTION, *listed, *pages])
 
 
 def _write(path: Path, lines: list[str]) -> None:

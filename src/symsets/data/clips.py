@@ -39,7 +39,7 @@ class Clips(NamedTuple):
 
     @property
     def sources(self) -> list[str]:
-        """Where each clip comes from: the part of its name before the first slash."""
+        """Where each clip comes from, the part of its name before the first slash."""
         return [name.partition("/")[0] for name in self.names]
 
     def each(self) -> Iterator[Tensor]:

@@ -65,7 +65,7 @@ class SetDataset:
         return (self.part(start, start + batch_size) for start in starts)
 
     def set_epoch(self, epoch: int) -> None:
-        """Say which epoch comes next, for sets whose chances it decides."""
+        """Say which epoch comes next: it seeds what is random about some sets."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -82,7 +82,7 @@ class PermutationGroup:
 
     @property
     def group(self) -> PermutationGroup:
-        """The group whose elements act: this one, unless made by ``on`` or ``on_tuples``."""
+        """The group whose elements act, this one unless made by ``on`` or ``on_tuples``."""
         return self._acting_group or self
 
     @property

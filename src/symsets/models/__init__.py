@@ -1,4 +1,4 @@
-"""Networks for sets, assembled from the set layers; networks by name."""
+"""Whole networks for sets: for any task and kind of elements, of the paper, or by name."""
 
 from symsets.models.best import BestNetwork
 from symsets.models.card import Card

@@ -111,7 +111,7 @@ class Graph(Topology):
 
     @property
     def num_edges(self) -> int:
-        """Number of edges as they were given: an undirected edge counts twice."""
+        """Number of edges as they were given, so that an undirected edge counts twice."""
         return self.edge_index.shape[1]
 
     def _map(self, fn: Callable[[Tensor], Tensor]) -> Self:

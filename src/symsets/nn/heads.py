@@ -91,11 +91,11 @@ class Classify(_InvariantHead, SetHead):
         hidden: Widths of the hidden layers of :math:`m`.
         pool: How the set is summarised (see :func:`symsets.pool`), or an :class:`AttentionPool` of
             ``in_channels`` channels.
-        entries: How the entries of an element are: ``"sum"``, ``"mean"`` or ``"max"``, which forget
-            where they lie; or ``"flatten"``, which keeps them all, each in its place. Then
-            ``in_channels`` counts the entries of an element, :math:`C \cdot H \cdot W`, and
-            elements have one shape. Between the two: put ``nn.AdaptiveAvgPool2d(2)`` before the
-            head, and flatten what is left.
+        entries: What becomes of the entries of an element: their ``"sum"``, ``"mean"`` or
+            ``"max"``, which forget where they lie; or ``"flatten"``, which keeps them all, each in
+            its place. Then ``in_channels`` counts the entries of an element,
+            :math:`C \cdot H \cdot W`, and elements have one shape. Between the two: put
+            ``nn.AdaptiveAvgPool2d(2)`` before the head, and flatten what is left.
         size: A constant that ``pool="sum"`` divides by.
 
     Shape:
@@ -152,7 +152,7 @@ class Select(_InvariantHead):
         in_channels: Channels of an element.
         hidden: Widths of the hidden DeepSets layers.
         pool: How the set is summarised (see :func:`symsets.pool`).
-        entries: How the entries of an element are, as in :class:`Classify`.
+        entries: What becomes of the entries of an element, as in :class:`Classify`.
         size: A constant that ``pool="sum"`` divides by.
 
     Shape:

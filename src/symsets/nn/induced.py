@@ -35,7 +35,7 @@ class InducedAttention(SetAttention):
         value: :math:`h`; a freshly initialised twin of ``element`` without bias if left out.
         query: :math:`q`; a twin of ``element`` if left out.
         key: :math:`k`; a twin of ``element`` without bias if left out.
-        num_points: M.
+        num_points: How many points are learned, M.
         in_channels: Channels of an element; read off ``element`` if left out.
         channel_axis: Which axis of ``(B, *E)`` holds the channels.
         heads: The channels of queries, keys and values are split into this many groups, each with

@@ -1,7 +1,7 @@
-"""Every operation that exists in a plain and in a faster form; README.md says when which runs.
+"""Operations that exist in a plain and in a faster form.
 
 Each is one function: its plain form is the formula in torch, its fast form is chosen where it is
-known to win. ``with ops.plain():`` switches all fast forms off.
+known to win (README.md says when). ``with ops.plain():`` switches all fast forms off.
 """
 
 from symsets.ops._dispatch import captured, plain

@@ -1,7 +1,9 @@
-"""Batches of sets: dense tensors ``(B, N, *E)``, or :class:`RaggedSets` when set sizes differ.
+"""Batches of sets, of one size or of different ones, and what looks across their elements.
 
-Everything that looks *across* the elements of a set is here: folding sets into rows and back,
-pooling, the softmax over a set. Every function takes either kind of batch, and none of them pads.
+A batch is a dense tensor ``(B, N, *E)``, or :class:`RaggedSets` when set sizes differ.
+
+Here are folding sets into rows and back, pooling, and the softmax over a set. Every function takes
+either kind of batch, and none of them pads.
 """
 
 from symsets.sets.collating import collate

@@ -27,7 +27,7 @@ class RaggedSets:
     the map of an element must itself be a set layer, as in ``Siamese(DSS(…))``.
 
     It is a pytree node, moves with ``.to`` and ``.pin_memory``, and survives a ``DataLoader`` and
-    ``torch.save``: ``torch.load`` trusts it.
+    ``torch.save``; ``torch.load`` reads it with ``weights_only``.
 
     Args:
         elements: The elements of the first set, then those of the second, and so on.
@@ -149,7 +149,7 @@ class RaggedSets:
 
     @property
     def ndim(self) -> int:
-        """Number of axes of the dense batch that these sets would be: batch, set and element."""
+        """Number of axes of a dense batch of such sets, those of batch and set included."""
         return 1 + int(self.elements.ndim)
 
     @property

@@ -1,4 +1,4 @@
-"""Fitting networks, and what runs leave behind.
+"""Train networks, measure them, and predict with them.
 
 Train your own sets in ten lines. All you need is a tensor of sets ``(M, N, C, *E)``, a target for
 each of them and a network; here, which of eight points is nearest to the mean of all?

@@ -67,11 +67,11 @@ def fit(
 ) -> Any:
     """Train a network on sets with targets, and return it.
 
-    The network itself is trained. At the end it has the weights of the epoch that validation liked
-    best, is in evaluation mode, and has two more attributes: ``history``, a dictionary for each
-    epoch, and ``card``, the :class:`~symsets.models.Card` that :func:`~symsets.train.predict` and
-    :func:`symsets.save` read. Without validation sets it trains on all sets and keeps the weights
-    of the last epoch.
+    The network itself is trained. At the end it has the weights of the epoch that was best on
+    validation, is in evaluation mode, and has two more attributes: ``history``, a dictionary for
+    each epoch, and ``card``, the :class:`~symsets.models.Card` that
+    :func:`~symsets.train.predict` and :func:`symsets.save` read. Without validation sets it trains
+    on all sets and keeps the weights of the last epoch.
 
     Sets in memory on one GPU take steps that are captured as a CUDA graph. Datasets are read by
     workers while the network trains; a ``DataLoader`` is read as it is.

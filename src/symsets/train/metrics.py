@@ -19,7 +19,7 @@ Loss = Callable[[Any, Any], Tensor]
 
 @dataclass(frozen=True)
 class Metric:
-    """A number that tells how good outputs are: the mean of one value per set.
+    """A number that tells how good outputs are, the mean of one value per set.
 
     Args:
         name: As in ``results.json``; ``"loss"`` is taken by the loss.

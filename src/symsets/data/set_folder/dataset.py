@@ -69,10 +69,9 @@ class SetFolder(Dataset[tuple[Any, Any]]):
         channels: 1 for grey pictures, 3 for colours.
         like: The card of a trained network, for sets that it is to see: all of the above is taken
             from it. Labels may be missing, and targets are then None.
-        cache: Keep what was decoded in a file for temporary files, 1 byte for each entry of a
-            picture and 4 for other elements. Workers share it; it takes no memory that the system
-            could not have back, is checked against the free space, and goes with the process.
-            Clouds are not kept.
+        cache: Keep decoded elements in a temporary file that workers share, with 1 byte for each
+            entry of a picture and 4 for other elements. The free space is checked before, and the
+            file is deleted with the process. Clouds are not kept.
 
     Raises:
         ValueError: The folder is not as described; the message names the file.
@@ -157,7 +156,7 @@ class SetFolder(Dataset[tuple[Any, Any]]):
 
     @property
     def names(self) -> list[str]:
-        """The names of the sets: their paths below the folder."""
+        """The names of the sets, which are their paths below the folder."""
         return [self._found.sets[k].name for k in self._which]
 
     @property

@@ -60,7 +60,7 @@ def check_new(kind: str, name: str, known: object, thing: object) -> None:
 def positive(name: str, value: object) -> int:
     """Return ``value`` as an int; raise unless it is an integer of at least 1."""
     try:
-        number = operator.index(value)  # type: ignore[arg-type]
+        number = int(operator.index(value))  # type: ignore[arg-type]  # True is an index, too
     except (TypeError, RuntimeError):  # of a tensor that holds no data
         raise TypeError(f"{name} must be an integer, got {shown(value)}") from None
     if number < 1:

@@ -209,6 +209,10 @@ def test_clouds_of_different_sizes_nest():
     assert sets.to(torch.float64).elements.dtype == torch.float64
 
 
+def one_set(elements):
+    return RaggedSets(elements, [len(elements)])
+
+
 @pytest.mark.parametrize(
     ("make", "message"),
     [
@@ -219,6 +223,8 @@ def test_clouds_of_different_sizes_nest():
         (lambda x: RaggedSets(x, [6]).map(lambda t: t[:2]), "one row per element, 6, got 2"),
         (lambda x: RaggedSets.from_list([]), "at least one set"),
         (lambda x: RaggedSets.from_list([x, x.T]), "elements of one shape"),
+        (lambda x: RaggedSets.from_list([one_set(x), one_set(x.T)]), "elements alike"),
+        (lambda x: RaggedSets.from_list([one_set(x), one_set(one_set(x))]), "elements alike"),
         (lambda x: RaggedSets.from_padded(x[None], torch.ones(1, 5) > 0), "mask must be boolean"),
     ],
 )

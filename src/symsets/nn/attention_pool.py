@@ -5,7 +5,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from symsets._checks import positive
+from symsets._checks import check_kind, positive
 from symsets.nn._attend import attend, each_weights
 from symsets.nn._entries import mean_of_entries
 from symsets.nn._explain import check_channels, check_type, explained
@@ -63,6 +63,7 @@ class AttentionPool(SetHead):
         self.heads = positive("heads", heads)
         if channels % heads:
             raise ValueError(f"heads must divide the {channels} channels, got {heads}")
+        check_kind("gated", gated, bool)
         self.key = nn.Linear(channels, channels, bias=False)
         # Without a gate, a bias could only add the same to all scores of a set.
         self.gate = nn.Linear(channels, channels) if gated else None

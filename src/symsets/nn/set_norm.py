@@ -51,8 +51,8 @@ class SetNorm(SetModule):
         check_number("eps", eps)
         self.channels = positive("channels", channels)
         self.eps = eps
-        self.weight = nn.Parameter(torch.ones(channels))
-        self.bias = nn.Parameter(torch.zeros(channels))
+        self.weight = nn.Parameter(torch.ones(self.channels))
+        self.bias = nn.Parameter(torch.zeros(self.channels))
 
     def reset_parameters(self) -> None:
         """Scale by one and shift by zero."""

@@ -99,6 +99,9 @@ class RaggedSets:
             clouds = [cloud for s in sets for cloud in s]
             return cls(cls.from_list(clouds), [len(s) for s in sets])
         if all(isinstance(s, RaggedSets) for s in sets):
+            for s in sets:
+                if _entries(s) != _entries(sets[0]):
+                    raise ValueError(f"sets must have elements alike, got {sets[0]} and {s}")
             return cls(end_to_end(sets), [len(s) for s in sets])
         for s in sets:
             if not isinstance(s, Tensor) or s.ndim == 0:
@@ -285,6 +288,14 @@ class RaggedSets:
         if isinstance(self.elements, torch.Tensor):
             title += f" {str(self.dtype).removeprefix('torch.')}, {self.device}"
         return sets_html(title, self.partition.counts)
+
+
+def _entries(sets: Any) -> tuple[int, ...]:
+    """Return the number of axes of sets, and the shape of one of their innermost elements."""
+    inner = sets
+    while isinstance(inner, RaggedSets):
+        inner = inner.elements
+    return sets.ndim, *inner.shape[1:]
 
 
 def end_to_end(batches: Sequence[Any]) -> Any:

@@ -18,12 +18,17 @@ from torch.utils.data import DataLoader, Dataset, Subset
 
 from symsets._checks import shown
 from symsets.data.labelled import LabelledSets, SetDataset
-from symsets.sets import RaggedSets, collate
+from symsets.sets import RaggedSets, Sets, collate
 
 
 class SetStream(SetDataset):
-    """Base class of sets that are read when they are needed."""
+    """Base class of sets that are read when they are needed.
 
+    Attributes:
+        targets: Of all sets, where they are known without reading these.
+    """
+
+    targets: Sets | None = None
     _device = torch.device("cpu")
     _dtype = torch.float32
     _epoch = 0
@@ -162,6 +167,10 @@ class LoadedSets(SetStream):
     def first(self, num: int) -> LabelledSets:
         """Return the first ``num`` sets of the first batch."""
         x, y = next(self._read(0))
+        if not hasattr(y, "__len__") or getattr(y, "ndim", 1) == 0:
+            raise TypeError(
+                f"each batch of the loader must have a target for every set, got {shown(y)}"
+            )
         return LabelledSets(x[:num], y[:num])
 
     def batches(self, order: Tensor) -> Iterator[tuple[Any, Any]]:

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from symsets._checks import check_choice, check_kind, positive
+from symsets._checks import check_choice, check_kind, positive, shown
 from symsets._modes import evaluating
 from symsets.data.labelled import SetDataset
 from symsets.sets import RaggedSets, Sets
@@ -102,9 +102,12 @@ def _measure(output: Sets, y: Any, num: int, task: Task) -> tuple[Any, ...]:
     if not isinstance(output, Tensor | RaggedSets):
         raise TypeError(f"network must return a tensor or sets, got {type(output).__name__}")
     output = output if output.dtype == torch.float64 else output.to(torch.float32)
-    loss = task.loss(output, y) * num
+    loss = task.loss(output, y)
+    if not isinstance(loss, Tensor) or loss.ndim:
+        got = shown(loss) if isinstance(loss, Tensor) else type(loss).__name__
+        raise ValueError(f"loss must return one number, a tensor without axes, got {got}")
     values = [metric.values(output, y) for metric in task.metrics]
-    return (loss[None], *values, *([output] if task.keep_outputs else []))
+    return (loss[None] * num, *values, *([output] if task.keep_outputs else []))
 
 
 def _joined(parts: tuple[tuple[Any, ...], ...], task: Task, targets: Sets | None) -> Evaluation:

@@ -163,22 +163,28 @@ def read_outputs(card: Card, output: Any, num: int) -> list[Prediction]:
         raise TypeError(f"net must return a tensor or sets, got {type(output).__name__}")
     if len(output) != num:
         raise ValueError(f"net must return a row for each of {num} sets, got {len(output)}")
+    output = output.cpu()
     if card.target:
-        output = Scale(**card.target).undo(output)
+        output = Scale(**card.target).undo(output.to(torch.float64))
     ways: dict[str, Callable[[Card, Tensor], dict[str, Any]]] = {
         "classify": _class,
         "labels": _labels,
         "regress": lambda card, row: {"values": _named(card, row)},
-        "select": lambda card, row: {"chosen": int(row.argmax()), "scores": tuple(row.tolist())},
+        "select": _chosen,
         "score": lambda card, row: {"scores": tuple(row.tolist())},
         "merge": lambda card, row: {"picture": row},
     }
-    return [Prediction("", **ways[card.task](card, row)) for row in output.cpu()]
+    return [Prediction("", **ways[card.task](card, row)) for row in output]
 
 
 def _class(card: Card, row: Tensor) -> dict[str, Any]:
     probabilities = _named(card, row.softmax(0))
     return {"label": [*probabilities][int(row.argmax())], "probabilities": probabilities}
+
+
+def _chosen(card: Card, row: Tensor) -> dict[str, Any]:
+    # Nothing is chosen from an empty set.
+    return {"chosen": int(row.argmax()) if len(row) else None, "scores": tuple(row.tolist())}
 
 
 def _labels(card: Card, row: Tensor) -> dict[str, Any]:

@@ -143,6 +143,11 @@ class Step:
         self.free_gradients()
         with autocast(self.precision, self.parameters[0].device):
             losses = self.losses(*batch)
+        if not losses.requires_grad:
+            raise ValueError(
+                "loss must depend on weights that are trained, got one without a gradient: is it "
+                "detached, or are all weights frozen?"
+            )
         scaled = losses if self.scale is None else losses * self.scale.value
         scaled.sum().backward()
         gradients = [p.grad for p in self.parameters if p.grad is not None]

@@ -252,6 +252,8 @@ class Training:
 
 def _adamw(ensemble: Ensemble, plan: Plan) -> torch.optim.Optimizer:
     parameters = list(ensemble.parameters())
+    if not any(parameter.requires_grad for parameter in parameters):
+        raise ValueError("net must have weights that may be trained, got none")
     device = parameters[0].device
     on_gpu = device.type == "cuda"
     rate = torch.tensor(plan.learning_rate, device=device) if on_gpu else plan.learning_rate

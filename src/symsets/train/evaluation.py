@@ -8,14 +8,14 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from symsets._checks import check_choice, check_kind, positive, shown
+from symsets._checks import check_choice, check_kind, positive
 from symsets._modes import evaluating
 from symsets.data.labelled import SetDataset
 from symsets.sets import RaggedSets, Sets
 from symsets.sets.ragged import end_to_end
 from symsets.train.ensemble import Ensemble
 from symsets.train.metrics import Task
-from symsets.train.step import PRECISIONS, autocast, matmul_precision
+from symsets.train.step import PRECISIONS, autocast, check_loss, matmul_precision
 
 Network = Ensemble | Callable[[Any], Any]
 """An ensemble, or any function of sets, such as a baseline."""
@@ -103,9 +103,7 @@ def _measure(output: Sets, y: Any, num: int, task: Task) -> tuple[Any, ...]:
         raise TypeError(f"network must return a tensor or sets, got {type(output).__name__}")
     output = output if output.dtype == torch.float64 else output.to(torch.float32)
     loss = task.loss(output, y)
-    if not isinstance(loss, Tensor) or loss.ndim:
-        got = shown(loss) if isinstance(loss, Tensor) else type(loss).__name__
-        raise ValueError(f"loss must return one number, a tensor without axes, got {got}")
+    check_loss(loss)
     values = [metric.values(output, y) for metric in task.metrics]
     return (loss[None] * num, *values, *([output] if task.keep_outputs else []))
 

@@ -163,8 +163,10 @@ def fit(
     if folder and not dry_run:
         folder.mkdir(parents=True, exist_ok=True)
     copies = _copies(net, seeds, seed)
-    about = {"task": card and card.task, "target": card and card.target}
+    about: dict[str, Any] = {"task": card and card.task, "target": card and card.target}
     about["class weights"] = class_weights if class_weights is None else str(class_weights)
+    own_loss = task.loss if isinstance(task, Task) else loss
+    about["loss"] = own_loss and getattr(own_loss, "__qualname__", type(own_loss).__name__)
     if folder:
         codes = [content_code(own) for own in (train_sets, val_sets) if own is not None]
         about["content of the sets"] = " ".join(codes)
@@ -279,6 +281,8 @@ def _history(found: Sequence[Fitted], seed: int) -> list[dict[str, float]]:
 
 def _finish(net: nn.Module, fitted: Fitted, card: Card | None) -> None:
     """Give a network its best weights, its history and its card."""
+    if not fitted.best and not fitted.failed:
+        raise RuntimeError("training failed: what chooses the epoch to keep was never a number")
     if not fitted.best:
         raise RuntimeError(
             f"training failed: the loss was no finite number in epoch {fitted.epochs}; "

@@ -185,14 +185,29 @@ class LoadedSets(SetStream):
         return self._read(0)
 
     def _read(self, seed: int) -> Iterator[tuple[Any, Any]]:
-        with random_numbers_kept():
-            _seed(seed)
-            iterator = iter(self.loader)
-            batch = next(iterator, None)  # samplers draw their order here
-        while batch is not None:
-            x, y = _as_pair(batch, "batch of the loader")
-            yield self._moved(x), self._moved(y)
-            batch = next(iterator, None)
+        states = {own: own.get_state() for own in self._generators()}
+        try:
+            for own in states:  # so that an epoch is the same whatever was read before
+                own.manual_seed((own.initial_seed() + seed) % 2**63)
+            with random_numbers_kept():
+                _seed(seed)
+                iterator = iter(self.loader)
+                batch = next(iterator, None)  # most samplers draw their order here
+            while batch is not None:
+                x, y = _as_pair(batch, "batch of the loader")
+                yield self._moved(x), self._moved(y)
+                batch = next(iterator, None)
+        finally:
+            for own, state in states.items():
+                own.set_state(state)
+
+    def _generators(self) -> set[torch.Generator]:
+        """Return the generators that the loader and its samplers were given."""
+        loader = self.loader
+        inner = getattr(loader.batch_sampler, "sampler", None)
+        parts = (loader, loader.sampler, loader.batch_sampler, inner)
+        found = (getattr(part, "generator", None) for part in parts)
+        return {own for own in found if isinstance(own, torch.Generator)}
 
 
 def _for_all(batch: Any, size: int) -> Any:

@@ -414,6 +414,8 @@ def test_random_numbers_are_left_alone():
             "loss must be left out where task is a Task",
         ),
         ({"loss": 3}, TypeError, "loss must be a function"),
+        ({"loggers": "wandb"}, TypeError, "loggers must be loggers of Lightning, got 'wandb'"),
+        ({"loggers": None}, None, ""),
         ({"net": network().requires_grad_(False)}, ValueError, "net must have weights that may be"),
         ({"net": nn.Sequential(Mean())}, ValueError, "net must have weights that may be trained"),
         ({"net": network().double()}, ValueError, 'got torch.float64: .* or precision="float64"'),

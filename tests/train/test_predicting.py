@@ -174,6 +174,7 @@ def test_no_sets_give_no_predictions():
     [
         (3, TypeError, "sets must be a SetFolder, .* got int"),
         ("photos", TypeError, "sets must be a SetFolder, .* got str"),
+        ({"x": X}, TypeError, "sets must be a SetFolder, .* got dict"),
         (X[0], ValueError, r"sets must be a tensor \(M, N, C, …\), .* one set alone is a list"),
         (X[..., :2], ValueError, "x must have shape"),
     ],

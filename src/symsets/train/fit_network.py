@@ -171,8 +171,12 @@ def fit(
         codes = [content_code(own) for own in (train_sets, val_sets) if own is not None]
         about["content of the sets"] = " ".join(codes)
     options = _differing({"devices": devices, "num_nodes": num_nodes, "strategy": strategy})
-    if own_loggers := list(loggers) if isinstance(loggers, Sequence) else [loggers]:
+    own_loggers = loggers if isinstance(loggers, list | tuple) else [loggers]
+    if own_loggers := [logger for logger in own_loggers if logger is not None]:
         options["loggers"] = own_loggers
+    for logger in own_loggers:
+        if not hasattr(logger, "log_metrics"):
+            raise TypeError(f"loggers must be loggers of Lightning, got {shown(logger)}")
     setup = Setup(range(seed, seed + seeds), plan, train_sets, val_sets, learnt, about)
     metric = None if val_sets is None else learnt.metric.name
     bar = TrainingProgress(plan.epochs, setup.steps_per_epoch, metric, shown=progress)

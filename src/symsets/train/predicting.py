@@ -132,7 +132,8 @@ def _batches(sets: Any, batch_size: int, workers: int | None) -> Iterator[Any]:
     if isinstance(sets, DataLoader):
         return (b[0] if isinstance(b, list | tuple) else b for b in sets)
     if not isinstance(sets, SetDataset):
-        if not (hasattr(sets, "__len__") and hasattr(sets, "__getitem__")) or isinstance(sets, str):
+        listed = hasattr(sets, "__len__") and hasattr(sets, "__getitem__")
+        if not listed or isinstance(sets, str | dict):
             raise TypeError(
                 "sets must be a SetFolder, a Dataset or DataLoader, a tensor (M, N, C, …), "
                 f"RaggedSets, or a list of sets, got {type(sets).__name__}"

@@ -165,8 +165,10 @@ def fit(
     copies = _copies(net, seeds, seed)
     about: dict[str, Any] = {"task": card and card.task, "target": card and card.target}
     about["class weights"] = class_weights if class_weights is None else str(class_weights)
-    own_loss = task.loss if isinstance(task, Task) else loss
-    about["loss"] = own_loss and getattr(own_loss, "__qualname__", type(own_loss).__name__)
+    own_loss: Any = task.loss if isinstance(task, Task) else loss
+    if own_loss is not None:
+        own_loss = getattr(own_loss, "__qualname__", type(own_loss).__name__)
+    about["loss"] = own_loss
     if folder:
         codes = [content_code(own) for own in (train_sets, val_sets) if own is not None]
         about["content of the sets"] = " ".join(codes)

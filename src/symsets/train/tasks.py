@@ -208,7 +208,7 @@ def _check_targets(name: str, task: str, targets: Any, output: Any) -> None:
             'task="regress" learns any numbers'
         )
     if not (math.isfinite(low) and math.isfinite(high)):  # a NaN anywhere makes both NaN
-        raise ValueError(f"{name} must have finite targets, got {low if low - low else high}")
+        raise ValueError(f"{name} must have finite targets, got {max(low, high, key=abs)}")
 
 
 def _class_weights(task: str, given: Any, targets: Any, num: int) -> Constant:

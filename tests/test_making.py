@@ -31,6 +31,7 @@ def linear(**more):
         "subprocess.Popen",
         "",
         "Linear",
+        "torch_geometric.nn.Sequential",  # whose arguments are evaluated
         OWN,
     ],
 )
@@ -101,7 +102,19 @@ def test_a_wrong_description_is_refused(described, problem):
         make(described)
 
 
+def test_no_layer_of_torch_geometric_evaluates_a_description(tmp_path):
+    pytest.importorskip("torch_geometric.nn")
+    made = tmp_path / "made"
+    step = {"tuple": [{"module": linear()}, "x -> x"]}
+    arguments = {"input_args": f"x: open({str(made)!r}, 'w')", "modules": [step]}
+    with pytest.raises(ValueError, match="neither of torch nor of symsets"):
+        make({"class": "torch_geometric.nn.Sequential", "arguments": arguments})
+    assert not made.exists()
+
+
 def test_layers_without_end_are_not_made():
+    with pytest.raises(ValueError, match="num_encoder_layers must not be larger than 1000"):
+        make({"class": "torch.nn.Transformer", "arguments": {"num_encoder_layers": 10**6}})
     arguments = {"input_size": 2, "hidden_size": 2}
     with pytest.raises(ValueError, match="num_layers must not be larger than 1000, got 1,000,000"):
         make({"class": "torch.nn.LSTM", "arguments": arguments | {"num_layers": 10**6}})

@@ -213,6 +213,12 @@ def test_what_cannot_be_described_is_not_saved(tmp_path):
     with pytest.raises(ValueError, match="net cannot be described"):
         save(net, tmp_path / "new")
     assert not (tmp_path / "new").exists()
+    with pytest.raises(ValueError, match="net must have real weights to be saved, got complex"):
+        save(nn.Linear(3, 2, dtype=torch.complex64), tmp_path / "new")
+    net = nn.Linear(3, 2)
+    net.forward = lambda x: x
+    with pytest.raises(ValueError, match=r"net \(Linear\) has another forward than its class"):
+        save(net, tmp_path / "new")
     net = Classify(3, 2)
     net.card = {"task": "classify"}
     with pytest.raises(TypeError, match=r"net\.card must be a Card, got dict"):

@@ -171,6 +171,8 @@ def _difference(net: nn.Module, made: nn.Module) -> str:
             return f"made again it has other parts than {name or other!r}: {CHANGED}"
         if kind_of(part) is not kind_of(fresh) or part.extra_repr() != fresh.extra_repr():
             return f"{_place(name, type(part))} would become another: {CHANGED}"
+        if "forward" in vars(part) and "forward" not in vars(fresh):
+            return f"{_place(name, type(part))} has another forward than its class"
         mine, others = _plain(part), _plain(fresh)
         for key in mine.keys() & others.keys():
             if mine[key] != others[key]:

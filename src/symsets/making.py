@@ -25,6 +25,11 @@ from symsets.models.registry import build
 
 Allowed = Sequence[str | type]
 LIBRARIES = ("torch.nn", "torch_geometric.nn")
+# Of torch_geometric: one evaluates its arguments as Python, the others fetch models by name.
+UNTRUSTED = tuple(
+    f"torch_geometric.nn.{name}"
+    for name in ("Sequential", "LLM", "SentenceTransformer", "VisionTransformer")
+)
 OURS = re.compile(r"symsets\.(nn|models)(\.[A-Za-z_]\w*)*")
 CONTAINERS = tuple(kind.__init__ for kind in (nn.Sequential, nn.ModuleList, nn.ModuleDict))
 ACTIVATIONS = ("relu", "gelu", "silu", "elu", "leaky_relu", "tanh", "sigmoid", "selu", "mish")
@@ -51,9 +56,10 @@ def below(path: str, name: str) -> str:
 def library_name(kind: type) -> str | None:
     """Return the name by which a class of torch or of ours is found, if it is one."""
     for library in LIBRARIES:
+        name = f"{library}.{kind.__name__}"
         there = library.partition(".")[0] == kind.__module__.partition(".")[0]
         if there and getattr(sys.modules.get(library), kind.__name__, None) is kind:
-            return f"{library}.{kind.__name__}"
+            return None if name in UNTRUSTED else name
     if not OURS.fullmatch(kind.__module__) or "." in kind.__qualname__:
         return None
     for package in ("symsets.nn", "symsets.models"):
@@ -122,7 +128,8 @@ class _Maker:
             raise ValueError(f"class must be a name, got {shown(name)}")
         package, _, word = name.rpartition(".")
         allowed = name in self.allowed
-        if not (allowed or package in LIBRARIES or OURS.fullmatch(package)):
+        known = package in LIBRARIES or OURS.fullmatch(package)
+        if not allowed and (not known or name in UNTRUSTED):
             raise ValueError(
                 f"the class {shown(name)} is neither of torch nor of symsets: if you trust it, "
                 f"load with allow=[{name[:100]!r}]"
@@ -161,9 +168,10 @@ class _Maker:
         """Return the arguments of a constructor."""
         if not isinstance(described, dict):
             raise ValueError(f"arguments must be an object, got {shown(described)}")
-        layers = described.get("num_layers", 0)  # each of which would be made
-        if isinstance(layers, int) and layers > MOST_LAYERS:
-            raise ValueError(f"num_layers must not be larger than {MOST_LAYERS}, got {layers:,}")
+        for name, layers in described.items():  # each of which would be made
+            many = isinstance(layers, int) and layers > MOST_LAYERS
+            if many and name.startswith("num_") and name.endswith("layers"):
+                raise ValueError(f"{name} must not be larger than {MOST_LAYERS}, got {layers:,}")
         return {name: self.value(v, below(path, name)) for name, v in described.items()}
 
     def value(self, value: Any, path: str) -> Any:

@@ -57,7 +57,10 @@ def save(net: nn.Module, path: str | os.PathLike[str]) -> None:
     described = describe(net)
     if "network" not in described:
         described = {"module": described}
-    kinds = {value.dtype for value in net.state_dict().values() if value.is_floating_point()}
+    values = net.state_dict().values()
+    if any(value.is_complex() for value in values):
+        raise ValueError("net must have real weights to be saved, got complex ones")
+    kinds = {value.dtype for value in values if value.is_floating_point()}
     if kinds == {torch.float64}:
         described["dtype"] = "float64"
     if (card := getattr(net, "card", None)) is not None:

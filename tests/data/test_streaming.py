@@ -104,6 +104,19 @@ def test_a_loader_gives_every_member_the_same_batches_in_an_order_of_its_epoch()
     assert (sets.num_sets, sets.num_steps) == (12, 3)
 
 
+def test_the_epoch_decides_the_order_of_a_loader_with_a_generator_of_its_own():
+    own = torch.Generator().manual_seed(7)
+    loader = DataLoader(list(range(12)), 4, shuffle=True, generator=own, collate_fn=pairs)
+    sets, epochs = LoadedSets(loader), []
+    for epoch in (0, 1, 0, 1):  # as after a kill
+        sets.set_epoch(epoch)
+        found = sets.batches(torch.zeros(3, 1, 0, dtype=torch.int64))
+        epochs.append(torch.cat([y[0] for _, y in found]).tolist())
+    assert epochs[:2] == epochs[2:]
+    assert epochs[0] != epochs[1]
+    assert torch.equal(own.get_state(), torch.Generator().manual_seed(7).get_state())
+
+
 def test_samplers_are_told_the_epoch():
     class Sampler:
         def __len__(self):

@@ -103,3 +103,24 @@ def test_draws_do_not_depend_on_the_default_device():
         assert_equivariant(layer, x, symmetry=groups.Cyclic(8))
         with pytest.raises(AssertionError, match=ORDER):
             assert_equivariant(lambda x: x.cumsum(1), x)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_no_seed_draws_nothing_but_the_identity(seed):
+    def wrong(x):
+        return x * torch.arange(2.0)
+
+    pair = torch.ones(1, 2, 3)
+    assert equivariance_error(lambda x: x.cumsum(1), pair, seed=seed) > 0.1
+    swaps = groups.Symmetric(2)
+    assert equivariance_error(wrong, torch.ones(1, 1, 3, 2), symmetry=swaps, seed=seed) > 0.1
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_all_generators_of_a_group_are_tried(seed):
+    x, thirds = torch.randn(1, 1, 2, 3), groups.Symmetric(3)
+    assert equivariance_error(lambda x: x.roll(1, -1), x, symmetry=thirds, seed=seed) > 0.1
+
+    rows = torch.tensor([[1.0], [2.0]])  # keeps shifts along the rows, and none across them
+    shifts, pictures = groups.Translations(2, 8), torch.randn(1, 1, 2, 2, 8)
+    assert equivariance_error(lambda x: x * rows, pictures, symmetry=shifts, seed=seed) > 0.1

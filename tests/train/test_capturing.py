@@ -234,12 +234,32 @@ def test_a_loss_that_waits_for_the_gpu_is_named():
 
 
 @pytest.mark.parametrize(
+    ("loss", "message"),
+    [
+        (nn.CrossEntropyLoss(reduction="none"), r"loss must return one number.*shape \(2,\)"),
+        (lambda output, y: 1.0, r"loss must return one number.*got 1\.0"),
+        (lambda output, y: output.detach().mean(), "loss must depend on weights that are trained"),
+    ],
+)
+def test_a_loss_is_one_number_with_a_gradient(loss, message):
+    net = network("cpu")
+    step = capture(net, torch.optim.SGD(net.parameters()), loss)
+    with pytest.raises(ValueError, match=message):
+        step(torch.ones(2, 4, 3, dtype=torch.float64), torch.tensor([0, 1]))
+
+
+@pytest.mark.parametrize(
     ("arguments", "error", "message"),
     [
         ({"network": print}, TypeError, "network must be a Module, got builtin"),
         ({"optimiser": 0.1}, TypeError, "optimiser must be a Optimizer, got float"),
         ({"loss": "mse"}, TypeError, "loss must be a function of outputs and targets, got 'mse'"),
         ({"precision": "half"}, ValueError, "precision must be one of"),
+        (
+            {"optimiser": torch.optim.LBFGS([nn.Parameter(torch.zeros(1))])},
+            TypeError,
+            "optimiser must take steps without a closure, got LBFGS",
+        ),
         ({"clip": -1.0}, ValueError, "clip must be 0 or positive, got -1.0"),
     ],
 )

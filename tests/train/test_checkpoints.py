@@ -42,3 +42,11 @@ def test_checkpoints_take_a_tenth_of_the_time_at_most(tmp_path, monkeypatch):
 
 def test_there_need_be_no_checkpoint(tmp_path):
     Checkpoint(tmp_path / "none.ckpt").load(CPU, pytest.fail)
+
+
+def test_nobody_is_told_to_execute_a_file(tmp_path):
+    """Torch says that a file which is no checkpoint could be read with ``weights_only=False``."""
+    path = tmp_path / "last.ckpt"
+    path.write_bytes(b"garbage")
+    with pytest.raises(ValueError, match=r"last\.ckpt cannot be read because it is no checkpoint:"):
+        Checkpoint(path).load(CPU, pytest.fail)

@@ -4,6 +4,7 @@ import copy
 import csv
 import multiprocessing
 
+import numpy as np
 import pytest
 import torch
 from torch import nn
@@ -14,7 +15,7 @@ from symsets import DSS, RaggedSets, Sequential, collate
 from symsets.data import LabelledSets
 from symsets.models import Card
 from symsets.nn import Classify, Merge, Select
-from symsets.train import Metric, Plan, Task, evaluate, fit
+from symsets.train import Metric, Plan, Task, evaluate, fit, predict
 from symsets.train.checkpoints import Checkpoint
 
 QUIET = {
@@ -61,6 +62,13 @@ class Folder(Sets):
     @property
     def targets(self):
         return self.y
+
+
+class Mean(nn.Module):
+    """A network without weights."""
+
+    def forward(self, x):
+        return x.mean(1)[:, :2]
 
 
 class Double(nn.Module):
@@ -406,6 +414,50 @@ def test_random_numbers_are_left_alone():
             "loss must be left out where task is a Task",
         ),
         ({"loss": 3}, TypeError, "loss must be a function"),
+        ({"loggers": "wandb"}, TypeError, "loggers must be loggers of Lightning, got 'wandb'"),
+        ({"loggers": None}, None, ""),
+        ({"net": network().requires_grad_(False)}, ValueError, "net must have weights that may be"),
+        ({"net": nn.Sequential(Mean())}, ValueError, "net must have weights that may be trained"),
+        ({"net": network().double()}, ValueError, 'got torch.float64: .* or precision="float64"'),
+        ({"net": network().bfloat16()}, ValueError, "weights in torch.float32, got torch.bfloat16"),
+        ({"patience": 3}, ValueError, "patience must be left out without val"),
+        ({"keep": "loss"}, ValueError, "keep must be left out without val"),
+        (
+            {"loss": nn.CrossEntropyLoss(reduction="none")},
+            ValueError,
+            r"loss must return one number, a tensor without axes, got shape",
+        ),
+        ({"loss": lambda output, y: 1.0}, ValueError, "loss must return one number.* got 1.0"),
+        (
+            {"train": (X, X[:, 0, :2]), "task": "labels"},
+            ValueError,
+            'train must have labels of 0 and 1, got .*; task="regress" learns any numbers',
+        ),
+        (
+            {"train": (X, torch.full((len(X), 2), float("nan")))},
+            ValueError,
+            "train must have finite targets, got nan",
+        ),
+        (
+            {"train": (X, X[:, 0, :2]), "val": (X, X[:, 0, :2] / 0)},
+            ValueError,
+            "val must have finite targets",
+        ),
+        (
+            {"train": DataLoader(LabelledSets(X, Y), batch_size=len(X) + 1, drop_last=True)},
+            ValueError,
+            "train must hold at least one batch, got a DataLoader without any",
+        ),
+        (
+            {"train": DataLoader([(X[0], 1), (X[1, :2], 0)], batch_size=2)},
+            ValueError,
+            r"train must be a DataLoader with collate_fn=symsets.collate, as its sets differ",
+        ),
+        (
+            {"train": DataLoader(LabelledSets(X, Y), batch_size=None)},
+            TypeError,
+            "train cannot be read: each batch of the loader must have a target for every set",
+        ),
         ({"metrics": (3,)}, TypeError, "metrics must be a tuple of metrics"),
         (
             {"devices": 2, "train": DataLoader(LabelledSets(X, Y))},
@@ -454,6 +506,78 @@ def test_copies_need_parts_that_draw_new_weights():
         fit(net, (X, Y), seeds=2, **QUIET)
 
 
+def test_the_task_is_found_from_all_targets():
+    """The first rows of numbers may be 0 and 1 by chance."""
+    y = torch.rand(len(X), 2)
+    y[:2] = torch.tensor([[0.0, 1.0], [1.0, 0.0]])
+    for sets in ((X, y), list(zip(X, y, strict=True))):
+        assert fit(network(), sets, **QUIET).card.task == "regress"
+
+
+def test_a_label_out_of_range_is_named_where_a_dataset_is_read():
+    sets = list(zip(X, [0] * (len(X) - 1) + [2], strict=True))
+    for given in (None, [1.0, 2.0]):
+        with pytest.raises(ValueError, match=r"labels from 0 to 1, as the network .* got 2"):
+            fit(network(), sets, class_weights=given, **QUIET)
+
+
+def test_a_loss_without_gradient_is_an_error():
+    with pytest.raises(ValueError, match="loss must depend on weights that are trained"):
+        fit(network(), (X, Y), loss=lambda output, y: output.detach().mean(), **QUIET)
+
+
+class Transformed(Sets):
+    """Sets that list other targets than they give, as those of torchvision do."""
+
+    def __init__(self):
+        super().__init__()
+        self.targets = (self.y + 4).tolist()
+
+    def __getitem__(self, k):
+        return self.x[k], self.targets[k] - 4
+
+
+def test_targets_that_a_dataset_transforms_are_those_it_gives():
+    options = {**QUIET, "class_weights": "balanced"}
+    plain, listed = network(), network()
+    fit(plain, [Transformed()[k] for k in range(96)], **options)
+    fit(listed, Transformed(), workers=0, **options)
+    assert torch.equal(weights(plain), weights(listed))
+
+
+def test_classes_are_counted_over_all_of_a_sorted_dataset():
+    x = torch.randn(2400, 2, 3, generator=torch.Generator().manual_seed(0))
+    y = (torch.arange(2400) >= 2100).long()
+    streamed, held = network(), network()
+    options = {**QUIET, "epochs": 1, "class_weights": "balanced"}
+    fit(streamed, list(zip(x, y, strict=True)), **options)
+    fit(held, (x, y), **options)
+    a, b = ([row["train_loss"] for row in net.history] for net in (streamed, held))
+    assert a == pytest.approx(b, rel=1e-3)
+
+
+@pytest.mark.parametrize("kind", [torch.float64, torch.int64])
+def test_large_numbers_keep_their_digits(kind):
+    y = (1.7e9 + 100 * X[:, :, 0].double().mean(1)).to(kind)
+    net = fit(network(1), (X, y), (X, y), task="regress", **{**QUIET, "epochs": 1})
+    guess = (y - y.double().mean()).abs().mean()
+    assert net.card.metrics["mae"] == pytest.approx(guess, rel=0.5)
+    found = torch.tensor([one.values[0] for one in predict(net, X)], dtype=torch.float64)
+    assert (found - y).abs().mean() == pytest.approx(net.card.metrics["mae"], rel=1e-3)
+
+
+def test_numbers_of_numpy_are_numbers():
+    plain, given = network(), network()
+    fit(plain, (X, Y), class_weights=[0.5, 2.0], seed=3, **QUIET)
+    fit(given, (X, Y), class_weights=np.array([0.5, 2.0]), seed=np.int64(3), **QUIET)
+    assert torch.equal(weights(plain), weights(given))
+
+
+def test_targets_of_several_axes_have_one_scale():
+    y = X[:, 0, :2, None]
+    assert len(fit(network(), (X, y), task="regress", **QUIET).card.target["mean"]) == 1
+
+
 def test_a_loss_that_is_no_number_is_an_error_and_no_network():
     bad = X.clone()
     bad[3] = torch.nan
@@ -487,6 +611,18 @@ def test_the_same_call_returns_the_same_at_once_and_another_is_refused(tmp_path,
         fit(network(), (X, Y), (X, Y), out=tmp_path, **{**QUIET, "epochs": 3})
     with pytest.raises(ValueError, match=r"class weights None → balanced.*delete it to start"):
         fit(network(), (X, Y), (X, Y), out=tmp_path, class_weights="balanced", **QUIET)
+
+
+def test_a_training_does_not_go_on_with_another_loss(tmp_path):
+    fit(network(), (X, Y), out=tmp_path, **QUIET)
+    with pytest.raises(ValueError, match=r"loss None → cross_entropy"):
+        fit(network(), (X, Y), out=tmp_path, loss=nn.functional.cross_entropy, **QUIET)
+
+
+def test_a_metric_that_is_never_a_number_is_told_from_such_a_loss():
+    metric = Metric("odd", lambda output, y: output[:, 0] * float("nan"))
+    with pytest.raises(RuntimeError, match="what chooses the epoch to keep was never a number"):
+        fit(network(), (X, Y), (X, Y), metrics=metric, **QUIET)
 
 
 def test_a_training_does_not_go_on_with_sets_that_have_changed(tmp_path):

@@ -174,6 +174,7 @@ def test_no_sets_give_no_predictions():
     [
         (3, TypeError, "sets must be a SetFolder, .* got int"),
         ("photos", TypeError, "sets must be a SetFolder, .* got str"),
+        ({"x": X}, TypeError, "sets must be a SetFolder, .* got dict"),
         (X[0], ValueError, r"sets must be a tensor \(M, N, C, …\), .* one set alone is a list"),
         (X[..., :2], ValueError, "x must have shape"),
     ],
@@ -199,3 +200,11 @@ def test_the_network_comes_back_from_the_gpu():
     found = predict(net, X, device="cuda")
     assert [answer.probabilities[1] for answer in found] == pytest.approx(expected, abs=1e-5)
     assert next(net.parameters()).device.type == "cpu"
+
+
+def test_nothing_is_chosen_from_an_empty_set():
+    sets = RaggedSets(torch.randn(3, 3), sizes=[2, 0, 1])
+    answers = predict(with_card(network(Select(8)), "select"), sets)
+    assert [len(answer.scores) for answer in answers] == [2, 0, 1]
+    assert answers[1].chosen is None
+    assert answers[2].chosen == 0

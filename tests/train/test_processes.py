@@ -55,12 +55,15 @@ def test_launchers_are_recognised(monkeypatch, environment, devices, first):
 
 
 def train(function, out, **options):
-    """Return the losses and the weights of a network without batch statistics."""
+    """Return the losses and the weights of a network without batch statistics.
+
+    Two processes cannot share the batches of 15 evenly.
+    """
     torch.manual_seed(0)
     net = Sequential(DSS(CircularConv1d(1, 4, 8), size=3), nn.ReLU(), Classify(4, 3, size=3))
     signals = Signals(num_elements=3, length=8)
     sets, val = (signals.make(s, 64).to("cpu", torch.float64) for s in ("train", "val"))
-    how = {"epochs": 2, "batch_size": 16, "learning_rate": 1e-2, "precision": "float64"}
+    how = {"epochs": 2, "batch_size": 15, "learning_rate": 1e-2, "precision": "float64"}
     if function == "fit":  # of sets that are read one by one
         items = [(x, y) for x, y in sets]
         fit(net, items, val, **how, device="cpu", progress=False, out=out / "run", **options)
@@ -97,8 +100,9 @@ def two(tmp_path_factory):
 @pytest.mark.slow
 @pytest.mark.parametrize("function", FUNCTIONS)
 def test_two_processes_get_the_result_of_one(function, two, tmp_path):
-    one = train(function, tmp_path)
-    torch.testing.assert_close(two[function], one, rtol=1e-9, atol=1e-9)
+    (losses, weights), (found, best) = train(function, tmp_path), two[function]
+    torch.testing.assert_close(found, losses, rtol=1e-6, atol=0)  # which are summed in float32
+    torch.testing.assert_close(best, weights, rtol=1e-9, atol=1e-9)
 
 
 if __name__ == "__main__":

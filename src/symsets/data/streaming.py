@@ -18,12 +18,17 @@ from torch.utils.data import DataLoader, Dataset, Subset
 
 from symsets._checks import shown
 from symsets.data.labelled import LabelledSets, SetDataset
-from symsets.sets import RaggedSets, collate
+from symsets.sets import RaggedSets, Sets, collate
 
 
 class SetStream(SetDataset):
-    """Base class of sets that are read when they are needed."""
+    """Base class of sets that are read when they are needed.
 
+    Attributes:
+        targets: Of all sets, where they are known without reading these.
+    """
+
+    targets: Sets | None = None
     _device = torch.device("cpu")
     _dtype = torch.float32
     _epoch = 0
@@ -162,6 +167,10 @@ class LoadedSets(SetStream):
     def first(self, num: int) -> LabelledSets:
         """Return the first ``num`` sets of the first batch."""
         x, y = next(self._read(0))
+        if not hasattr(y, "__len__") or getattr(y, "ndim", 1) == 0:
+            raise TypeError(
+                f"each batch of the loader must have a target for every set, got {shown(y)}"
+            )
         return LabelledSets(x[:num], y[:num])
 
     def batches(self, order: Tensor) -> Iterator[tuple[Any, Any]]:
@@ -176,14 +185,29 @@ class LoadedSets(SetStream):
         return self._read(0)
 
     def _read(self, seed: int) -> Iterator[tuple[Any, Any]]:
-        with random_numbers_kept():
-            _seed(seed)
-            iterator = iter(self.loader)
-            batch = next(iterator, None)  # samplers draw their order here
-        while batch is not None:
-            x, y = _as_pair(batch, "batch of the loader")
-            yield self._moved(x), self._moved(y)
-            batch = next(iterator, None)
+        states = {own: own.get_state() for own in self._generators()}
+        try:
+            for own in states:  # so that an epoch is the same whatever was read before
+                own.manual_seed((own.initial_seed() + seed) % 2**63)
+            with random_numbers_kept():
+                _seed(seed)
+                iterator = iter(self.loader)
+                batch = next(iterator, None)  # most samplers draw their order here
+            while batch is not None:
+                x, y = _as_pair(batch, "batch of the loader")
+                yield self._moved(x), self._moved(y)
+                batch = next(iterator, None)
+        finally:
+            for own, state in states.items():
+                own.set_state(state)
+
+    def _generators(self) -> set[torch.Generator]:
+        """Return the generators that the loader and its samplers were given."""
+        loader = self.loader
+        inner = getattr(loader.batch_sampler, "sampler", None)
+        parts = (loader, loader.sampler, loader.batch_sampler, inner)
+        found = (getattr(part, "generator", None) for part in parts)
+        return {own for own in found if isinstance(own, torch.Generator)}
 
 
 def _for_all(batch: Any, size: int) -> Any:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -52,16 +53,24 @@ def draw_actions(
         raise TypeError(f"seed must be an integer, got {shown(seed)}")
     generator = torch.Generator().manual_seed(seed)
     actions = []
-    for _ in range(positive("trials", trials)):
+    of_group = symmetry.group.generators if isinstance(symmetry, PermutationGroup) else ()
+    for k in range(max(positive("trials", trials), len(of_group))):
         order, start = [torch.empty(0, dtype=torch.int64, device="cpu")], 0
         for n in counts:
-            order.append(start + torch.randperm(n, generator=generator, device="cpu"))
+            order.append(start + random_order(n, generator))
             start += n
         act = identity if symmetry is None else symmetry
         if isinstance(act, PermutationGroup):
-            act = _random_map(act, generator)
+            drawn = _random_element(act, generator)  # all generators first: then nothing is missed
+            act = partial(_act, act, of_group[k] if k < len(of_group) else drawn)
         actions.append(GroupAction(torch.cat(order), act, output_symmetry or act))
     return actions
+
+
+def random_order(n: int, generator: torch.Generator) -> Tensor:
+    """Draw an order of ``n`` things that is not the one they have, which would show nothing."""
+    order = torch.randperm(n, generator=generator, device="cpu")
+    return order.roll(1) if order.tolist() == list(range(n)) else order
 
 
 def identity(x: Tensor) -> Tensor:
@@ -69,20 +78,19 @@ def identity(x: Tensor) -> Tensor:
     return x
 
 
-def _random_map(group: PermutationGroup, generator: torch.Generator) -> ElementMap:
-    """Return how a random element of a group acts on the last axes of a tensor."""
+def _random_element(group: PermutationGroup, generator: torch.Generator) -> Any:
     seed = int(torch.randint(2**31, (1,), generator=generator, device="cpu"))
-    element, rank = group.group.random_element(np.random.default_rng(seed)), len(group.shape)
+    return group.group.random_element(np.random.default_rng(seed))
 
-    def act(x: Tensor) -> Tensor:
-        if tuple(x.shape[x.ndim - rank :]) != group.shape:
-            raise ValueError(
-                f"symmetry must act on the last axes of an element, got {group} for "
-                f"elements of shape {tuple(x.shape[1:])}"
-            )
-        return group.act(x, element)
 
-    return act
+def _act(group: PermutationGroup, element: Any, x: Tensor) -> Tensor:
+    """Let an element of a group act on the last axes of a tensor."""
+    if tuple(x.shape[x.ndim - len(group.shape) :]) != group.shape:
+        raise ValueError(
+            f"symmetry must act on the last axes of an element, got {group} for "
+            f"elements of shape {tuple(x.shape[1:])}"
+        )
+    return group.act(x, element)
 
 
 def reorder(rows: Any, order: Tensor) -> Any:

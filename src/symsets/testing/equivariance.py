@@ -56,13 +56,13 @@ def equivariance_error(
         args: Further arguments of the model that all elements share, such as a graph. Networks
             among them run in float64 as the model does.
         symmetry: How :math:`h` acts on a batch of elements ``(T, C, *E)``: a function such as
-            :func:`roll`, or a permutation group acting on the last axes, of which elements are
-            drawn. None tests the order alone.
+            :func:`roll`, or a permutation group acting on the last axes: all its generators are
+            tried, and elements that are drawn. None tests the order alone.
         output_symmetry: How :math:`h` acts on the output, if not as on the input.
         moved_args: What ``args`` become under :math:`h`, if they change.
         task: What every output is: ``"transform"`` (every element), ``"select"`` (a score for
             every element), ``"merge"`` (one element per set), ``"classify"`` (a vector per set).
-        trials: How many draws to take the maximum over.
+        trials: How many draws to take the maximum over; at least one for each generator of a group.
         seed: Of the draws.
 
     Example:

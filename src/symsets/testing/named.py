@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from symsets import groups
+from symsets.testing.actions import random_order
 
 KINDS = ("permute", "roll", "flip", "rotate")
 Move = Callable[[Tensor], Tensor]
@@ -78,7 +79,7 @@ def draw(text: str, x: Tensor, seed: int) -> Drawn:
     if kind == "roll":
         step = given["by"] or 1 + int(torch.randint(length - 1, (1,), generator=generator))
         return _roll(x, axis, step)
-    return _permute(x.shape, axis, torch.randperm(length, generator=generator))
+    return _permute(x.shape, axis, random_order(length, generator))
 
 
 def _turn(act: Move, x: Tensor, axis: int) -> Drawn:
@@ -140,7 +141,9 @@ def _of_group(text: str, x: Tensor, seed: int) -> Drawn:
         raise ValueError(
             f"symmetry must act on the last axes of the input, got {group} for {_shape(x)}"
         )
-    element = group.group.random_element(np.random.default_rng(seed))
+    rng = np.random.default_rng(seed)
+    draws = (group.group.random_element(rng) for _ in range(20))
+    element = next((g for g in draws if (g != np.arange(len(g))).any()), group.group.generators[0])
 
     def moves(t: Tensor) -> list[Move]:
         fits = t.ndim >= rank and tuple(t.shape[t.ndim - rank :]) == group.shape

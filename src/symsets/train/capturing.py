@@ -87,6 +87,8 @@ class TrainingStep:
     ) -> None:
         check_kind("network", network, nn.Module)
         check_kind("optimiser", optimiser, torch.optim.Optimizer)
+        if isinstance(optimiser, torch.optim.LBFGS):
+            raise TypeError("optimiser must take steps without a closure, got LBFGS")
         if not callable(loss):
             raise TypeError(f"loss must be a function of outputs and targets, got {shown(loss)}")
         check_choice("precision", precision, PRECISIONS)

@@ -1,6 +1,7 @@
 """Checkpoints of a training run: when they are saved, how they are written and read."""
 
 import io
+import pickle
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -52,8 +53,10 @@ class Checkpoint:
         except (OSError, MemoryError, torch.OutOfMemoryError):
             raise  # nothing is wrong with the file itself
         except Exception as error:
-            cause = "" if type(error) is ValueError else f"{type(error).__name__}: "
+            cause = f"{error}" if type(error) is ValueError else f"{type(error).__name__}: {error}"
+            if isinstance(error, pickle.UnpicklingError):  # torch says how to execute it instead
+                cause = "it is no checkpoint"
             raise UnusableCheckpointError(
-                f"checkpoint {self.path} cannot be read because {shorten(f'{cause}{error}')}: "
+                f"checkpoint {self.path} cannot be read because {shorten(cause)}: "
                 "delete it to start this run anew"
             ) from error

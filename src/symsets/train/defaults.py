@@ -54,7 +54,8 @@ class Scale:
         return cls(rows.mean(0), torch.where(std > 1e-12 * rows.abs().amax(0), std, 1.0))
 
     def apply(self, y: Tensor) -> Tensor:
-        """Return scaled targets."""
+        """Return scaled targets; in single precision, large numbers would lose their digits."""
+        y = y if y.is_floating_point() else y.double()
         return (y - self.mean.like(y)) / self.std.like(y)
 
     def undo(self, output: Any) -> Any:
@@ -78,10 +79,16 @@ def task_loss(task: str, *, weights: Constant | None = None, scale: Scale | None
     """
 
     def classify(output: Tensor, y: Tensor) -> Tensor:
-        if weights is None:
-            return functional.cross_entropy(output, y.long())
-        losses = functional.cross_entropy(output, y.long(), reduction="none")
-        return (losses * weights.like(output)[y.long()]).mean()
+        y = y.long()
+        try:
+            if weights is None:
+                return functional.cross_entropy(output, y)
+            losses = functional.cross_entropy(output, y, reduction="none")
+            return (losses * weights.like(output)[y]).mean()
+        except IndexError as error:
+            low, high = int(y.min()), int(y.max())
+            message = wrong_label(low if low < 0 else high, output.shape[1])
+            raise ValueError(f"targets must be {message}") from error
 
     def labels(output: Tensor, y: Tensor) -> Tensor:
         positive = None if weights is None else weights.like(output)
@@ -92,7 +99,7 @@ def task_loss(task: str, *, weights: Constant | None = None, scale: Scale | None
 
     def numbers(output: Sets, y: Sets) -> Tensor:
         def squares(a: Tensor, b: Tensor) -> Tensor:
-            return (a - (scale.apply(b) if scale else b)).square()
+            return (a - (scale.apply(b) if scale else b).to(a.dtype)).square()
 
         return _per_set(squares, output, y).mean()
 
@@ -129,7 +136,12 @@ def _label_accuracy(output: Tensor, y: Tensor) -> Tensor:
 
 def _absolute(scale: Scale | None) -> Callable[[Sets, Sets], Tensor]:
     def error(output: Sets, y: Sets) -> Tensor:
-        return _per_set(lambda a, b: ((scale.undo(a) if scale else a) - b).abs(), output, y)
+        def differences(a: Tensor, b: Tensor) -> Tensor:
+            if scale is None:
+                return (a - b.to(a.dtype)).abs()
+            return (scale.undo(a.double()) - b).abs().to(a.dtype)
+
+        return _per_set(differences, output, y)
 
     return error
 
@@ -138,9 +150,17 @@ def _per_set(function: Callable[[Tensor, Tensor], Tensor], output: Sets, y: Sets
     """Return the mean of a function of all entries, for each set."""
     sets, y = matched(output, y)
     a, b = (v.elements if isinstance(v, RaggedSets) else v for v in (sets, y))
-    values = function(a, b.to(a.dtype))
+    values = function(a, b)
     values = values.flatten(1).mean(1) if values.ndim > 1 else values
     return pool(sets.with_elements(values), "mean") if isinstance(sets, RaggedSets) else values
+
+
+def wrong_label(label: float, num_classes: int) -> str:
+    """Say what labels must be, for messages about one that is none."""
+    return (
+        f"labels from 0 to {num_classes - 1}, as the network returns {num_classes} scores, "
+        f"got {label}"
+    )
 
 
 def matched(output: Any, y: Any) -> tuple[Any, Any]:

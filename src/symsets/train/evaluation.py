@@ -15,7 +15,7 @@ from symsets.sets import RaggedSets, Sets
 from symsets.sets.ragged import end_to_end
 from symsets.train.ensemble import Ensemble
 from symsets.train.metrics import Task
-from symsets.train.step import PRECISIONS, autocast, matmul_precision
+from symsets.train.step import PRECISIONS, autocast, check_loss, matmul_precision
 
 Network = Ensemble | Callable[[Any], Any]
 """An ensemble, or any function of sets, such as a baseline."""
@@ -102,9 +102,10 @@ def _measure(output: Sets, y: Any, num: int, task: Task) -> tuple[Any, ...]:
     if not isinstance(output, Tensor | RaggedSets):
         raise TypeError(f"network must return a tensor or sets, got {type(output).__name__}")
     output = output if output.dtype == torch.float64 else output.to(torch.float32)
-    loss = task.loss(output, y) * num
+    loss = task.loss(output, y)
+    check_loss(loss)
     values = [metric.values(output, y) for metric in task.metrics]
-    return (loss[None], *values, *([output] if task.keep_outputs else []))
+    return (loss[None] * num, *values, *([output] if task.keep_outputs else []))
 
 
 def _joined(parts: tuple[tuple[Any, ...], ...], task: Task, targets: Sets | None) -> Evaluation:

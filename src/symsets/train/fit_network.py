@@ -12,6 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 from torch import nn
 
@@ -108,7 +109,7 @@ def fit(
         strategy: Of several processes, such as ``"ddp"``.
         precision: ``"float32"``, ``"tf32"``, ``"bfloat16"``, ``"float16"`` or ``"float64"``.
         loggers: Of Lightning: ``TensorBoardLogger``, ``CSVLogger``, ``WandbLogger``, …
-        patience: Stop after so many epochs without a better one; never if left out.
+        patience: Stop after so many epochs without a better one on ``val``; never if left out.
         keep: What chooses the epoch to keep: ``"metric"``, the first one, or the validation
             ``"loss"``, which tells more where there are few validation sets.
         class_weights: ``"balanced"`` weighs rare classes up; or one number per class.
@@ -130,11 +131,13 @@ def fit(
     """
     check_kind("net", net, nn.Module, "network")
     positive("seeds", seeds)
-    if not isinstance(seed, int) or seed < 0:
+    if not isinstance(seed, int | np.integer) or seed < 0:
         raise ValueError(f"seed must be 0 or a positive integer, got {shown(seed)}")
+    seed = int(seed)
     check_workers(workers)
     device = chosen_device(device)
     dtype = torch.float64 if "float64" in (precision, getattr(plan, "precision", "")) else None
+    _check_weights(net, dtype)
     read = partial(as_sets, workers=workers, seed=seed, dtype=dtype or torch.float32)
     train_sets, val_sets = read("train", train), None if val is None else read("val", val)
     given: dict[str, Any] = {
@@ -146,6 +149,8 @@ def fit(
         "keep": keep,
     }
     plan = _plan(plan, given, patience, train_sets.num_sets)
+    if val is None and (unused := _differing({"patience": patience, "keep": keep})):
+        raise ValueError(f"{next(iter(unused))} must be left out without val, which it goes by")
     several = devices != 1 or num_nodes != 1 or not is_alone()
     if several and any(isinstance(own, LoadedSets) for own in (train_sets, val_sets)):
         raise ValueError(
@@ -158,14 +163,22 @@ def fit(
     if folder and not dry_run:
         folder.mkdir(parents=True, exist_ok=True)
     copies = _copies(net, seeds, seed)
-    about = {"task": card and card.task, "target": card and card.target}
+    about: dict[str, Any] = {"task": card and card.task, "target": card and card.target}
     about["class weights"] = class_weights if class_weights is None else str(class_weights)
+    own_loss: Any = task.loss if isinstance(task, Task) else loss
+    if own_loss is not None:
+        own_loss = getattr(own_loss, "__qualname__", type(own_loss).__name__)
+    about["loss"] = own_loss
     if folder:
         codes = [content_code(own) for own in (train_sets, val_sets) if own is not None]
         about["content of the sets"] = " ".join(codes)
     options = _differing({"devices": devices, "num_nodes": num_nodes, "strategy": strategy})
-    if own_loggers := list(loggers) if isinstance(loggers, Sequence) else [loggers]:
+    own_loggers = loggers if isinstance(loggers, list | tuple) else [loggers]
+    if own_loggers := [logger for logger in own_loggers if logger is not None]:
         options["loggers"] = own_loggers
+    for logger in own_loggers:
+        if not hasattr(logger, "log_metrics"):
+            raise TypeError(f"loggers must be loggers of Lightning, got {shown(logger)}")
     setup = Setup(range(seed, seed + seeds), plan, train_sets, val_sets, learnt, about)
     metric = None if val_sets is None else learnt.metric.name
     bar = TrainingProgress(plan.epochs, setup.steps_per_epoch, metric, shown=progress)
@@ -193,6 +206,16 @@ def fit(
         if folder and is_first():
             _save_network(own, folder / f"seed-{seed + k}" if seeds > 1 else folder)
     return copies if seeds > 1 else net
+
+
+def _check_weights(net: nn.Module, dtype: torch.dtype | None) -> None:
+    """Raise ValueError if a network's weights are of another type than sets come in."""
+    kinds = {p.dtype for p in net.parameters() if p.is_floating_point()}
+    if dtype is None and len(kinds) == 1 and (kind := kinds.pop()) != torch.float32:
+        other = ', or precision="float64"' if kind == torch.float64 else ""
+        raise ValueError(
+            f"net must have weights in torch.float32, got {kind}: pass net.float(){other}"
+        )
 
 
 def _plan(plan: Plan | None, given: dict[str, Any], patience: int | None, num_sets: int) -> Plan:
@@ -264,6 +287,8 @@ def _history(found: Sequence[Fitted], seed: int) -> list[dict[str, float]]:
 
 def _finish(net: nn.Module, fitted: Fitted, card: Card | None) -> None:
     """Give a network its best weights, its history and its card."""
+    if not fitted.best and not fitted.failed:
+        raise RuntimeError("training failed: what chooses the epoch to keep was never a number")
     if not fitted.best:
         raise RuntimeError(
             f"training failed: the loss was no finite number in epoch {fitted.epochs}; "

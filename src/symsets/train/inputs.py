@@ -15,7 +15,7 @@ from torch.utils.data import DataLoader, IterableDataset, Subset, TensorDataset
 
 from symsets._checks import checked_device, is_ours, shown
 from symsets.data.labelled import LabelledSets, SetDataset
-from symsets.data.streaming import LoadedSets, StreamedSets, random_numbers_kept
+from symsets.data.streaming import LoadedSets, SetStream, StreamedSets, random_numbers_kept
 from symsets.sets import RaggedSets, Sets
 from symsets.sets.ragged import end_to_end
 
@@ -39,8 +39,12 @@ def as_sets(
     sets = LabelledSets(*pair) if pair else _with_length(name, value, workers, seed)
     if not sets.num_sets:
         raise ValueError(f"{name} must hold at least one set, got none")
+    if isinstance(sets, LoadedSets) and not sets.num_steps:
+        raise ValueError(f"{name} must hold at least one batch, got a DataLoader without any")
     if isinstance(sets, StreamedSets):
         _check_item(name, sets.dataset)
+    if isinstance(sets, SetStream):
+        sets.targets = _listed(source_of(sets))
     floats = not isinstance(sets, LabelledSets) or sets.x.dtype.is_floating_point
     return sets.to(sets.device, dtype) if floats else sets
 
@@ -119,7 +123,12 @@ def first_batch(name: str, sets: SetDataset) -> tuple[Any, Any]:
     """Return two sets and their targets; raise naming the argument if they cannot be read."""
     try:
         return next(sets.first(min(2, sets.num_sets)).parts(2))
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, RuntimeError) as error:
+        if isinstance(sets, LoadedSets) and "expects each tensor to be equal size" in str(error):
+            raise ValueError(
+                f"{name} must be a DataLoader with collate_fn=symsets.collate, as its sets differ "
+                "in size"
+            ) from error
         if not is_ours(error):
             raise
         raise type(error)(f"{name} cannot be read: {error}") from error
@@ -134,18 +143,22 @@ def source_of(sets: SetDataset) -> Any:
 
 def listed_targets(sets: SetDataset) -> Sets | None:
     """Return the targets of all sets, if they are known without reading the sets."""
-    return sets.y if isinstance(sets, LabelledSets) else _listed(source_of(sets))
+    return sets.y if isinstance(sets, LabelledSets) else getattr(sets, "targets", None)
 
 
-def all_targets(sets: SetDataset) -> Sets:
-    """Return the targets of all sets, or of the first thousands where nobody lists them."""
+def all_targets(sets: SetDataset, most: int = SAMPLED) -> Sets:
+    """Return the targets of all sets, or of ``most`` of them where nobody lists them."""
     listed = listed_targets(sets)
     if listed is not None:
         return listed
+    if isinstance(sets, StreamedSets) and sets.num_sets > most:  # they may be sorted by class
+        dataset: Any = sets.dataset
+        few = Subset(dataset, torch.linspace(0, sets.num_sets - 1, most).long().tolist())
+        sets = StreamedSets(few, workers=sets.workers, seed=sets.seed)
     found: list[Any] = []
     for _, y in sets.parts(64):
         found.append(y)
-        if sum(map(len, found)) >= SAMPLED:
+        if sum(map(len, found)) >= most:
             break
     if any(isinstance(y, RaggedSets) for y in found):
         found = [y if isinstance(y, RaggedSets) else RaggedSets.from_list(list(y)) for y in found]
@@ -153,7 +166,7 @@ def all_targets(sets: SetDataset) -> Sets:
 
 
 def _listed(value: Any) -> Sets | None:
-    """Return the targets that a dataset lists, if it does."""
+    """Return the targets that a dataset lists, if it does and its items have these."""
     if isinstance(value, Subset):
         inside = _listed(value.dataset)
         return None if inside is None else inside[torch.as_tensor(list(value.indices))]
@@ -163,14 +176,27 @@ def _listed(value: Any) -> Sets | None:
             found = torch.as_tensor(found)
         except (TypeError, ValueError, RuntimeError):
             return None
-    fits = isinstance(found, Tensor | RaggedSets) and len(found) == len(value)
-    return found if fits else None
+    if not isinstance(found, Tensor | RaggedSets) or len(found) != len(value):
+        return None
+    return found if _has_items_with(value, found) else None
+
+
+def _has_items_with(value: Any, targets: Sets) -> bool:
+    """Whether a dataset gives its first set the target it lists, and none is transformed."""
+    if getattr(value, "target_transform", None) is not None:
+        return False
+    try:
+        with random_numbers_kept():
+            own = torch.as_tensor(value[0][1])
+        return own.shape == targets[0].shape and bool((own == targets[0].to(own.dtype)).all())
+    except Exception:  # what is wrong with it is said where it is read
+        return False
 
 
 def content_code(sets: SetDataset) -> str:
     """Return a code of the sets: of all that is in memory, else of listed names and targets."""
     source = source_of(sets)
-    parts = [sets.x, sets.y] if isinstance(sets, LabelledSets) else [_listed(source)]
+    parts = [sets.x, sets.y] if isinstance(sets, LabelledSets) else [listed_targets(sets)]
     return f"{_code([*parts, getattr(source, 'names', None)]):08x}"
 
 

@@ -132,7 +132,8 @@ def _batches(sets: Any, batch_size: int, workers: int | None) -> Iterator[Any]:
     if isinstance(sets, DataLoader):
         return (b[0] if isinstance(b, list | tuple) else b for b in sets)
     if not isinstance(sets, SetDataset):
-        if not (hasattr(sets, "__len__") and hasattr(sets, "__getitem__")) or isinstance(sets, str):
+        listed = hasattr(sets, "__len__") and hasattr(sets, "__getitem__")
+        if not listed or isinstance(sets, str | dict):
             raise TypeError(
                 "sets must be a SetFolder, a Dataset or DataLoader, a tensor (M, N, C, …), "
                 f"RaggedSets, or a list of sets, got {type(sets).__name__}"
@@ -163,22 +164,28 @@ def read_outputs(card: Card, output: Any, num: int) -> list[Prediction]:
         raise TypeError(f"net must return a tensor or sets, got {type(output).__name__}")
     if len(output) != num:
         raise ValueError(f"net must return a row for each of {num} sets, got {len(output)}")
+    output = output.cpu()
     if card.target:
-        output = Scale(**card.target).undo(output)
+        output = Scale(**card.target).undo(output.to(torch.float64))
     ways: dict[str, Callable[[Card, Tensor], dict[str, Any]]] = {
         "classify": _class,
         "labels": _labels,
         "regress": lambda card, row: {"values": _named(card, row)},
-        "select": lambda card, row: {"chosen": int(row.argmax()), "scores": tuple(row.tolist())},
+        "select": _chosen,
         "score": lambda card, row: {"scores": tuple(row.tolist())},
         "merge": lambda card, row: {"picture": row},
     }
-    return [Prediction("", **ways[card.task](card, row)) for row in output.cpu()]
+    return [Prediction("", **ways[card.task](card, row)) for row in output]
 
 
 def _class(card: Card, row: Tensor) -> dict[str, Any]:
     probabilities = _named(card, row.softmax(0))
     return {"label": [*probabilities][int(row.argmax())], "probabilities": probabilities}
+
+
+def _chosen(card: Card, row: Tensor) -> dict[str, Any]:
+    # Nothing is chosen from an empty set.
+    return {"chosen": int(row.argmax()) if len(row) else None, "scores": tuple(row.tolist())}
 
 
 def _labels(card: Card, row: Tensor) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from symsets._checks import shown
 from symsets._modes import allow_tf32
 from symsets.data.labelled import SetDataset
 from symsets.train.average import Average
@@ -77,6 +78,13 @@ class LossScale(nn.Module):
         self.since.mul_((change == 1).to(self.since.dtype))
 
 
+def check_loss(loss: Any, axes: int = 0) -> None:
+    """Raise ValueError unless a loss is one number, or one for each member of an ensemble."""
+    if not isinstance(loss, Tensor) or loss.ndim != axes:
+        got = f"shape {tuple(loss.shape[axes:])}" if isinstance(loss, Tensor) else shown(loss)
+        raise ValueError(f"loss must return one number, a tensor without axes, got {got}")
+
+
 @torch.no_grad()
 def rescale_gradients(
     members: Sequence[list[Tensor]], *, clip: float, scale: LossScale | None
@@ -143,6 +151,12 @@ class Step:
         self.free_gradients()
         with autocast(self.precision, self.parameters[0].device):
             losses = self.losses(*batch)
+        check_loss(losses, axes=0 if self.size is None else 1)
+        if not losses.requires_grad:
+            raise ValueError(
+                "loss must depend on weights that are trained, got one without a gradient: is it "
+                "detached, or are all weights frozen?"
+            )
         scaled = losses if self.scale is None else losses * self.scale.value
         scaled.sum().backward()
         gradients = [p.grad for p in self.parameters if p.grad is not None]

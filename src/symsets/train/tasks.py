@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
@@ -14,10 +16,18 @@ from symsets._modes import evaluating
 from symsets.data.labelled import SetDataset
 from symsets.models.card import TASKS, Card
 from symsets.sets import RaggedSets, Sets
-from symsets.train.defaults import Constant, Scale, matched, task_loss, task_metrics
+from symsets.train.defaults import (
+    Constant,
+    Scale,
+    matched,
+    task_loss,
+    task_metrics,
+    wrong_label,
+)
 from symsets.train.inputs import all_targets, first_batch, listed_targets, source_of
 from symsets.train.metrics import Loss, Metric, Task
 
+LOOKED_AT = 256  # sets whose targets tell labels from numbers, where a dataset lists none
 KINDS = {2: "vectors", 3: "vectors", 4: "signals"}  # by the axes of a batch of sets
 
 
@@ -44,10 +54,10 @@ def what_is_learnt(
     x, y = first_batch("train", train)
     own = getattr(source_of(train), "card", None)
     if isinstance(task, Task):
-        return task, _card_if_clear(net, x, y, own)
+        return task, _card_if_clear(net, x, y, train, own)
     if task is not None:
         check_choice("task", task, TASKS)
-    name = task or getattr(own, "task", None) or _find_task(net, x, y)
+    name = task or getattr(own, "task", None) or _find_task(net, x, y, train)
     output = output_of(net, x)
     card = _card_of(name, x, own if isinstance(own, Card) else _earlier_card(net, name, output))
     if loss is None:  # one of their own knows best what it takes
@@ -57,13 +67,14 @@ def what_is_learnt(
             _check_outputs(name, val_x, output_of(net, val_x), val_y, card.classes)
         for which, sets in (("train", train), ("val", val)):
             known = None if sets is None else listed_targets(sets)
-            if name == "classify" and known is not None:
-                _check_labels(which, known, output.shape[1])
+            if known is not None:
+                _check_targets(which, name, known, output)
     scale = weights = None
     if name in ("regress", "score") and loss is None:
         targets: Any = all_targets(train)
+        _check_targets("train", name, targets, output)
         rows = targets.elements if isinstance(targets, RaggedSets) else targets
-        one = name == "score" or rows.ndim == 1  # a scale for all numbers, not for each column
+        one = name == "score" or rows.ndim != 2  # a scale for all numbers, not for each column
         scale = Scale.of(rows.reshape(-1, 1) if one else rows)
         card = replace(card, target=scale.to_dict())
     if class_weights is not None:
@@ -115,8 +126,8 @@ def _kind_of_elements(x: Any) -> str:
     return KINDS.get(x.ndim if isinstance(x, Tensor) else x.elements.ndim + 1, "pictures")
 
 
-def _find_task(net: nn.Module, x: Sets, y: Any) -> str:
-    """Return the task that targets ``y`` of sets ``x`` belong to.
+def _find_task(net: nn.Module, x: Sets, y: Any, train: SetDataset) -> str:
+    """Return the task that targets ``y`` of sets ``x``, the first ones of all, belong to.
 
     Raise ValueError asking for ``task=`` if that cannot be told.
     """
@@ -133,7 +144,7 @@ def _find_task(net: nn.Module, x: Sets, y: Any) -> str:
         task = "merge"
     elif per_element and y.is_floating_point():
         task = "score"
-    elif y.ndim == 2 and bool(((y == 0) | (y == 1)).all()):
+    elif y.ndim == 2 and _are_binary(y) and _are_binary(all_targets(train, LOOKED_AT)):
         task = "labels"
     else:
         task = "regress" if y.is_floating_point() else ""
@@ -142,6 +153,10 @@ def _find_task(net: nn.Module, x: Sets, y: Any) -> str:
             f"task must be given, one of {list(TASKS)}, as targets {shown(y)} do not tell it"
         )
     return task
+
+
+def _are_binary(y: Any) -> bool:
+    return isinstance(y, Tensor) and bool(((y == 0) | (y == 1)).all())
 
 
 def _follows_elements(net: nn.Module, x: Sets, output: Sets) -> bool:
@@ -177,14 +192,23 @@ def _check_outputs(task: str, x: Any, output: Any, y: Any, classes: Sequence[str
         raise ValueError(f"targets must be one integer per set to {task}, got {shown(y)}")
 
 
-def _check_labels(name: str, targets: Any, num_classes: int) -> None:
-    """Raise ValueError unless labels are numbers of classes."""
-    low, high = int(targets.min()), int(targets.max())
-    if low < 0 or high >= num_classes:
+def _check_targets(name: str, task: str, targets: Any, output: Any) -> None:
+    """Raise ValueError unless targets are numbers that a task can learn."""
+    values = targets.elements if isinstance(targets, RaggedSets) else targets
+    if not values.numel():
+        return
+    low, high = values.min().item(), values.max().item()
+    if task == "classify" and not 0 <= low <= high < output.shape[1]:
         raise ValueError(
-            f"{name} must have labels from 0 to {num_classes - 1}, as the network returns "
-            f"{num_classes} scores, got {low if low < 0 else high}"
+            f"{name} must have {wrong_label(low if low < 0 else high, output.shape[1])}"
         )
+    if task == "labels" and not 0 <= low <= high <= 1:
+        raise ValueError(
+            f"{name} must have labels of 0 and 1, got {low if low < 0 else high}; "
+            'task="regress" learns any numbers'
+        )
+    if not (math.isfinite(low) and math.isfinite(high)):  # a NaN anywhere makes both NaN
+        raise ValueError(f"{name} must have finite targets, got {max(low, high, key=abs)}")
 
 
 def _class_weights(task: str, given: Any, targets: Any, num: int) -> Constant:
@@ -200,7 +224,7 @@ def _class_weights(task: str, given: Any, targets: Any, num: int) -> Constant:
             return Constant(len(targets) / (num * counts.clamp(min=1)))
         there = targets.double().sum(0)
         return Constant((len(targets) - there).clamp(min=1) / there.clamp(min=1))
-    if isinstance(given, Tensor) and not given.is_meta:
+    if isinstance(given, np.ndarray) or (isinstance(given, Tensor) and not given.is_meta):
         given = given.tolist()
     if not isinstance(given, Sequence) or len(given) != num:
         raise ValueError(
@@ -230,9 +254,9 @@ def _earlier_card(net: nn.Module, task: str, output: Any) -> Card | None:
     return card if fits else None
 
 
-def _card_if_clear(net: nn.Module, x: Any, y: Any, own: Any) -> Card | None:
+def _card_if_clear(net: nn.Module, x: Any, y: Any, train: SetDataset, own: Any) -> Card | None:
     """Return the card for a task of one's own, if targets tell what it is."""
     try:
-        return _card_of(getattr(own, "task", None) or _find_task(net, x, y), x, own)
+        return _card_of(getattr(own, "task", None) or _find_task(net, x, y, train), x, own)
     except (ValueError, TypeError):
         return None

@@ -19,7 +19,7 @@ from symsets.train.checkpoints import Checkpoint
 from symsets.train.ensemble import Ensemble
 from symsets.train.evaluation import Evaluation, evaluate
 from symsets.train.fitted import Fitted
-from symsets.train.metrics import Task
+from symsets.train.metrics import Loss, Task
 from symsets.train.plan import Plan
 from symsets.train.step import CapturedSteps, EagerSteps, LossScale, autocast
 
@@ -127,6 +127,17 @@ class Training:
         first = torch.zeros(1, 1, dtype=torch.int64, device=self.fabric.device)
         return all(isinstance(part, Tensor) for part in self.train_sets.batch(first))
 
+    def _loss_of_share(self) -> Loss:
+        """Return a loss whose mean over all processes is that of the whole batch."""
+        world, loss = self.fabric.world_size, self.task.loss
+        batch = min(self.plan.batch_size, self.train_sets.num_sets)
+        if batch < world:
+            raise ValueError(
+                f"batch_size must be at least the number of processes, {world}, got {batch}"
+            )
+        share = len(range(self.fabric.global_rank, batch, world)) * world / batch
+        return loss if share == 1 else lambda output, y: share * loss(output, y)
+
     def _make_steps(self) -> EagerSteps:
         alone = self.fabric.world_size == 1
         num_steps = self.plan.epochs * self.setup.steps_per_epoch
@@ -134,7 +145,7 @@ class Training:
             self.ensemble,
             self.optimiser,
             self.train_sets,
-            self.task.loss,
+            self.task.loss if alone else self._loss_of_share(),
             self.plan.precision,
             forward=None if alone else self.fabric.setup_module(self.ensemble),
             average=self.average,
@@ -252,6 +263,8 @@ class Training:
 
 def _adamw(ensemble: Ensemble, plan: Plan) -> torch.optim.Optimizer:
     parameters = list(ensemble.parameters())
+    if not any(parameter.requires_grad for parameter in parameters):
+        raise ValueError("net must have weights that may be trained, got none")
     device = parameters[0].device
     on_gpu = device.type == "cuda"
     rate = torch.tensor(plan.learning_rate, device=device) if on_gpu else plan.learning_rate

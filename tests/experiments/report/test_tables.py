@@ -196,6 +196,33 @@ def test_a_narrow_terminal_loses_columns_but_no_letters(width, left_out):
     assert ("Not shown here" in text) == bool(left_out)
 
 
+def printed(table, width):
+    console = Console(width=width)
+    with console.capture() as capture:
+        console.print(to_rich(table, width=width))
+    return capture.get()
+
+
+@pytest.mark.parametrize("width", [40, 60, 80])
+def test_a_table_that_is_too_wide_goes_on_below_and_breaks_no_number(width):
+    rates = [f"{rate:g}" for k in range(5) for rate in (10.0**-k, 0.3 * 10.0**-k)]
+    rows = tuple(
+        (Cell(name), *(Cell(f"{start + k}.{k}25 ± 0.1{k}", note="1 failed") for k in range(10)))
+        for name, start in (("DSS(sum), two layers", 10), ("Siamese", 50))
+    )
+    lines = printed(Table("search", "On validation.", ("model", *rates), rows), width).splitlines()
+    assert max(map(len, lines)) <= width
+    seen = " ".join(lines)
+    assert all(cell.text in seen for row in rows for cell in row[1:])
+    assert seen.count("Siamese") == seen.count("model") > 1
+
+
+def test_long_text_in_a_cell_is_broken_between_words():
+    said = "cat 71 %, dog 20 %, mouse 9 %, and nothing else in this picture of a garden"
+    text = printed(Table("t", "c", ("set", "answer"), ((Cell("a"), Cell(said)),)), 40)
+    assert " ".join(text.split()).endswith(f"a {said} c")
+
+
 def test_a_table_that_fits_with_shorter_heads_keeps_its_columns():
     table = Table("t", "c", ("model", "parameters", "time per run"), ((Cell("a"),) * 3,))
     console = Console(width=26)

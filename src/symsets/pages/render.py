@@ -53,7 +53,8 @@ def to_rich(table: Table, *, width: int | None = None) -> rich.table.Table:
     """
     room = math.inf if width is None else width
     columns = [_Column(n, [row[k] for row in table.rows]) for k, n in enumerate(table.columns)]
-    shown, without = columns, DISPENSABLE[:0]
+    shown: Sequence[_Column] = columns
+    without: Sequence[str] = ()
     for num in range(len(DISPENSABLE) + 1):
         if _total(column.most for column in shown) <= room:
             break

@@ -8,6 +8,7 @@ from rich.console import Console
 
 from symsets.experiments.report.load_records import load_records
 from symsets.experiments.report.metrics import display_of
+from symsets.experiments.report.noise import measured
 from symsets.experiments.report.tables import parts_table, results_table, search_table, skip_table
 from symsets.experiments.study.records import Record, read_records, write_records
 from symsets.pages import to_markdown, to_rich
@@ -337,4 +338,5 @@ def test_the_number_of_test_sets_is_told_where_all_agree(tmp_path, counts, told)
 def test_a_share_of_few_test_sets_is_uncertain(tmp_path):
     base = {"experiment": "frames", "model": "dss-sum", "metric": "accuracy", "value": 0.5}
     write_records(tmp_path / "results.json", [Record(test_size=25, preset="paper", **base)])
-    assert load_records([tmp_path]).comparisons[0].score("dss-sum").error == pytest.approx(0.1)
+    found = measured(load_records([tmp_path]).comparisons[0], "dss-sum", "accuracy")
+    assert found.test_variance == pytest.approx(0.1**2)

@@ -1,10 +1,10 @@
 """The main result of a comparison, in one line of text."""
 
-import math
 from collections.abc import Sequence
 
 from symsets.experiments.report.comparison import Comparison, Score
 from symsets.experiments.report.metrics import MetricDisplay
+from symsets.experiments.report.noise import measured, noise
 from symsets.pages.styles import BASELINES, SIAMESE, style_of
 
 SMOKE = " The preset smoke only shows that everything runs."
@@ -32,7 +32,9 @@ def headline(comparison: Comparison) -> str:
     where = f" with {size:,} training sets" if size else ""
     caution = SMOKE if comparison.preset == "smoke" else ""
     beaten = _beaten(first, baselines, m)
-    return f"{name}: {m.title} {value}{where}{_lead(leaders, rest, m)}.{beaten}{caution}"
+    return (
+        f"{name}: {m.title} {value}{where}{_lead(comparison, leaders, rest, m)}.{beaten}{caution}"
+    )
 
 
 def _ranking(comparison: Comparison, m: MetricDisplay, baselines: bool) -> Ranking:
@@ -50,16 +52,16 @@ def _who(leaders: Ranking, *, everyone: bool) -> str:
     return f"{', '.join(names[:-1])} and {names[-1]} are {'equal' if everyone else 'best'}"
 
 
-def _lead(leaders: Ranking, rest: Ranking, m: MetricDisplay) -> str:
+def _lead(comparison: Comparison, leaders: Ranking, rest: Ranking, m: MetricDisplay) -> str:
     """Compare with the best of the other kind; with the next best if the leaders are of both."""
     siamese = {model in SIAMESE for model, _ in leaders}
     late = next((pair for pair in rest if pair[0] in SIAMESE), None)
     early = next((pair for pair in rest if pair[0] not in SIAMESE), None)
     if siamese == {True}:
-        return _gap(leaders, early, m, "the best network that is not Siamese")
+        return _gap(comparison, leaders, early, m, "the best network that is not Siamese")
     if siamese == {False} and late is not None:
-        return _gap(leaders, late, m, "the best Siamese variant")
-    return _gap(leaders, rest[0] if rest else None, m, "the next best")
+        return _gap(comparison, leaders, late, m, "the best Siamese variant")
+    return _gap(comparison, leaders, rest[0] if rest else None, m, "the next best")
 
 
 def _once(score: Score, others: Ranking, words: str) -> str:
@@ -67,13 +69,19 @@ def _once(score: Score, others: Ranking, words: str) -> str:
     return words if score.count == 1 and any(s.count > 1 for _, s in others) else ""
 
 
-def _gap(leaders: Ranking, other: tuple[str, Score] | None, m: MetricDisplay, role: str) -> str:
+def _gap(
+    comparison: Comparison,
+    leaders: Ranking,
+    other: tuple[str, Score] | None,
+    m: MetricDisplay,
+    role: str,
+) -> str:
     if other is None:
         return ""
     (model, theirs), score = other, leaders[0][1]
     gain = m.gain(score.mean, theirs.mean)
-    noise = 2 * math.hypot(score.error, theirs.error)
-    doubt = "" if gain >= noise else ", a difference within the noise"
+    pair = (measured(comparison, one, m.name) for one in (leaders[0][0], model))
+    doubt = "" if gain >= noise(*pair, single_runs=0.0) else ", a difference within the noise"
     once = _once(theirs, leaders, ", one run")
     against = f"{role} ({style_of(model).label}, {m.with_unit(theirs.mean, theirs.std)}{once})"
     return f", {m.show_gap(gain)} better than {against}{doubt}"

@@ -51,7 +51,7 @@ def measured(comparison: Comparison, model: str, metric: str) -> Measured:
     return Measured(model, score, torch.stack(found).mean(0) if same else None)
 
 
-def noise(*of: Measured) -> float:
+def noise(*of: Measured, single_runs: float = math.inf) -> float:
     r"""Return how far a score, or the difference of two, may be from zero by chance.
 
     .. math:: \sqrt{\Bigl(t_f\, s \sqrt{\textstyle\sum 1/n}\Bigr)^2 + (z\, e)^2}
@@ -61,18 +61,19 @@ def noise(*of: Measured) -> float:
     :math:`e` is that of the test sets: of the differences between the two models on each of them
     where they are known, else of both models. Test sets count as independent draws.
 
-    It is infinite where each model has a single run: that says nothing about another one.
+    Where each model has a single run, the first part is ``single_runs``: infinite, since one run
+    says nothing about another one, or zero to ask about the test sets alone.
     """
-    seeds = _seeds([one.score.values for one in of if one.is_trained])
+    seeds = _seeds([one.score.values for one in of if one.is_trained], single_runs)
     return math.hypot(seeds, -stdtrit(math.inf, 1 - LEVEL) * math.sqrt(_test_variance(of)))
 
 
-def _seeds(runs: Sequence[Sequence[float]]) -> float:
+def _seeds(runs: Sequence[Sequence[float]], single_runs: float) -> float:
     freedom = sum(len(values) - 1 for values in runs)
     if not runs:
         return 0.0
     if not freedom:
-        return math.inf
+        return single_runs
     squares = sum((v - sum(values) / len(values)) ** 2 for values in runs for v in values)
     each = sum(1 / len(values) for values in runs)
     return float(stdtrit(freedom, LEVEL)) * math.sqrt(squares / freedom * each)

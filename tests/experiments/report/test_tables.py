@@ -10,9 +10,10 @@ from symsets.experiments.report.load_records import load_records
 from symsets.experiments.report.metrics import display_of
 from symsets.experiments.report.noise import measured
 from symsets.experiments.report.tables import parts_table, results_table, search_table, skip_table
+from symsets.experiments.study.experiment import EXPERIMENTS, find_experiment
 from symsets.experiments.study.records import Record, read_records, write_records
 from symsets.pages import to_markdown, to_rich
-from symsets.pages.styles import MODEL_STYLES, rank, style_of
+from symsets.pages.styles import BASELINES, MODEL_STYLES, rank, style_of
 from symsets.pages.tables import Cell, Table, duration
 
 
@@ -311,6 +312,14 @@ def test_models_have_one_look_each():
     assert style_of("my-model").label == "my-model"
     words = ["random", "my-model", "mlp", "siamese", "dss-sum"]
     assert sorted(words, key=rank) == words[::-1]
+
+
+@pytest.mark.parametrize("name", EXPERIMENTS)
+def test_every_model_of_an_experiment_has_a_look_and_no_baseline_counts_as_a_network(name):
+    experiment = find_experiment(name)
+    assert {*experiment.models, *experiment.baselines} <= MODEL_STYLES.keys()
+    assert {*experiment.baselines} <= {*BASELINES}
+    assert not {*experiment.models} & {*BASELINES}
 
 
 def test_an_error_is_better_when_lower():

@@ -3,33 +3,45 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import torch
 from scipy.special import stdtrit
 from torch import Tensor
 
 from symsets.experiments.report.comparison import Comparison, Score
-from symsets.experiments.report.runs import read_tensors
-from symsets.pages.styles import BASELINES
+from symsets.experiments.report.runs import Run, read_tensors
+from symsets.pages.styles import BASELINES, style_of
 
 LEVEL = 0.975  # 95 %, on both sides
 
 
 @dataclass(frozen=True)
 class Measured:
-    """The score of one model, and what is needed to say how sure it is.
-
-    ``per_set`` is the mean over runs for each test set, where predictions are kept.
-    """
+    """The score of one model in a metric, and the runs that say how sure it is."""
 
     model: str
+    metric: str
     score: Score
-    per_set: Tensor | None = None
+    runs: Sequence[Run]
+
+    @property
+    def label(self) -> str:
+        """What the model is called."""
+        return style_of(self.model).label
 
     @property
     def is_trained(self) -> bool:
         """Whether another initialisation would give another value."""
         return self.model not in BASELINES
+
+    @cached_property
+    def per_set(self) -> Tensor | None:
+        """The mean over runs for each test set, where predictions are kept."""
+        kept = [read_tensors(run.folder / "predictions.npz").get(self.metric) for run in self.runs]
+        found = [values.double() for values in kept if values is not None and len(values) > 1]
+        same = len(found) == len(self.score.values) and len({len(v) for v in found}) == 1
+        return torch.stack(found).mean(0) if same else None
 
     @property
     def test_variance(self) -> float:
@@ -42,13 +54,9 @@ class Measured:
 
 def measured(comparison: Comparison, model: str, metric: str) -> Measured:
     """Return what a comparison knows about a model at the largest training size."""
-    score = comparison.score(model, metric=metric)
     size = 0 if model in BASELINES else comparison.largest
     runs = [run for run in comparison.runs if (run.model, run.train_size) == (model, size)]
-    kept = [read_tensors(run.folder / "predictions.npz").get(metric) for run in runs]
-    found = [values.double() for values in kept if values is not None and len(values) > 1]
-    same = len(found) == len(score.values) and len({len(values) for values in found}) == 1
-    return Measured(model, score, torch.stack(found).mean(0) if same else None)
+    return Measured(model, metric, comparison.score(model, metric=metric), runs)
 
 
 def noise(*of: Measured, single_runs: float = math.inf) -> float:

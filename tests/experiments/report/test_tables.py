@@ -271,7 +271,8 @@ def test_parts_of_the_data_have_a_table_of_their_own(tmp_path):
     comparison = load_records([tmp_path]).comparisons[0]
     table = parts_table(comparison)
     assert table.columns == ("model", "indoor", "street")
-    assert table.caption.startswith("Accuracy, % ↑; on the test sets of each source; mean ±")
+    told = "Accuracy, % ↑; on parts of the test sets, or on variants of them; mean ±"
+    assert table.caption.startswith(told)
     assert "bold: best" in table.caption
     cells = rows(table)["DSS(sum)"]
     assert (cells["indoor"].text, cells["indoor"].best) == ("80.00", True)
@@ -290,7 +291,7 @@ def test_parts_of_the_data_have_a_size_where_records_agree(tmp_path):
     write_records(tmp_path / "results.json", records)
     table = parts_table(load_records([tmp_path]).comparisons[0])
     assert table.columns == ("model", "indoor (20)", "street")
-    assert "each source, as many as in brackets;" in table.caption
+    assert "variants of them, as many as in brackets;" in table.caption
 
 
 def test_without_parts_there_is_no_such_table(signals):

@@ -150,11 +150,15 @@ def test_markdown_cells_cannot_break_the_table():
     assert to_markdown(table).splitlines()[-1] == r"| a\|b | 1 2 |"
 
 
-def test_the_terminal_shows_the_same_numbers(signals_table):
-    console = Console(width=120)
+def printed(table, width):
+    console = Console(width=width)
     with console.capture() as capture:
-        console.print(to_rich(signals_table))
-    text = capture.get()
+        console.print(to_rich(table, width=width))
+    return capture.get()
+
+
+def test_the_terminal_shows_the_same_numbers(signals_table):
+    text = printed(signals_table, 120)
     for row in signals_table.rows:
         for cell in row:
             assert cell.text in text
@@ -188,21 +192,11 @@ BURSTS = Table(
     [(120, []), (100, ["time per run"]), (80, ["runs", "parameters", "time per run"])],
 )
 def test_a_narrow_terminal_loses_columns_but_no_letters(width, left_out):
-    console = Console(width=width)
-    with console.capture() as capture:
-        console.print(to_rich(BURSTS, width=width))
-    text = capture.get()
+    text = printed(BURSTS, width)
     assert "…" not in text
     for name, cell in zip(BURSTS.columns, BURSTS.rows[0], strict=True):
         assert (cell.text in text) == (name not in left_out)
     assert ("Not shown here" in text) == bool(left_out)
-
-
-def printed(table, width):
-    console = Console(width=width)
-    with console.capture() as capture:
-        console.print(to_rich(table, width=width))
-    return capture.get()
 
 
 @pytest.mark.parametrize("width", [40, 60, 80])
@@ -227,10 +221,7 @@ def test_long_text_in_a_cell_is_broken_between_words():
 
 def test_a_table_that_fits_with_shorter_heads_keeps_its_columns():
     table = Table("t", "c", ("model", "parameters", "time per run"), ((Cell("a"),) * 3,))
-    console = Console(width=26)
-    with console.capture() as capture:
-        console.print(to_rich(table, width=26))
-    assert capture.get().split()[1:4] == ["model", "params", "time/run"]
+    assert printed(table, 26).split()[1:4] == ["model", "params", "time/run"]
 
 
 def test_metrics_have_the_names_that_people_write(colors, tmp_path):

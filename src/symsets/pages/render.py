@@ -2,51 +2,109 @@
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
+from itertools import chain
+from typing import NamedTuple
 
 import rich.box
 import rich.table
-from rich.console import Console
+from rich.cells import cell_len
 from rich.text import Text
 
 from symsets.pages.tables import Cell, Table
 
 SHORT = {"parameters": "params", "time per run": "time/run"}
 DISPENSABLE = ("time per run", "parameters", "runs")  # the first of them goes first
+BETWEEN = 2  # cells between two columns
+NUMBER = re.compile(r"[-−]?\d\S*( ± \S+)?( \S+)?")  # which may have an error and a unit
+
+
+class _Column(NamedTuple):
+    """A head and what stands below it."""
+
+    head: str
+    cells: Sequence[Cell]
+
+    @property
+    def texts(self) -> list[str]:
+        """All that may be broken on its own."""
+        return [self.head, *(text for cell in self.cells for text in (cell.text, cell.note))]
+
+    @property
+    def most(self) -> int:
+        """The width at which nothing is broken."""
+        return max(map(cell_len, self.texts))
+
+    @property
+    def least(self) -> int:
+        """The width at which only words are parted, and no number is broken."""
+        parts = ([text] if NUMBER.fullmatch(text) else text.split() for text in self.texts)
+        return max(cell_len(part) for part in ("", *chain.from_iterable(parts)))
 
 
 def to_rich(table: Table, *, width: int | None = None) -> rich.table.Table:
     """Return the table for a terminal with so many columns.
 
     A table that is wider gets shorter heads, then loses what is not a result; its caption says so.
+    If it still is, text is broken between words, and columns without room follow below, beside the
+    names of the rows: numbers are never broken.
     """
-    made = _made(table, {}, ())
+    room = math.inf if width is None else width
+    columns = [_Column(n, [row[k] for row in table.rows]) for k, n in enumerate(table.columns)]
+    shown: Sequence[_Column] = columns
+    without: Sequence[str] = ()
     for num in range(len(DISPENSABLE) + 1):
-        if width is None or Console(width=1000).measure(made).maximum <= width:
+        if _total(column.most for column in shown) <= room:
             break
-        made = _made(table, SHORT, DISPENSABLE[:num])
-    return made
-
-
-def _made(table: Table, heads: Mapping[str, str], without: Sequence[str]) -> rich.table.Table:
-    left_out = [name for name in table.columns if name in without]
-    note = f" Not shown here: {', '.join(left_out)}." if left_out else ""
+        without = DISPENSABLE[:num]
+        kept = (column for column in columns if column.head not in without)
+        shown = [column._replace(head=SHORT.get(column.head, column.head)) for column in kept]
+    left_out = ", ".join(name for name in table.columns if name in without)
+    note = f" Not shown here: {left_out}." if left_out else ""
     made = rich.table.Table(
         title=Text(table.title, style="bold"),
         title_justify="left",
         caption=Text(f"{table.caption}{note}", style="dim"),
         caption_justify="left",
-        box=rich.box.SIMPLE_HEAD,
-        padding=(0, 1, 0, 0),
+        box=None,
+        padding=0,
+        show_header=False,
     )
-    kept = [k for k, name in enumerate(table.columns) if name not in left_out]
-    for k in kept:
-        head = Text(heads.get(table.columns[k], table.columns[k]))
-        made.add_column(head, justify="right" if k else "left", no_wrap=k == 0, overflow="fold")
-    for row in table.rows:
-        made.add_row(*(_text(row[k]) for k in kept))
+    for block in _blocks(shown, room):
+        made.add_row(_made(block, room))
     return made
+
+
+def _blocks(columns: Sequence[_Column], room: float) -> list[list[_Column]]:
+    """Divide columns into blocks that fit; each begins with the first, the names of the rows."""
+    first, *others = columns
+    blocks = [[first]]
+    for column in others:
+        if len(blocks[-1]) > 1 and _total(c.least for c in (*blocks[-1], column)) > room:
+            blocks.append([first])
+        blocks[-1].append(column)
+    return blocks
+
+
+def _made(columns: Sequence[_Column], room: float) -> rich.table.Table:
+    """Return columns as a table; the widest are broken until it fits."""
+    made = rich.table.Table(box=rich.box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
+    least, widths = [c.least for c in columns], [c.most for c in columns]
+    while _total(widths) > room and widths != least:
+        widest = max(w for w, enough in zip(widths, least, strict=True) if w > enough)
+        widths = [max(enough, min(w, widest - 1)) for w, enough in zip(widths, least, strict=True)]
+    for k, ((head, _), width) in enumerate(zip(columns, widths, strict=True)):
+        made.add_column(Text(head), justify="right" if k else "left", width=width, overflow="fold")
+    for cells in zip(*(column.cells for column in columns), strict=True):
+        made.add_row(*map(_text, cells))
+    return made
+
+
+def _total(widths: Iterable[int]) -> int:
+    """Return the width of a table whose columns have these."""
+    return 1 + sum(width + BETWEEN for width in widths)
 
 
 def _text(cell: Cell) -> Text:

@@ -41,6 +41,12 @@ deepsets      | DeepSets      | #882255 | o | :  | DSS(sum) on elements as plain
 the symmetry of their own
 deepsets-max  | DeepSets(max) | #aa4499 | ^ | :  | the same with maxima
 mlp           | MLP           | #6b7280 | s | :  | the whole set as one vector, without any symmetry
+isab          | isab          | #5f6f0f | h | -  | every element attends to learned summaries of \
+its set, in every layer
+acting        | acting        | #275dad | * | -  | the weights of a layer act on features of neurons
+dws           | dws           | #b5651d | < | -  | linear layers that know of the order of neurons
+mlp-reordered | mlp-reordered | #475569 | X | :  | the MLP, trained on neurons in random order
+nanotabpfn    | nanotabpfn    | #c2410c | > | :  | attention over cells; classes are one more number
 random        | random choice | #8b929b |   | :  | a guess
 grey          | grey image    | #8b929b |   | :  | the one channel of a picture for all three \
 colours
@@ -49,11 +55,15 @@ mean-shape    | mean shape    | #8b929b |   | :  | the shape nearest to the mean
 farthest      | farthest from the mean | #8b929b | | : | the frame farthest from the mean of the set
 bicubic       | bicubic       | #8b929b |   | :  | the clearest picture, enlarged
 mean          | mean of the set | #8b929b | | :  | the mean of the clear pixels, registered
+logistic      | logistic regression | #8b929b | | : | fitted to the labelled rows of each table
+boosting      | gradient boosting | #8b929b | | : | fitted to the labelled rows of each table
+ridge         | ridge regressions | #8b929b | | : | what networks start from on each table
 """
 _ROWS = [[cell.strip() for cell in row.split("|")] for row in _TABLE.strip().splitlines()]
 MODEL_STYLES = {model: ModelStyle(*style) for model, *style in _ROWS}
 
-BASELINES = ("random", "grey", "median", "mean-shape", "farthest", "bicubic", "mean")
+_FIRST = "random"  # of those that are not trained
+BASELINES = tuple(MODEL_STYLES)[list(MODEL_STYLES).index(_FIRST) :]
 SIAMESE = ("siamese", "siamese-ds")
 
 _SPARE = ("#4c566a", "#7a5c3e", "#3f6b6b")
@@ -73,4 +83,4 @@ def style_of(model: str) -> ModelStyle:
 def rank(model: str) -> tuple[int, str]:
     """Return where a model stands in a list: early aggregation, late, unknown words, baselines."""
     order = list(MODEL_STYLES)
-    return order.index(model if model in order else BASELINES[0]) + (model in BASELINES), model
+    return order.index(model if model in order else _FIRST) + (model in BASELINES), model

@@ -32,7 +32,6 @@ def test_failed_runs_are_counted_and_in_no_mean(signals):
 
 def test_one_run_has_no_std_and_none_has_no_mean():
     assert Score((0.5,)).std is None
-    assert Score((0.5,)).error == 0
     assert math.isnan(Score((), failed=3).mean)
 
 

@@ -290,7 +290,7 @@ def test_tables_by_source_are_told_apart(tmp_path):
     ]
     write_records(tmp_path / "results.json", records)
     titles = [table.title for table in report.write([tmp_path]).tables[2:]]
-    assert titles == ["frames · ours by source", "frames · published by source"]
+    assert titles == ["frames · ours, parts", "frames · published, parts"]
 
 
 def test_a_table_that_goes_on_has_a_shade_on_that_side(written):

@@ -8,10 +8,12 @@ from rich.console import Console
 
 from symsets.experiments.report.load_records import load_records
 from symsets.experiments.report.metrics import display_of
+from symsets.experiments.report.noise import measured
 from symsets.experiments.report.tables import parts_table, results_table, search_table, skip_table
+from symsets.experiments.study.experiment import EXPERIMENTS, find_experiment
 from symsets.experiments.study.records import Record, read_records, write_records
 from symsets.pages import to_markdown, to_rich
-from symsets.pages.styles import MODEL_STYLES, rank, style_of
+from symsets.pages.styles import BASELINES, MODEL_STYLES, rank, style_of
 from symsets.pages.tables import Cell, Table, duration
 
 
@@ -148,11 +150,15 @@ def test_markdown_cells_cannot_break_the_table():
     assert to_markdown(table).splitlines()[-1] == r"| a\|b | 1 2 |"
 
 
-def test_the_terminal_shows_the_same_numbers(signals_table):
-    console = Console(width=120)
+def printed(table, width):
+    console = Console(width=width)
     with console.capture() as capture:
-        console.print(to_rich(signals_table))
-    text = capture.get()
+        console.print(to_rich(table, width=width))
+    return capture.get()
+
+
+def test_the_terminal_shows_the_same_numbers(signals_table):
+    text = printed(signals_table, 120)
     for row in signals_table.rows:
         for cell in row:
             assert cell.text in text
@@ -186,22 +192,36 @@ BURSTS = Table(
     [(120, []), (100, ["time per run"]), (80, ["runs", "parameters", "time per run"])],
 )
 def test_a_narrow_terminal_loses_columns_but_no_letters(width, left_out):
-    console = Console(width=width)
-    with console.capture() as capture:
-        console.print(to_rich(BURSTS, width=width))
-    text = capture.get()
+    text = printed(BURSTS, width)
     assert "…" not in text
     for name, cell in zip(BURSTS.columns, BURSTS.rows[0], strict=True):
         assert (cell.text in text) == (name not in left_out)
     assert ("Not shown here" in text) == bool(left_out)
 
 
+@pytest.mark.parametrize("width", [40, 60, 80])
+def test_a_table_that_is_too_wide_goes_on_below_and_breaks_no_number(width):
+    rates = [f"{rate:g}" for k in range(5) for rate in (10.0**-k, 0.3 * 10.0**-k)]
+    rows = tuple(
+        (Cell(name), *(Cell(f"{start + k}.{k}25 ± 0.1{k}", note="1 failed") for k in range(10)))
+        for name, start in (("DSS(sum), two layers", 10), ("Siamese", 50))
+    )
+    lines = printed(Table("search", "On validation.", ("model", *rates), rows), width).splitlines()
+    assert max(map(len, lines)) <= width
+    seen = " ".join(lines)
+    assert all(cell.text in seen for row in rows for cell in row[1:])
+    assert seen.count("Siamese") == seen.count("model") > 1
+
+
+def test_long_text_in_a_cell_is_broken_between_words():
+    said = "cat 71 %, dog 20 %, mouse 9 %, and nothing else in this picture of a garden"
+    text = printed(Table("t", "c", ("set", "answer"), ((Cell("a"), Cell(said)),)), 40)
+    assert " ".join(text.split()).endswith(f"a {said} c")
+
+
 def test_a_table_that_fits_with_shorter_heads_keeps_its_columns():
     table = Table("t", "c", ("model", "parameters", "time per run"), ((Cell("a"),) * 3,))
-    console = Console(width=26)
-    with console.capture() as capture:
-        console.print(to_rich(table, width=26))
-    assert capture.get().split()[1:4] == ["model", "params", "time/run"]
+    assert printed(table, 26).split()[1:4] == ["model", "params", "time/run"]
 
 
 def test_metrics_have_the_names_that_people_write(colors, tmp_path):
@@ -242,7 +262,8 @@ def test_parts_of_the_data_have_a_table_of_their_own(tmp_path):
     comparison = load_records([tmp_path]).comparisons[0]
     table = parts_table(comparison)
     assert table.columns == ("model", "indoor", "street")
-    assert table.caption.startswith("Accuracy, % ↑; on the test sets of each source; mean ±")
+    told = "Accuracy, % ↑; on parts of the test sets, or on variants of them; mean ±"
+    assert table.caption.startswith(told)
     assert "bold: best" in table.caption
     cells = rows(table)["DSS(sum)"]
     assert (cells["indoor"].text, cells["indoor"].best) == ("80.00", True)
@@ -261,7 +282,7 @@ def test_parts_of_the_data_have_a_size_where_records_agree(tmp_path):
     write_records(tmp_path / "results.json", records)
     table = parts_table(load_records([tmp_path]).comparisons[0])
     assert table.columns == ("model", "indoor (20)", "street")
-    assert "each source, as many as in brackets;" in table.caption
+    assert "variants of them, as many as in brackets;" in table.caption
 
 
 def test_without_parts_there_is_no_such_table(signals):
@@ -283,6 +304,14 @@ def test_models_have_one_look_each():
     assert style_of("my-model").label == "my-model"
     words = ["random", "my-model", "mlp", "siamese", "dss-sum"]
     assert sorted(words, key=rank) == words[::-1]
+
+
+@pytest.mark.parametrize("name", EXPERIMENTS)
+def test_every_model_of_an_experiment_has_a_look_and_no_baseline_counts_as_a_network(name):
+    experiment = find_experiment(name)
+    assert {*experiment.models, *experiment.baselines} <= MODEL_STYLES.keys()
+    assert {*experiment.baselines} <= {*BASELINES}
+    assert not {*experiment.models} & {*BASELINES}
 
 
 def test_an_error_is_better_when_lower():
@@ -310,4 +339,5 @@ def test_the_number_of_test_sets_is_told_where_all_agree(tmp_path, counts, told)
 def test_a_share_of_few_test_sets_is_uncertain(tmp_path):
     base = {"experiment": "frames", "model": "dss-sum", "metric": "accuracy", "value": 0.5}
     write_records(tmp_path / "results.json", [Record(test_size=25, preset="paper", **base)])
-    assert load_records([tmp_path]).comparisons[0].score("dss-sum").error == pytest.approx(0.1)
+    found = measured(load_records([tmp_path]).comparisons[0], "dss-sum", "accuracy")
+    assert found.test_variance == pytest.approx(0.1**2)

@@ -250,6 +250,16 @@ def test_the_headline_is_honest_when_siamese_wins_or_noise_decides():
     assert headline(compare(dss_sum=[])) == ""
 
 
+def test_headline_and_verdict_agree_on_what_is_noise():
+    """Two standard errors of three runs each are less than their spread explains."""
+    apart = compare(dss_sum=near(0.618, by=0.01), siamese=near(0.6, by=0.01))
+    assert "too close" in judge(beats("dss-sum", "siamese"), apart).reason
+    assert headline(apart).endswith("a difference within the noise.")
+    clear = compare(dss_sum=near(0.625, by=0.01), siamese=near(0.6, by=0.01))
+    assert judge(beats("dss-sum", "siamese"), clear).state == "holds"
+    assert "noise" not in headline(clear)
+
+
 def test_models_that_tie_are_called_equal():
     tied = compare(dss_sum=[0.125], siamese=[0.125])
     assert (

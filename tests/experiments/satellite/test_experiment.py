@@ -57,6 +57,16 @@ def test_late_siamese_is_not_given_the_mean():
     assert usual == late
 
 
+def test_more_is_measured_in_the_precision_of_a_network():
+    network = EXPERIMENT.make_network("dss-mean", "ours", 0.125, "RED", SOURCE)
+    single, double = (
+        EXPERIMENT.measure_more(network.to(dtype), SOURCE, "RED", 2, "cpu")
+        for dtype in (torch.float32, torch.float64)
+    )
+    assert "cpsnr/eight turns" in single
+    torch.testing.assert_close(single, double, check_dtype=False, rtol=1e-3, atol=1e-3)
+
+
 def test_the_score_is_that_of_the_challenge():
     source = GeneratedScenes(side=16)
     test = sets(EXPERIMENT, "test", 2)

@@ -139,7 +139,7 @@ def test_frames_are_also_told_apart_by_source(tmp_path):
         right = kept["accuracy"]
     assert found["accuracy/a"] == pytest.approx(right[0::2].mean())
     assert found["accuracy/b"] == pytest.approx(right[1::2].mean())
-    assert "by source" in (out / "report.md").read_text()
+    assert "frames, parts" in (out / "report.md").read_text()
 
 
 def assert_the_network_comes_back(name, out, path, source, last):

@@ -21,7 +21,6 @@ from symsets.train.plan import Plan
 class SmallExperiment(TablesExperiment):
     presets: ClassVar = {"smoke": replace(PRESETS["smoke"], train_sizes=(4,), epochs=(1,))}
     baselines: ClassVar = {"logistic": TablesExperiment.baselines["logistic"]}
-    source_table = ""
 
 
 @pytest.fixture(scope="module")

@@ -9,6 +9,7 @@ from symsets.experiments.tables.numbered import NumberedNetwork
 from symsets.experiments.tables.prior import Shape, random_tables
 from symsets.experiments.tables.tables import Tables
 from symsets.models.registry import build
+from symsets.nn.registry import schemes
 from symsets.testing import assert_equivariant, equivariance_error
 
 SHAPES = [Shape(9, 5, 4, 3), Shape(2, 1, 1, 2), Shape(30, 2, 7, 12)]
@@ -51,7 +52,7 @@ def checks(net, tables):
     [*((num, shape) for num in (1, 3) for shape in SHAPES[:2]), (1, SHAPES[2])],
     ids=str,
 )
-@pytest.mark.parametrize("model", ["dss-mean", "siamese", "dss-max"])
+@pytest.mark.parametrize("model", [*schemes(), "dss-power2"])
 @pytest.mark.parametrize("ridge", [True, False])
 def test_no_order_of_rows_columns_or_classes_means_anything(num, shape, model, ridge):
     torch.manual_seed(0)

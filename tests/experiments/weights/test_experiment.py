@@ -35,11 +35,17 @@ def test_networks_of_a_study_are_fitted_once():
     assert torch.isfinite(one.x).all()
 
 
-def test_schemes_for_sets_are_no_models_here():
+@pytest.mark.parametrize("typed", ["dss-sum", "dss-power3", "acting,dss-smu"])
+def test_schemes_for_sets_are_no_models_here(tmp_path, typed):
+    options = RunOptions(preset="smoke", out=tmp_path, models=typed)
+    with pytest.raises(ValueError, match=r"some of \['acting', .*'mlp-reordered'\], got") as error:
+        make_study(WeightsExperiment(), options)
+    assert "siamese" not in str(error.value)
+
+
+def test_width_scales_the_channels():
     experiment = WeightsExperiment()
     source = experiment.open_source("embedded", 0)
-    with pytest.raises(ValueError, match="model must be one of"):
-        experiment.make_network("dss-sum", "ours", 1.0, "own-start", source)
     assert (
         experiment.make_network("dws", "ours", 0.5, "own-start", source).arguments["channels"] == 8
     )

@@ -53,13 +53,6 @@ class Score:
         """The sample standard deviation; one run has none."""
         return statistics.stdev(self.values) if len(self.values) > 1 else None
 
-    @property
-    def error(self) -> float:
-        """The standard error of the mean, or of a single share; 0 where nothing is known."""
-        if len(self.values) == 1 and self.share_of:
-            return math.sqrt(self.mean * (1 - self.mean) / self.share_of)
-        return (self.std or 0.0) / math.sqrt(max(1, len(self.values)))
-
 
 @dataclass
 class Comparison:

@@ -109,7 +109,7 @@ def _section(comparison: Comparison, chapter: Sequence[Comparison], examples: bo
         experiment=comparison.experiment,
         headline=headline(comparison),
         table=replace(results_table(comparison), title=name),
-        parts=parts and replace(parts, title=f"{name} by source"),
+        parts=parts and replace(parts, title=f"{name}, parts"),
         pictures=(*pictures(comparison), *([shown] if shown else [])),
         verdicts=tuple(verdicts(comparison, chapter)),
     )

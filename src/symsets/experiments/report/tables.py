@@ -38,7 +38,7 @@ def results_table(comparison: Comparison) -> Table:
 
 
 def parts_table(comparison: Comparison) -> Table | None:
-    """Return the first metric of every model on each part of the data, if there are parts."""
+    """Return the first metric of every model on parts or variants of the test sets, if any."""
     parts, m = comparison.by_part, comparison.metrics[0]
     if not parts:
         return None
@@ -48,12 +48,12 @@ def parts_table(comparison: Comparison) -> Table | None:
         found = [scores.get(model, Score(())) for model in models]
         columns[f"{part}{_count(scores.values())}"] = _scores(found, m, [0] * len(models))
     caption = (
-        f"{m.header[:1].upper()}{m.header[1:]}; on the test sets of each source"
+        f"{m.header[:1].upper()}{m.header[1:]}; on parts of the test sets, or on variants of them"
         f"{', as many as in brackets' if any('(' in head for head in columns) else ''}; "
         f"mean ± standard deviation over initialisations{'; bold: best' if m.better else ''}; "
         f"data: {comparison.data}."
     )
-    return _of_models(f"{comparison.name} by source", caption, models, columns)
+    return _of_models(f"{comparison.name}, parts", caption, models, columns)
 
 
 def _of_models(

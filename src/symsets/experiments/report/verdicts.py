@@ -124,7 +124,7 @@ def _below(rule: Below, here: Comparison) -> _Finding:
     one = measured(here, rule.model, m.name)
     if not one.score.values:
         return _Finding(missing=rule.model)
-    text = f"{style_of(rule.model).label} reaches {m.with_unit(one.score.mean, one.score.std)}"
+    text = f"{one.label} reaches {m.with_unit(one.score.mean, one.score.std)}"
     doubt = _untrained(here, one) or _single(one)
     return _Finding(text, rule.value - one.score.mean, noise(one), doubt=doubt)
 
@@ -138,10 +138,10 @@ def _beats(
     for one in (b, a):
         if not one.score.values:
             return _Finding(missing=one.model)
-    gain, mine, theirs = m.gain(a.score.mean, b.score.mean), *(_label(x) for x in (a, b))
-    text = f"{mine} is {_gap(m, gain)} than {theirs}"
+    gain = m.gain(a.score.mean, b.score.mean)
+    text = f"{a.label} is {_gap(m, gain)} than {b.label}"
     if m.same(a.score.mean, b.score.mean):
-        text = f"{mine} and {theirs} are equal"
+        text = f"{a.label} and {b.label} are equal"
     numbers = [where.paper.numbers.get((where.setting, x)) for where, x in (this, that)]
     if numbers[0] and numbers[1]:
         text += f" (published: {_gap(m, m.gain(numbers[0].mean, numbers[1].mean))})"
@@ -150,10 +150,6 @@ def _beats(
     ]
     doubt = ", ".join(dict.fromkeys(filter(None, doubts))) or _single(a, b)
     return _Finding(text, gain - margin, noise(a, b), doubt=doubt)
-
-
-def _label(one: Measured) -> str:
-    return style_of(one.model).label
 
 
 def _gap(m: MetricDisplay, gain: float) -> str:
@@ -174,7 +170,7 @@ def _at_chance(where: Comparison, one: Measured) -> str:
     if where.paper.metric != "accuracy" or chance is None or not one.is_trained:
         return ""
     far = one.score.mean - chance > 2 * math.sqrt(one.test_variance)
-    return "" if far else f"{_label(one)} is at chance"
+    return "" if far else f"{one.label} is at chance"
 
 
 def _single(*of: Measured) -> str:

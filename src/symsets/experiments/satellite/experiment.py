@@ -138,8 +138,8 @@ class SatelliteExperiment(Experiment[SceneSource]):
         self, network: nn.Module, source: SceneSource, setting: str, num: int, device: str
     ) -> dict[str, Tensor]:
         """Measure the mean over eight turns, and sets with fewer and with more pictures."""
-        test = self.make_sets(source, setting, "test", num, device, 0)
-        network.eval()
+        dtype = next(network.eval().parameters()).dtype
+        test = self.make_sets(source, setting, "test", num, device, 0).to(device, dtype)
 
         def measured(
             name: str, sets: SceneSets, function: Network, metric: Metric = CPSNR

@@ -44,8 +44,8 @@ class Motions(NamedTuple):
             raise ValueError("sequences must hold at least one sequence, got none")
         num_vertices = sequences[0].shape[-1]
         for name, sequence in zip(names, sequences, strict=True):
-            check_motion(name, sequence, num_vertices)
-        check_faces(names[0], faces, num_vertices)
+            _check_motion(name, sequence, num_vertices)
+        _check_faces(names[0], faces, num_vertices)
         lengths = torch.tensor([len(sequence) for sequence in sequences])
         return cls(torch.cat(list(sequences)), lengths, names, faces)
 
@@ -83,7 +83,7 @@ class MotionSource(Protocol):
         ...
 
 
-def check_motion(name: str, shapes: Tensor, num_vertices: int) -> None:
+def _check_motion(name: str, shapes: Tensor, num_vertices: int) -> None:
     """Raise ValueError naming the sequence unless it is ``(L, 3, num_vertices)`` and finite."""
     if shapes.ndim != 3 or shapes.shape[1] != 3 or 0 in shapes.shape:
         raise ValueError(
@@ -101,7 +101,7 @@ def check_motion(name: str, shapes: Tensor, num_vertices: int) -> None:
         raise ValueError(f"sequence {name!r} must have finite vertices, got {got} in frame {frame}")
 
 
-def check_faces(name: str, faces: Tensor | None, num_vertices: int) -> None:
+def _check_faces(name: str, faces: Tensor | None, num_vertices: int) -> None:
     """Raise ValueError naming a sequence unless ``faces`` join vertices that it has."""
     if faces is None:
         return

@@ -50,8 +50,11 @@ def _chosen_preset(experiment: Experiment[Any], options: RunOptions) -> Preset:
     """Return the preset that a user names, with what the other options change of it."""
     preset = experiment.presets[options.preset]
     if options.models is not None:
-        choices = list(dict.fromkeys([*experiment.models, *schemes()]))
-        models = parse.names("models", options.models, choices, also=is_scheme)
+        known, taken = experiment.models, experiment.takes_schemes
+        choices = list(dict.fromkeys([*known, *schemes()])) if taken else known
+        models = parse.names(
+            "models", options.models, choices, also=lambda name: taken and is_scheme(name)
+        )
         preset = replace(preset, models=models)
     if options.recipe == "published" and preset.published_epochs is not None:
         preset = replace(preset, epochs=(preset.published_epochs,) * len(preset.train_sizes))

@@ -185,7 +185,8 @@ class Experiment(Generic[SourceT]):
     Attributes:
         name: As users type it.
         story: What it is about, in a few lines of at most 79 characters.
-        models: The words for its models; names of schemes are allowed as well.
+        models: The words for its models.
+        takes_schemes: Whether names of schemes are models as well.
         recipes: The ways to build and train them.
         presets: By name.
         task: What is learnt and measured.
@@ -201,6 +202,7 @@ class Experiment(Generic[SourceT]):
     name: str
     story: str = ""
     models: Collection[str]
+    takes_schemes: bool = True
     recipes: tuple[str, ...] = RECIPES
     presets: Mapping[str, Preset]
     task: Task

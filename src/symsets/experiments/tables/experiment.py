@@ -8,14 +8,14 @@ from torch import Tensor, nn
 
 from symsets.data.labelled import SetDataset
 from symsets.experiments.study.experiment import QUICK, SMOKE, Experiment, Preset, scaled
-from symsets.experiments.tables.baselines import BASELINES, logistic
+from symsets.experiments.tables.baselines import BASELINES
 from symsets.experiments.tables.metrics import IN_CONTEXT
 from symsets.experiments.tables.network import TableNetwork
 from symsets.experiments.tables.numbered import NumberedNetwork
 from symsets.experiments.tables.prior import ShapeRange
 from symsets.experiments.tables.real import MOST_ROWS, TableSource, table_source, turned_digits
 from symsets.experiments.tables.sets import GivenTables, RandomTables, fixed_tables
-from symsets.train.evaluation import Network, evaluate
+from symsets.train.evaluation import evaluate
 
 MODELS = ("dss-mean", "siamese", "nanotabpfn")
 WIDTH, DEPTH = 96, 6
@@ -73,7 +73,6 @@ class TablesExperiment(Experiment[TableSource]):
     baselines: ClassVar[Any] = BASELINES
     costs: ClassVar = {"nanotabpfn": 0.2}
     default_data = "embedded"
-    source_table = "more-classes"
 
     def open_source(self, data: str, seed: int) -> TableSource:
         return table_source(data)
@@ -110,12 +109,11 @@ class TablesExperiment(Experiment[TableSource]):
         self, network: nn.Module, source: TableSource, setting: str, num: int, device: str
     ) -> dict[str, Tensor]:
         """Measure the area under the curve with more classes than there were in training."""
-        return {MORE_CLASSES: _with_more_classes(network, num, device)}
-
-    def measure_source(self, source: TableSource) -> dict[str, dict[str, float]]:
-        """Measure the same of logistic regression."""
-        found = _with_more_classes(logistic, self.presets["paper"].test_size, "cpu")
-        return {"logistic": {MORE_CLASSES: float(found.mean())}}
+        divided = turned_digits().divided(max(1, num // 16), seed=0, most=_most_rows(num))
+        dtype = next(network.parameters()).dtype
+        sets = GivenTables([divided]).to(device, dtype)
+        [found] = evaluate(network, sets, IN_CONTEXT, batch_size=1)
+        return {MORE_CLASSES: found.values["auc"].cpu()}
 
     def example_inputs(self, x: Any) -> Tensor:
         """Return the queries: a report draws none."""
@@ -125,15 +123,6 @@ class TablesExperiment(Experiment[TableSource]):
 def _most_rows(num: int) -> int:
     """Return how many rows have labels if there are ``num`` test tables: few in a smoke test."""
     return min(MOST_ROWS, 15 * num)
-
-
-def _with_more_classes(network: Network, num: int, device: str) -> Tensor:
-    divided = turned_digits().divided(max(1, num // 16), seed=0, most=_most_rows(num))
-    parameters = network.parameters() if isinstance(network, nn.Module) else iter(())
-    dtype = next((p.dtype for p in parameters), torch.float32)
-    sets = GivenTables([divided]).to(device, dtype)
-    [found] = evaluate(network, sets, IN_CONTEXT, batch_size=1)
-    return found.values["auc"].cpu()
 
 
 EXPERIMENT = TablesExperiment()

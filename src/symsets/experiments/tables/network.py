@@ -9,12 +9,15 @@ from symsets.experiments.tables.ridge import NUM_SCORES, ridge_scores
 from symsets.experiments.tables.tables import Tables
 from symsets.models.registry import register_network
 from symsets.nn import set_layer
+from symsets.nn.registry import dss_pool
+from symsets.sets.pooling import power_degree
 
 SHORT = 16  # tokens; plain products are faster for fewer
 # cuDNN would plan anew for every shape, which takes longer than a step.
 KERNELS = [SDPBackend.EFFICIENT_ATTENTION, SDPBackend.FLASH_ATTENTION, SDPBackend.MATH]
 MOST_SEQUENCES = 2**15  # that one call of torch's attention gets; kernels count them in 16 bits
 LARGEST = 8.0  # deviations from the mean of a column
+ANY_AXES = ("siamese", "sridhar")  # schemes that take channels last, beside all dss-POOL
 SLOPE = 3.5  # of the first scores of classes, as functions of those of the regressions
 RAREST = 0.01  # added to the share of a class before its logarithm is taken
 
@@ -68,6 +71,8 @@ class Block(nn.Module):
         self.rows = Attention(channels, heads)
         self.columns = Attention(channels, heads)
         self.classes = set_layer(model, nn.Linear, channels, 2 * channels)
+        pool = dss_pool(model)
+        self.by_cell = model not in ANY_AXES and (not pool or bool(power_degree(pool)))
         self.out = nn.Linear(2 * channels, channels)
 
     def forward(self, x: Tensor, num_rows: int) -> Tensor:
@@ -75,7 +80,14 @@ class Block(nn.Module):
         x = x + self.rows(by_column, by_column[..., :num_rows, :]).transpose(2, 3)
         by_row = self.norms[1](x)
         x = x + self.columns(by_row, by_row)
-        return x + self.out(F.gelu(self.classes(self.norms[2](x))))
+        return x + self.out(F.gelu(self._across_classes(self.norms[2](x))))
+
+    def _across_classes(self, x: Tensor) -> Tensor:
+        if not self.by_cell:
+            return self.classes(x)
+        cells = x.movedim(1, 3)  # (B, R + Q, D, K, C): the K vectors of a cell are a set
+        found = self.classes(cells.flatten(0, 2)).unflatten(0, cells.shape[:3])
+        return found.movedim(3, 1)
 
 
 @register_network("tables")

@@ -7,7 +7,6 @@ from typing import ClassVar
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
-from symsets._checks import check_choice
 from symsets.data.labelled import LabelledSets
 from symsets.experiments.study.experiment import QUICK, SMOKE, Experiment, Preset, scaled
 from symsets.experiments.weights.network import MODELS, WeightNetwork
@@ -75,6 +74,7 @@ class WeightsExperiment(Experiment[PictureSource]):
         "sets: their order says nothing."
     )
     models = tuple(MODELS)
+    takes_schemes = False
     recipes = ("ours",)
     presets = PRESETS
     task = Task(partial(cross_entropy, label_smoothing=0.1), (ACCURACY,))
@@ -95,7 +95,6 @@ class WeightsExperiment(Experiment[PictureSource]):
     def make_network(
         self, model: str, recipe: str, width: float, setting: str, source: PictureSource
     ) -> nn.Module:
-        check_choice("model", model, self.models)
         [channels] = scaled([MODELS[model][1]], width)
         return WeightNetwork(
             model, widths=WIDTHS, num_classes=source.num_classes, channels=channels

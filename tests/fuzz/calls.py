@@ -477,10 +477,11 @@ def fitted_alone(draw):
     options = {name: draw.one(*values) for name, values in names.items()}
     more = {"task": ("classify", None), "loss": (None,), "metrics": (None, (train.ACCURACY,))}
     options |= {name: draw.one(*values) for name, values in more.items()}
-    more = {"seed": (0, 3), "device": ("cpu",), "workers": (0,), "patience": (None, 2)}
+    more = {"seed": (0, 3), "device": ("cpu",), "workers": (0,)}
     options |= {name: draw.one(*values) for name, values in more.items()}
     options |= {"class_weights": draw.one(None, "balanced", [1.0, 2.0]), "progress": False}
     val = draw.one(None, (x, torch.arange(6) % 2))
+    options |= {"patience": None if val is None else draw.one(None, 2)}  # it goes by val
     return lambda: weights_of(train.fit(draw.maybe(net), draw.one(*forms), val, **options))
 
 

@@ -141,23 +141,24 @@ class SatelliteExperiment(Experiment[SceneSource]):
         dtype = next(network.eval().parameters()).dtype
         test = self.make_sets(source, setting, "test", num, device, 0).to(device, dtype)
 
-        def measured(
-            name: str, sets: SceneSets, function: Network, metric: Metric = CPSNR
-        ) -> dict[str, Tensor]:
-            task = Task(shift_loss, (metric,), keep_outputs=False)
+        def measured(sets: SceneSets, function: Network, *more: Metric) -> dict[str, Tensor]:
+            task = Task(shift_loss, (CPSNR, *more), keep_outputs=False)
             [found] = evaluate(function, sets, task, precision="tf32", batch_size=4)
-            return {name: found.values[metric.name]}
+            return found.values
 
         # Not in every validation: 49 similarities take longer than the network.
-        values = measured("cssim", test, network, CSSIM)
-        values |= measured("cpsnr/eight turns", test, lambda x: over_turns(network, x, turned))
+        found = measured(test, network, CSSIM)
+        turns = measured(test, lambda x: over_turns(network, x, turned))
+        values = {"cssim": found["cssim"], "cpsnr/eight turns": turns["cpsnr"]}
         for pictures in PICTURES:
-            values |= measured(f"cpsnr/{pictures} pictures", test.with_pictures(pictures), network)
+            fewer = measured(test.with_pictures(pictures), network)
+            values[f"cpsnr/{pictures} pictures"] = fewer["cpsnr"]
         norms = getattr(source, "norms", {})
         if norms.keys() >= set(test.names):
-            found = measured("score", test, network)["score"]
-            values["score"] = found.new_tensor([norms[name] for name in test.names]) / found
-        return values | measured("cpsnr/all pictures", test.with_pictures(max(test.sizes)), network)
+            best = found["cpsnr"]
+            values["score"] = best.new_tensor([norms[name] for name in test.names]) / best
+        every = measured(test.with_pictures(max(test.sizes)), network)
+        return {**values, "cpsnr/all pictures": every["cpsnr"]}
 
     def example_inputs(self, x: Tensor) -> Tensor:
         """Return the clearest picture of each set, enlarged: sets themselves are large."""

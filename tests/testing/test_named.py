@@ -98,3 +98,8 @@ def test_axes_too_short_are_refused():
 def test_the_identity_is_never_drawn(name):
     x = torch.tensor([[1.0, 2.0]])
     assert all(not torch.equal(draw(name, x, seed).act(x), x) for seed in range(12))
+
+
+def test_a_trivial_group_moves_nothing():
+    x = torch.randn(2, 3, 1)
+    assert torch.equal(draw("S1", x, 0).act(x), x)

@@ -142,8 +142,10 @@ def _of_group(text: str, x: Tensor, seed: int) -> Drawn:
             f"symmetry must act on the last axes of the input, got {group} for {_shape(x)}"
         )
     rng = np.random.default_rng(seed)
-    draws = (group.group.random_element(rng) for _ in range(20))
-    element = next((g for g in draws if (g != np.arange(len(g))).any()), group.group.generators[0])
+    for _ in range(20):  # until one moves something; none of a trivial group does
+        element = group.group.random_element(rng)
+        if (element != np.arange(len(element))).any():
+            break
 
     def moves(t: Tensor) -> list[Move]:
         fits = t.ndim >= rank and tuple(t.shape[t.ndim - rank :]) == group.shape

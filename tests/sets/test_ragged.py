@@ -223,8 +223,11 @@ def one_set(elements):
         (lambda x: RaggedSets(x, [6]).map(lambda t: t[:2]), "one row per element, 6, got 2"),
         (lambda x: RaggedSets.from_list([]), "at least one set"),
         (lambda x: RaggedSets.from_list([x, x.T]), "elements of one shape"),
-        (lambda x: RaggedSets.from_list([one_set(x), one_set(x.T)]), "elements alike"),
-        (lambda x: RaggedSets.from_list([one_set(x), one_set(one_set(x))]), "elements alike"),
+        (lambda x: RaggedSets.from_list([one_set(x), one_set(x.T)]), "elements of one shape"),
+        (
+            lambda x: RaggedSets.from_list([one_set(x), one_set(one_set(x))]),
+            r"one shape, got clouds of \(2,\) and clouds of clouds of \(2,\)",
+        ),
         (lambda x: RaggedSets.from_padded(x[None], torch.ones(1, 5) > 0), "mask must be boolean"),
     ],
 )

@@ -98,23 +98,18 @@ class RaggedSets:
         if all(isinstance(s, list | tuple) for s in sets):
             clouds = [cloud for s in sets for cloud in s]
             return cls(cls.from_list(clouds), [len(s) for s in sets])
-        if all(isinstance(s, RaggedSets) for s in sets):
-            for s in sets:
-                if _entries(s) != _entries(sets[0]):
-                    raise ValueError(f"sets must have elements alike, got {sets[0]} and {s}")
-            return cls(end_to_end(sets), [len(s) for s in sets])
+        ragged = all(isinstance(s, RaggedSets) for s in sets)
         for s in sets:
-            if not isinstance(s, Tensor) or s.ndim == 0:
+            if not (ragged or isinstance(s, Tensor)) or s.ndim == 0:
                 raise TypeError(
                     f"sets must be tensors (N, *E), or lists of tensors (P, *E), got {_shown(s)}"
                 )
-        shapes = {tuple(s.shape[1:]) for s in sets}
-        if len(shapes) > 1:
+        if len(shapes := {_entries(s) for s in sets}) > 1:
             raise ValueError(
-                f"sets must have elements of one shape, got {sorted(shapes)}; "
+                f"sets must have elements of one shape, got {' and '.join(sorted(shapes))}; "
                 "give lists of elements for elements of different sizes"
             )
-        return cls(torch.cat(sets), [len(s) for s in sets])
+        return cls(end_to_end(sets), [len(s) for s in sets])
 
     @classmethod
     def from_padded(cls, x: Tensor, mask: Tensor) -> RaggedSets:
@@ -290,12 +285,11 @@ class RaggedSets:
         return sets_html(title, self.partition.counts)
 
 
-def _entries(sets: Any) -> tuple[int, ...]:
-    """Return the number of axes of sets, and the shape of one of their innermost elements."""
-    inner = sets
-    while isinstance(inner, RaggedSets):
-        inner = inner.elements
-    return sets.ndim, *inner.shape[1:]
+def _entries(sets: Any) -> str:
+    """Say what elements are: the shape of one, or clouds of some shape."""
+    if isinstance(sets, RaggedSets):
+        return f"clouds of {_entries(sets.elements)}"
+    return str(tuple(sets.shape[1:]))
 
 
 def end_to_end(batches: Sequence[Any]) -> Any:

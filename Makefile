@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: help setup demo test fuzz lint types check coverage format bench docs release clean
+.PHONY: help setup demo test fuzz lint types check coverage format bench numbers docs release clean
 
 help:  ## Show this list
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 10
@@ -57,6 +57,10 @@ bench: $(READY)  ## Measure what the layers cost
 
 # Notebooks run in the build, examples with >>> as doctests before it. -a and -E build all anew: Sphinx would lose entries of
 # the index, and so search words, of pages that have not changed.
+numbers: $(READY)  ## Write what results/ holds into the pages of docs/, and draw their figures
+	$(BIN)/python docs/measurements.py
+	$(BIN)/python docs/figures/concepts.py
+
 docs: $(READY)  ## Build the documentation in site/ (about three minutes)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[docs]"
 	$(BIN)/python -m pytest -q docs

@@ -11,7 +11,6 @@ HERE = Path(__file__).parent
 sys.path[:0] = [str(HERE), str(HERE / "_ext")]
 
 import reference  # noqa: E402
-from figures import concepts  # noqa: E402
 from sphinx.application import Sphinx  # noqa: E402
 
 from symsets import __version__  # noqa: E402
@@ -29,7 +28,6 @@ extensions = [
     "sphinx.ext.viewcode",
     "sphinx_copybutton",
     "mathml",
-    "measured",
     "names",
 ]
 templates_path = ["_templates"]
@@ -70,7 +68,6 @@ html_theme_options = {
 }
 
 reference.write(HERE / "generated" / "reference")
-concepts.draw(HERE / "generated" / "figures")
 
 
 def setup(app: Sphinx) -> None:

@@ -1,4 +1,24 @@
-"""Numbers and tables of the site, from ``results/``; ``_ext/measured.py`` shows them on pages."""
+"""Write what was measured into the pages: ``python docs/measurements.py``, or ``make numbers``.
+
+Pages hold their numbers and tables, and say in comments which of ``results/`` they are, so that a
+page reads well wherever it is shown. The numbers are brought up to date here, and a test compares
+them.
+
+- ``0.5<!-- from benchmarks/folder_speed.json speeds.streamed over speeds.memory .2f -->``: a number
+  of a file; also ``a minus b``, ``a times b``, and ``colors model=dss-sum.value mean .2f`` of the
+  records of a study (``mean``, ``std``, ``min``, ``max``, ``count``). For a new number, write ``?``
+  in its place.
+- A table stands between ``<!-- KIND … -->`` and ``<!-- end -->``, where it says what it shows:
+
+  - ``study signals``: the tables of a study, as ``symsets report`` makes them.
+  - ``claims``: what the paper says, and whether our studies agree.
+  - ``rows benchmarks/layer_cost.json ratios``: a row for each entry of a JSON file. Every line
+    that follows is a column, ``head: key format``; ``@`` is the name of the row, ``a.b`` an entry
+    of an entry, and ``a ± b`` shows two of them.
+  - ``pivot benchmarks/merging_bm3d.json records``: a list of measurements as a table, with
+    ``rows: row``, ``columns: noise, shift``, ``value: psnr .2f`` and, for a part of the list,
+    ``only: shots=5``.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +32,8 @@ from pathlib import Path
 from statistics import mean, stdev
 from typing import Any
 
+import claims
+
 from symsets.experiments.report.load_records import load_records
 from symsets.experiments.report.tables import parts_table, results_table
 from symsets.pages import to_markdown
@@ -19,6 +41,14 @@ from symsets.pages.styles import style_of
 
 RESULTS = Path(__file__).parents[1] / "results"
 PUBLISHED = RESULTS.parent / "src" / "symsets" / "experiments"
+PAGES = Path(__file__).parent
+NUMBER = r"−?\w[\w.,+-]*(?: %)?"  # or the name of a model
+FROM = re.compile(r"<!-- from (.+?) -->")
+BLOCK = re.compile(
+    r"(?P<head><!-- (?P<kind>study|claims|rows|pivot)\b(?P<words>[^\n]*?)(?P<lines>\n[^<]*)?-->\n)"
+    r".*?<!-- end -->",
+    re.S,
+)
 SIGNS = {"over": truediv, "minus": sub, "times": mul}
 STATISTICS = {"mean": mean, "std": stdev, "min": min, "max": max, "count": len}
 
@@ -110,11 +140,6 @@ def number(text: str) -> str:
     return shown(read(name), keys, form)
 
 
-def filled(text: str, name: str = "") -> str:
-    """Return Markdown with a number for each ``{keys format}``, of one file or of those named."""
-    return re.sub(r"{([^{}]+)}", lambda found: number(f"{name} {found[1]}".strip()), text)
-
-
 def cell(name: str, content: Any, column: str) -> str:
     """Return what a column, ``"key form"`` or ``"key ± key form"``, shows; ``@`` is the name."""
     if column == "@":
@@ -177,3 +202,44 @@ def study(name: str) -> Iterator[str]:
         for table in filter(None, (results_table(comparison), parts_table(comparison))):
             _, caption, lines = to_markdown(table).split("\n\n", 2)
             yield f"**{table.title}.** {caption} From `results/{name}/results.json`.\n\n{lines}"
+
+
+def table(kind: str, words: Sequence[str], lines: Sequence[str]) -> str:
+    """Return what stands between two comments."""
+    if kind == "study":
+        return "\n\n".join(study(*words))
+    if kind == "claims":
+        return claims.text()
+    return (rows if kind == "rows" else pivot)(*words, lines)
+
+
+def updated(text: str) -> str:
+    """Return a page with the numbers and tables of today's ``results/``."""
+
+    def between(found: re.Match[str]) -> str:
+        lines = (found["lines"] or "").strip("\n").splitlines()
+        inside = table(found["kind"], found["words"].split(), lines)
+        return f"{found['head']}\n{inside.strip()}\n\n<!-- end -->"
+
+    parts = FROM.split(BLOCK.sub(between, text))
+    for k in range(1, len(parts), 2):
+        new = number(parts[k])
+        old = rf"((?:{NUMBER}, ){{{new.count(', ')}}}{NUMBER}|\?)$"
+        parts[k - 1], found = re.subn(old, new, parts[k - 1])
+        if not found:
+            raise ValueError(f"a number, or ?, must stand before the comment 'from {parts[k]}'")
+        parts[k] = f"<!-- from {parts[k]} -->"
+    return "".join(parts)
+
+
+def main() -> None:
+    """Bring all pages up to date."""
+    for page in sorted(PAGES.rglob("*.md")):
+        before = page.read_text(encoding="utf-8")
+        if (now := updated(before)) != before:
+            page.write_text(now, encoding="utf-8")
+            print(page)
+
+
+if __name__ == "__main__":
+    main()

@@ -76,19 +76,10 @@ def measurements(monkeypatch):
     return import_module("measurements")
 
 
-def test_every_number_and_table_that_pages_ask_for_is_there(measurements):
-    text = "\n".join(page.read_text("utf-8") for page in DOCS.rglob("*.md"))
-    numbers = re.findall(r"{measured}`([^`]+)`", text)
-    assert numbers
-    for wanted in numbers:
-        assert re.fullmatch(r"−?[\d.,e-]+( %)?", measurements.number(wanted)), wanted
-    for kind, words, body in re.findall(r"^```{(\w+)} ?(.*)\n((?:(?!```).*\n)*)```", text, re.M):
-        if kind in ("rows", "pivot"):
-            assert getattr(measurements, kind)(*words.split(), body.splitlines()).count("\n") > 1
-        elif kind == "figures":
-            assert "{" not in measurements.filled(body, *words.split())
-        elif kind == "study":
-            assert all("| " in table for table in measurements.study(words))
+@pytest.mark.parametrize("page", sorted(DOCS.rglob("*.md")), ids=lambda page: page.name)
+def test_pages_show_what_was_measured(measurements, page):
+    text = page.read_text("utf-8")
+    assert measurements.updated(text) == text, "make numbers writes what results/ holds now"
 
 
 def test_tables_show_entries_of_entries_and_ratios(measurements, monkeypatch):
@@ -132,10 +123,28 @@ def test_a_list_becomes_a_table_by_two_of_its_fields(measurements, monkeypatch):
         ("b .1e", "2.4e-3"),
     ],
 )
-def test_text_is_filled_with_numbers(measurements, monkeypatch, wanted, shown):
+@pytest.mark.parametrize("before", ["?", "7", "−1,234.5", "2e-3", "12 %", "dss-sum"])
+def test_numbers_take_the_place_of_others(measurements, monkeypatch, wanted, shown, before):
     content = {"a": [{"x": 1, "y": 2}, {"x": 1, "y": 4}, {"x": 2, "y": -1}], "b": 0.0024}
     monkeypatch.setattr(measurements, "read", lambda name: content)
-    assert measurements.filled(f"| {{{wanted}}} |", "x.json") == f"| {shown} |"
+    text = f"| of 3, (**{{}}<!-- from x.json {wanted} -->** |"
+    assert measurements.updated(text.format(before)) == text.format(shown)
+
+
+def test_a_list_of_numbers_takes_the_place_of_as_many(measurements, monkeypatch):
+    monkeypatch.setattr(measurements, "read", lambda name: {"runs": [1.0, 2.5]})
+    text = "three runs, 3, {}<!-- from x.json runs .1f -->."
+    assert measurements.updated(text.format("1.1, 2.2")) == text.format("1.0, 2.5")
+    with pytest.raises(ValueError, match="must stand before the comment 'from x"):
+        measurements.updated("runs: <!-- from x.json runs .1f -->")
+
+
+def test_a_table_takes_the_place_of_another(measurements, monkeypatch):
+    monkeypatch.setattr(measurements, "read", lambda name: {"rows": {"a": {"b": 1}}})
+    text = "<!-- rows x.json rows\nname: @\nb: b .1f\n-->\n{}<!-- end -->\n\nMore."
+    table = "\n| name | b |\n| :-- | --: |\n| a | 1.0 |\n\n"
+    for before in ("", "anything\n", table):
+        assert measurements.updated(text.format(before)) == text.format(table)
 
 
 def test_a_row_is_found_by_its_fields_and_must_be_the_only_one(measurements):
@@ -159,13 +168,14 @@ SETTINGS = {  # numbers that nobody has measured
 
 
 @pytest.mark.parametrize("page", sorted(DOCS.rglob("*.md")), ids=lambda page: page.name)
-def test_numbers_come_from_results_or_say_where_from(page):
+def test_numbers_come_from_results_or_say_where_from(measurements, page):
     """A figure that somebody typed is not checked by anything, so it must name its origin."""
-    text = page.read_text("utf-8")
-    # the head of a notebook; code, tables; formulas
-    for part in (r"^---\n.*?^---\n", r"^```.*?^```$", r"\$\$.*?\$\$"):
+    text, number = page.read_text("utf-8"), measurements.NUMBER
+    # the head of a notebook; code; what is read from results/; formulas
+    measured = (measurements.BLOCK.pattern, rf"(?:{number}, )*{number}{measurements.FROM.pattern}")
+    for part in (r"^---\n.*?^---\n", r"^```.*?^```$", *measured, r"\$\$.*?\$\$"):
         text = re.sub(part, "", text, flags=re.M | re.S)
-    text = re.sub(r"({\w+})?`[^`]+`|\$[^$]+\$|\]\([^)]+\)", "", text)
+    text = re.sub(r"`[^`]+`|\$[^$]+\$|\]\([^)]+\)", "", text)
     for paragraph in re.split(r"\n\s*\n|\n(?=- |\| )", text):
         figures = re.findall(
             r"(?<![\w./=@-])\d+\.\d+(?![\w.-])|\d+(?:\.\d+)? ?(?:%|ms|dB)\b|\d+ %", paragraph

@@ -1,4 +1,4 @@
-"""Draw the figures of the site, while it is built: ``make docs``."""
+"""Draw the figures of the pages about concepts: ``make numbers``."""
 
 from __future__ import annotations
 
@@ -7,39 +7,32 @@ from collections import defaultdict
 from pathlib import Path
 from statistics import fmean
 
+import idea
 import matplotlib as mpl
 import matplotlib.pyplot as plt
 import numpy as np
-from figures import idea
-from figures.idea import BLUE, GREY, ORANGE, arrow, box
+from idea import BLUE, GREY, ORANGE, arrow, box
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from symsets import groups
 from symsets.pages.styles import style_of
 
 HERE = Path(__file__).parent
 RESULTS = HERE.parents[1] / "results"
 STYLE = {"svg.hashsalt": "symsets", "font.size": 11, "svg.fonttype": "path"}
+NO_DATE = {"Date": None}  # the same figure is the same file
 LIGHT = "#e8eef2"
 
 
-def draw(folder: Path) -> None:
-    """Write all figures to a folder."""
+def main() -> None:
+    """Write all figures beside this file."""
     mpl.use("agg")
-    folder.mkdir(parents=True, exist_ok=True)
     with mpl.rc_context(STYLE):
-        idea.draw(folder / "idea.svg")
-        made = {
-            "early.svg": early(),
-            "schemes.svg": schemes(),
-            "symmetry.png": symmetry(),
-            "signals.svg": signals(),
-        }
+        idea.draw(HERE / "idea.svg", metadata=NO_DATE)
+        made = {"early": early(), "schemes": schemes(), "signals": signals()}
         for name, figure in made.items():
-            figure.savefig(folder / name, dpi=150)
-            plt.close(figure)
-        groups.figure(groups.parse("S5 x C4"), folder / "group.png")
+            figure.savefig(HERE / f"{name}.svg", metadata=NO_DATE)
+        symmetry().savefig(HERE / "symmetry.jpg", dpi=150, pil_kwargs={"quality": 90})
 
 
 def _canvas(width: float, height: float, size: tuple[float, float]) -> tuple[Figure, Axes]:
@@ -151,3 +144,7 @@ def signals() -> Figure:
     axis.spines[["top", "right"]].set_visible(False)
     axis.grid(axis="y", color="#dddddd", lw=0.7)
     return figure
+
+
+if __name__ == "__main__":
+    main()

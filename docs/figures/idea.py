@@ -1,8 +1,9 @@
-"""The picture of the idea, which the site draws when it is built."""
+"""The picture of the idea."""
 
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import matplotlib.pyplot as plt
 import torch
@@ -32,7 +33,7 @@ def arrow(axis: Axes, start: tuple[float, float], end: tuple[float, float], colo
     axis.add_patch(FancyArrowPatch(start, end, color=colour, **style))
 
 
-def draw(path: Path, **options: float) -> None:
+def draw(path: Path, **options: Any) -> None:
     """Write the picture."""
     torch.manual_seed(3)
     clean = torch.sin(torch.linspace(0, 12.56, 60))

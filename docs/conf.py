@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import re
 import sys
 from pathlib import Path
 
@@ -71,9 +72,13 @@ reference.write(HERE / "generated" / "reference")
 
 
 def setup(app: Sphinx) -> None:
-    """Leave out the empty line with which doctests end."""
+    """Read pages that are written to be read without this site, too."""
 
-    def shorten(app: Sphinx, name: str, source: list[str]) -> None:
-        source[0] = source[0].replace("\n\n```\n", "\n```\n")
+    def read(app: Sphinx, name: str, source: list[str]) -> None:
+        # What is for the site alone stands in comments, and doctests end with an empty line.
+        text = re.sub(
+            r"^<!-- ({(?:index|toctree)}.*?)\n? ?-->$", r"```\1\n```", source[0], flags=re.M | re.S
+        )
+        source[0] = text.replace("\n\n```\n", "\n```\n")
 
-    app.connect("source-read", shorten)
+    app.connect("source-read", read)

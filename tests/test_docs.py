@@ -221,7 +221,7 @@ def test_tutorials_are_notebooks_whose_cells_are_python(page):
 
 def listed(page):
     """The pages that the navigation of a page leads to."""
-    for block in re.findall(r"```{toctree}\n(.*?)```", page.read_text("utf-8"), re.S):
+    for block in re.findall(r"<!-- {toctree}\n(.*?)-->", page.read_text("utf-8"), re.S):
         for line in block.splitlines():
             if line and not line.startswith(":") and "<" not in line:
                 yield (page.parent / f"{line}.md").resolve()

@@ -181,31 +181,6 @@ def test_messages_do_not_print_a_million_sizes():
         assert len(str(caught.value)) < 300
 
 
-CONV = symsets.DSS(torch.nn.Conv2d(3, 8, 3))
-PLAIN = {
-    "norm": (CONV, torch.nn.BatchNorm2d(8)),
-    "later": (CONV, torch.nn.ReLU(), torch.nn.Dropout(), torch.nn.InstanceNorm2d(8)),
-    "pool": (CONV, torch.nn.MaxPool2d(2)),
-    "conv": (CONV, torch.nn.Conv2d(8, 8, 1)),
-    "inner": (torch.nn.Identity(), torch.nn.Sequential(CONV, torch.nn.BatchNorm2d(8))),
-    "NormAct": (nn.NormAct(CONV, torch.nn.BatchNorm2d(8)), torch.nn.BatchNorm2d(8)),
-}
-
-
-@pytest.mark.parametrize("name", PLAIN)
-def test_plain_chains_of_set_layers_lead_to_ours(name):
-    x = torch.randn(2, 5, 3, 8, 8)
-    with pytest.raises(ValueError, match=r"must be chained by symsets\.Sequential, got nn\.Seq"):
-        torch.nn.Sequential(*PLAIN[name])(x)
-    symsets.Sequential(*PLAIN[name])(x)
-
-
-def test_a_plain_chain_that_would_silently_normalise_over_the_set_is_refused():
-    chain = torch.nn.Sequential(symsets.DSS(torch.nn.Linear(3, 5)), torch.nn.BatchNorm1d(5))
-    with pytest.raises(ValueError, match=r"whole sets to BatchNorm1d that takes single elements"):
-        chain(torch.randn(2, 5, 3))
-
-
 def test_plain_chains_that_are_right_stay():
     linear = torch.nn.Linear
     x = torch.randn(2, 5, 3)

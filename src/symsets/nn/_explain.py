@@ -4,14 +4,12 @@ A layer runs its formula. If torch raises, the layer looks at what it was given 
 about sets in place of torch's, which is about rows. A right call pays nothing.
 """
 
-import sys
 from collections.abc import Callable, Sequence
 from functools import wraps
 from typing import Any, TypeVar
 
 import torch
 from torch import Tensor, nn
-from torch.compiler import is_compiling
 
 from symsets._checks import is_ours
 from symsets.nn._maps import AXES, accepts_args, first_map, first_part, kind_of
@@ -20,11 +18,6 @@ from symsets.sets.folding import check_sets
 from symsets.sets.ragged import NoTensorError
 
 TENSOR_MAPS = ("torch.nn.modules.", "symsets.nn.")  # modules there take tensors, or are set modules
-# Kinds of torch's modules: the first take the second axis for channels, the last keep the shape.
-ROW_MAPS = {f"torch.nn.modules.{kind}" for kind in ("batchnorm", "instancenorm", "conv")}
-ROW_POOLS = "torch.nn.modules.pooling"
-ENTRYWISE = ("torch.nn.modules.activation", "torch.nn.modules.dropout")
-PLAIN_CHAIN = nn.Sequential.forward.__code__
 # What torch raises for wrong shapes and types. Any other exception is a signal to whoever waits for
 # it: so checkpoints end their second forward pass, and hooks one whose rest nobody needs.
 TORCHS = (RuntimeError, ValueError, TypeError, LookupError, AttributeError, AssertionError)
@@ -35,18 +28,14 @@ def explained(forward: Forward) -> Forward:
     """Let ``check_input`` of the module name what is wrong with ``x`` if ``forward`` raises.
 
     Only the number of axes is checked before: without its set axis, a convolution could take a
-    batch for one element, and silently mix all elements. Afterwards, a layer called by a plain
-    ``nn.Sequential`` looks at what comes next there: torch's error would not speak of sets.
+    batch for one element, and silently mix all elements.
     """
 
     @wraps(forward)
     def call(self: Any, x: Any, *args: Any, **options: Any) -> Any:
         try:
             if x.ndim >= self.min_axes:
-                y = forward(self, x, *args, **options)
-                if not is_compiling():
-                    _check_caller(self, y)
-                return y
+                return forward(self, x, *args, **options)
             raise IndexError(f"x must have at least {self.min_axes} axes, got {x.ndim}")
         except NoTensorError as error:
             raise TypeError(
@@ -86,32 +75,6 @@ def explain_refusal(part: nn.Module, x: Sets, error: Exception) -> None:
             f"x must be sets of elements that {type(part).__name__} takes, "
             f"got {x if isinstance(x, RaggedSets) else tuple(x.shape)}: {error}"
         ) from error
-
-
-def _check_caller(layer: nn.Module, y: Any) -> None:
-    """Raise ValueError if a plain chain is about to hand the sets ``y`` to a map of elements.
-
-    Torch calls ``nn.Sequential.forward``, which calls the layer, without telling the layer: so its
-    frame, three below that of the layer's forward, is compared.
-    """
-    try:
-        caller = sys._getframe(4)
-    except ValueError:
-        return  # there are not as many: nothing like a chain has called
-    if caller.f_code is not PLAIN_CHAIN or not getattr(layer, "returns_sets", False):
-        return
-    parts = list(caller.f_locals["self"])
-    places = [i for i, part in enumerate(parts) if part is layer]
-    for part in parts[places[0] + 1 :] if places else ():
-        kinds = {kind.__module__ for kind in type(part).__mro__}
-        if kinds & ROW_MAPS or (ROW_POOLS in kinds and y.ndim > 3):
-            raise ValueError(
-                f"modules must be chained by symsets.Sequential, got nn.Sequential, which hands "
-                f"whole sets to {type(part).__name__} that takes single elements: "
-                "symsets.Sequential applies it to each"
-            )
-        if not kinds.intersection(ENTRYWISE):
-            return
 
 
 def check_channels(features: Tensor, expected: int, owner: nn.Module) -> None:

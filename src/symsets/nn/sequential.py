@@ -37,7 +37,8 @@ class Sequential(SetModule, nn.Sequential):
     Further arguments (a graph, an ``edge_index``) go to those set layers whose maps take them.
     After a head that returns one tensor row per set (``Classify``, ``Merge``), plain modules get
     these rows, as in ``nn.Sequential``. A module of your own with set layers inside counts as one
-    that returns sets, unless it has a ``returns_sets`` that is false.
+    that returns sets, unless it has a ``returns_sets`` that is false. (In a plain ``nn.Sequential``
+    all modules would get whole sets.)
 
     How each module is called is decided when it joins the chain.
 

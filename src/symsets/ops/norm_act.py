@@ -44,7 +44,7 @@ def norm_act(y: Tensor, context: Tensor | None, norm: Any, act: nn.Module) -> Te
         if order is not None and type(act) in ACTIVATIONS and _suits(y, context, norm):
             return _by_kernels(y, context, norm, act, order)
     total = y if context is None else y + context.unsqueeze(1)
-    return act(_norm(total.flatten(0, 1), norm)).unflatten(0, y.shape[:2])
+    return torch.unflatten(act(_norm(total.flatten(0, 1), norm)), 0, y.shape[:2])
 
 
 def _norm(rows: Tensor, norm: Any) -> Tensor:

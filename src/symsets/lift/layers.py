@@ -43,9 +43,6 @@ class SetBatch:
 
     def sets(self, rows: Tensor) -> Any:
         """Make sets of rows."""
-        if torch.compiler.is_exporting():
-            # A view of a view would fix the size of sets.
-            rows = rows.clone(memory_format=torch.contiguous_format)
         return self.unfold(rows)
 
 

@@ -115,12 +115,12 @@ class BestNetwork(RegisteredNetwork):
 
 def _measured(rows: Tensor) -> Tensor:
     """Return classical measures of pictures ``(T, C, H, W)``."""
-    return appearance(rows) if len(rows) else rows.new_zeros(0, MEASURED)
+    return appearance(rows) if rows.shape[0] else rows.new_zeros(0, MEASURED)
 
 
 def _summary(rows: Tensor) -> Tensor:
     """Return the mean of each channel over all pixels, and the logarithm of its variance."""
-    if not len(rows):  # torch would warn of a variance of nothing
+    if not rows.shape[0]:  # torch would warn of a variance of nothing
         return rows.new_zeros(0, 2 * rows.shape[1])
     rows = rows.float() if rows.dtype != torch.float64 else rows
     variance, mean = torch.var_mean(rows, (2, 3), correction=0)

@@ -169,7 +169,7 @@ def in_cells(rows: Tensor, cell: int, stride: int) -> Tensor:
         torch.Size([1, 12, 8, 8])
     """
     down, right = (-side % stride for side in rows.shape[-2:])
-    if not len(rows):  # torch would return them as they are
+    if not rows.shape[0]:  # torch would return them as they are
         height, width = rows.shape[2] + down, rows.shape[3] + right
         return rows.new_zeros(0, cell**2 * rows.shape[1], height // cell, width // cell)
     filled = F.pad(rows, [0, right, 0, down], mode="replicate") if right or down else rows

@@ -44,6 +44,9 @@ def fold(x: Sets) -> tuple[Any, Callable[[Any], Any]]:
 
 def _unfold(rows: Tensor, size: tuple[int, ...]) -> Tensor:
     try:
+        if torch.compiler.is_exporting() and isinstance(rows.stride(0), torch.SymInt):
+            # A view of a view, as dropout returns it, would fix the size of sets in a program.
+            rows = rows.clone(memory_format=torch.contiguous_format)
         return torch.unflatten(rows, 0, size)  # the method of a tensor looks for names first
     except (RuntimeError, TypeError):
         check_rows(rows, size[0] * size[1])

@@ -171,8 +171,8 @@ def _sum(x: Sets, size: float = 1.0) -> Tensor:
     dense = _as_dense(x)
     if dense is None:
         total = _sum_ragged(x)
-    elif dense.shape[1] == size and not torch.is_grad_enabled() and dense.is_floating_point():
-        return reduce_sets(dense, Tensor.mean)  # one operation for two
+    elif _at_once(dense) and dense.shape[1] == size:
+        return reduce_sets(dense, Tensor.mean)
     else:
         total = reduce_sets(dense, _add_up)
     return _rounded(total if size == 1 else total / size, x)
@@ -183,10 +183,16 @@ def _mean(x: Sets, size: float = 1.0) -> Tensor:
     if dense is None:
         assert isinstance(x, RaggedSets)
         return _rounded(_sum_ragged(x) / expand_as(x.sizes.clamp(min=1), common_rows(x)), x)
-    if not torch.is_grad_enabled() and dense.shape[1] and dense.is_floating_point():
+    if _at_once(dense) and dense.shape[1]:
         return reduce_sets(dense, Tensor.mean)
     # Divided when it is small: the gradient of a mean is divided when it is as large as the sets.
     return _rounded(reduce_sets(dense, _add_up) / max(dense.shape[1], 1), x)
+
+
+def _at_once(x: Tensor) -> bool:
+    """Whether torch's mean may add and divide: without a gradient, and with a known set size."""
+    known = not torch.compiler.is_compiling()  # an exported program leaves it open
+    return known and not torch.is_grad_enabled() and x.is_floating_point()
 
 
 def _add_up(x: Tensor, axis: int) -> Tensor:

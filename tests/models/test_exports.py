@@ -42,3 +42,15 @@ def test_programs_take_other_numbers_of_sets_and_shots(name, gradient):
         for size in ((2, 3), (1, 1), (3, 6)):
             x = torch.rand(*size, *shape[2:])
             torch.testing.assert_close(program(x), net(x), rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning")
+@pytest.mark.parametrize("name", ["merge", "best"])
+def test_programs_take_pictures_of_other_sizes(name):
+    net, shape = NETWORKS[name]()
+    sides = {3: Dim.AUTO, 4: Dim.AUTO}
+    program = export(net.eval(), (torch.rand(shape),), dynamic_shapes=(OPEN[0] | sides,)).module()
+    with torch.no_grad():
+        for size in ((2, 3, 32, 24), (1, 5, 40, 20)):  # multiples of the stride, as the example
+            x = torch.rand(*size[:2], shape[2], *size[2:])
+            torch.testing.assert_close(program(x), net(x), rtol=1e-4, atol=1e-4)

@@ -7,6 +7,8 @@ import zlib
 
 import numpy as np
 
+from symsets._extras import require
+
 MAGIC = b"\x89PNG\r\n\x1a\n"
 CHANNELS = {0: 1, 2: 3, 4: 2, 6: 4}  # of the kinds of PNG that may have 16 bits
 HEAD = 33  # bytes before the second chunk
@@ -39,12 +41,9 @@ def read_png(content: bytes) -> np.ndarray:
         raise ValueError(f"it is broken ({error})") from None
     if len(plain) < length:
         raise ValueError("it ends too early")
-    lines = np.frombuffer(plain, np.uint8).reshape(height, 1 + width * pixel)
-    filters, filtered = lines[:, 0], lines[:, 1:].reshape(height, width, pixel)
-    if filters.max() > 4:
+    if max(plain[:: 1 + width * pixel]) > 4:  # the first byte of each line
         raise ValueError("it has lines of an unknown kind")
-    restored = np.ascontiguousarray(_unfiltered(filters, filtered))
-    return restored.view(">u2").astype(np.uint16).reshape(height, width, -1)
+    return _decoded(_data(content), (width, height), CHANNELS[kind])
 
 
 def _data(content: bytes) -> bytes:
@@ -58,30 +57,23 @@ def _data(content: bytes) -> bytes:
     return b"".join(parts)
 
 
-def _unfiltered(filters: np.ndarray, filtered: np.ndarray) -> np.ndarray:
-    """Undo what PNG does to lines before it compresses them.
+def _decoded(data: bytes, size: tuple[int, int], channels: int) -> np.ndarray:
+    """Let Pillow undo what PNG does to lines: whole pixels as bytes, or first half of each value.
 
-    A pixel depends on its left, upper and upper left neighbours, so all pixels of a diagonal are
-    restored at once.
+    It has no kind of picture for colours with 16 bits, but gives their upper and their lower bytes.
     """
-    height, width, pixel = filtered.shape
-    out = np.zeros((height + 1, width + 1, pixel), np.int16)
-    for diagonal in range(height + width - 1):
-        rows = np.arange(max(0, diagonal - width + 1), min(height - 1, diagonal) + 1)
-        columns = diagonal - rows
-        left, up = out[rows + 1, columns], out[rows, columns + 1]
-        corner = out[rows, columns]
-        guess = left + up - corner
-        near = [abs(guess - left), abs(guess - up), abs(guess - corner)]
-        paeth = np.where(
-            (near[0] <= near[1]) & (near[0] <= near[2]),
-            left,
-            np.where(near[1] <= near[2], up, corner),
-        )
-        choices = [np.zeros_like(left), left, up, (left + up) // 2, paeth]
-        added = np.choose(filters[rows][:, None], choices)
-        out[rows + 1, columns + 1] = (filtered[rows, columns] + added) & 255
-    return out[1:, 1:].astype(np.uint8)
+    image = require("PIL.Image", "images")
+
+    def read(mode: str, raw: str) -> np.ndarray:
+        return np.asarray(image.frombytes(mode, size, data, "zip", raw, 0))
+
+    if channels < 3:
+        mode = {1: "LA", 2: "RGBA"}[channels]  # of two and of four bytes
+        both = read(mode, mode)
+    else:
+        mode = {3: "RGB", 4: "RGBA"}[channels]
+        both = np.stack([read(mode, f"{mode};16B"), read(mode, f"{mode};16L")], -1)
+    return both.reshape(*size[::-1], -1).view(">u2").astype(np.uint16)
 
 
 def write_png(values: np.ndarray, exif: bytes = b"") -> bytes:

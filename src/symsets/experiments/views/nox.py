@@ -1,5 +1,6 @@
 """The data of Sridhar et al. (2019): views of ShapeNet models with their NOX maps."""
 
+import io
 import os
 import re
 from collections.abc import Iterable
@@ -13,8 +14,9 @@ from torch.nn.functional import interpolate
 
 from symsets._checks import check_choice
 from symsets._extras import require
-from symsets._files import named_errors
-from symsets.data.decoding import MOST_PIXELS, TOO_LARGE, regular_file
+from symsets._files import named_errors, read_bytes
+from symsets.data import deep_png
+from symsets.data.decoding import MOST_PIXELS, TOO_LARGE
 from symsets.data.folders import MissingDataError, first_existing
 from symsets.data.splits import shuffled, split_by_hash
 from symsets.experiments.synthetic.generated import Device
@@ -142,26 +144,18 @@ def _read_views(views: list[_Files]) -> list[Tensor]:
 def read_png(path: Path) -> np.ndarray:
     """Return colours and alpha in 0 to 1, ``(H, W, 4)`` in float32; alpha is 1 if there is none.
 
-    Pillow reads the file. Of 16 bits in each colour it keeps the upper 8 (as of version 13), which
-    is too coarse for coordinates, so such files are then decoded by PyAV (the extra ``video``).
+    Of 16 bits in each colour Pillow keeps the upper 8, which is too coarse for coordinates.
     """
     Image = require("PIL.Image", "images")
-    if not path.exists():
-        raise ValueError(f"{path} must be an image, found no such file")
     with named_errors(path, "cannot be read as an image"):
-        with Image.open(regular_file(path), formats=("PNG",)) as image:
+        content = read_bytes(path)
+        with Image.open(io.BytesIO(content), formats=("PNG",)) as image:
             if image.width * image.height > MOST_PIXELS:
                 raise ValueError(TOO_LARGE)
-            pixels = np.asarray(image.convert("RGBA"), dtype=np.float32) / 255
-        with path.open("rb") as file:
-            deep = file.read(26)[24:] in DEEP
-        return _sixteen_bits(path) if deep else pixels
-
-
-def _sixteen_bits(path: Path) -> np.ndarray:
-    with require("av", "video").open(os.fspath(path), format="png_pipe") as container:
-        frame = next(container.decode(video=0))
-        return frame.to_ndarray(format="rgba64le").astype(np.float32) / 65535
+            if content[24:26] not in DEEP:
+                return np.asarray(image.convert("RGBA"), dtype=np.float32) / 255
+        values = deep_png.read_png(content).astype(np.float32) / 65535
+        return np.pad(values, ((0, 0), (0, 0), (0, 4 - values.shape[2])), constant_values=1)
 
 
 def _foreground(picture: np.ndarray) -> np.ndarray:

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 MOST_PIXELS = 2**26  # that are decoded
 TOO_LARGE = f"larger than {MOST_PIXELS:,} pixels"
 FORMATS = ("JPEG", "PNG", "WEBP", "BMP", "GIF", "TIFF", "PPM")  # others may start programs
+ORIENTATION, SIDEWAYS = 274, (5, 6, 7, 8)  # the EXIF tag, and what swaps rows and columns
 T = TypeVar("T")
 U = TypeVar("U")
 

@@ -13,6 +13,7 @@ from torch import Tensor
 from symsets._extras import MissingExtraError, require
 from symsets._files import atomic_write
 from symsets.data import decoding
+from symsets.data.decoding import ORIENTATION, SIDEWAYS
 from symsets.data.deep_png import is_deep_png, read_png, write_png
 from symsets.pages.drawing import NAME, SOFTWARE, mark
 
@@ -20,16 +21,6 @@ FULL_SIZE = 2**16  # px: nothing is read at less than its size
 SUFFIXES = (".png", ".jpg", ".jpeg", ".tif", ".tiff", ".webp")
 DEEP = (".png", ".tif", ".tiff")  # that may have 16 bits
 TIFF = (b"II*\x00", b"MM\x00*", b"II+\x00", b"MM\x00+")
-ORIENTATION = 274  # the tag in TIFF and EXIF
-TURNS = {  # its value: whether to swap rows and columns, then to reverse rows, and columns
-    2: (False, False, True),
-    3: (False, True, True),
-    4: (False, True, False),
-    5: (True, False, False),
-    6: (True, False, True),
-    7: (True, True, True),
-    8: (True, True, False),
-}
 
 
 class Shot(NamedTuple):
@@ -115,9 +106,9 @@ def _opaque(values: np.ndarray) -> np.ndarray:
 
 def _turned(values: np.ndarray, orientation: int) -> np.ndarray:
     """Return a picture ``(H, W, …)`` upright."""
-    swapped, up, left = TURNS.get(orientation, (False, False, False))
-    if swapped:
+    if orientation in SIDEWAYS:
         values = values.swapaxes(0, 1)
+    up, left = orientation in (3, 4, 7, 8), orientation in (2, 3, 6, 7)
     return values[:: -1 if up else 1, :: -1 if left else 1]
 
 

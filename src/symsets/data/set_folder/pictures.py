@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
 LARGEST = 128  # pixels of the longer side, unless another size is asked for
 GREY = ("1", "L", "LA")
-ORIENTATION, SIDEWAYS = 0x0112, (5, 6, 7, 8)  # the EXIF tag, and what turns a picture by 90°
 ENDS = {"JPEG": b"\xff\xd9", "PNG": b"IEND"}  # of a file that is complete
 
 
@@ -38,7 +37,7 @@ def read_header(path: str) -> Header:
     with decoding.opened_image(Path(path)) as image:
         # asking a PNG for EXIF would decode it, unless the entry comes first
         asks = image.format != "PNG" or "exif" in image.info
-        sideways = asks and image.getexif().get(ORIENTATION) in SIDEWAYS
+        sideways = asks and image.getexif().get(decoding.ORIENTATION) in decoding.SIDEWAYS
         width, height = image.size[::-1] if sideways else image.size
         deep = decoding.is_deep(image)
         header = Header((height, width), image.mode in GREY or deep, deep)

@@ -174,15 +174,10 @@ def _tiles(one: ShownSet) -> list[Tile]:
     tiles = []
     for k, picture in enumerate(one.pictures[:MOST_TILES]):
         word = [Line(short(one.below[k]))] if k < len(one.below) else []
-        tiles.append(Tile(_in_colour(picture), below=word, framed=k in one.marked))
+        tiles.append(Tile(picture, below=word, framed=k in one.marked))
     for k, (title, picture) in enumerate(one.results):
-        tiles.append(Tile(_in_colour(picture), below=[Line(title)], space=0 if k else 2 * GAP))
+        tiles.append(Tile(picture, below=[Line(title)], space=0 if k else 2 * GAP))
     return tiles
-
-
-def _in_colour(picture: Tensor) -> Tensor:
-    picture = picture.detach().float().cpu()
-    return picture.expand(3, *picture.shape[1:]) if picture.shape[0] == 1 else picture
 
 
 def short(text: str, most: int = 34) -> str:

@@ -211,13 +211,12 @@ def _sheet(shots: Tensor, maps: Tensor, which: int, result: Tensor) -> Picture:
         shown[f"mean of {num}, aligned"] = mean
         caption = f"One of {num} shots, their mean, and what the network makes of them."
     shown["merged"] = result
-    pictures = {title: x.expand(3, -1, -1).cpu() for title, x in shown.items()}
     window = min(DETAIL, *result.shape[1:])
-    middle = next(detailed_parts(pictures["merged"], window))
+    middle = next(detailed_parts(result, window))
     top, left = (place - window // 2 for place in middle)
-    drawn = Sheet(len(pictures), left=0.0, largest=WIDE)
-    drawn.row([Tile(_square(x), above=Line(title)) for title, x in pictures.items()])
-    parts = [x[:, top : top + DETAIL, left : left + DETAIL] for x in pictures.values()]
+    drawn = Sheet(len(shown), left=0.0, largest=WIDE)
+    drawn.row([Tile(_square(x), above=Line(title)) for title, x in shown.items()])
+    parts = [x[:, top : top + DETAIL, left : left + DETAIL] for x in shown.values()]
     drawn.row([Tile(x) for x in parts])
     return drawn.close(caption, caption)
 

@@ -1,7 +1,6 @@
 """Sheets of satellite scenes: what models made of them, the truth, and where they differ."""
 
 from collections import defaultdict
-from collections.abc import Sequence
 
 import torch
 from torch import Tensor
@@ -25,14 +24,14 @@ def draw_scenes(sets: Sets) -> Picture:
     for s, target in enumerate(sets.target):
         low, high = torch.quantile(target[0].flatten(), torch.tensor(RANGE)).tolist()
         span = max(high - low, 1e-6)
-        pictures = [_grey((target[:1] - low) / span, Line("truth"))]
-        errors = [_grey(target[1:2])]
+        pictures = [Tile((target[:1] - low) / span, Line("truth"))]
+        errors = [Tile(target[1:2])]
         for model, answer in sets.answers.items():
             output = answer.output[s : s + 1]
             ratios[model].append(float(cpsnr(output, target[None])))
             said = [Line(f"{ratios[model][-1]:.2f} dB")]
-            pictures.append(_grey((output[0] - low) / span, sets.name(model), said))
-            errors.append(_grey(0.5 + _error(output, target[None]) / span))
+            pictures.append(Tile((output[0] - low) / span, sets.name(model), said))
+            errors.append(Tile(0.5 + _error(output, target[None]) / span))
         sheet.row(pictures, [Line(f"scene {s + 1}", bold=True)])
         sheet.row(errors, [Line("errors")])
     return sheet.close(
@@ -41,10 +40,6 @@ def draw_scenes(sets: Sets) -> Picture:
         f"{len(sets.x)} scenes with their truth and the answers of models. cPSNR: "
         f"{sets.means(ratios, 2)}.",
     )
-
-
-def _grey(picture: Tensor, above: Line | None = None, below: Sequence[Line] = ()) -> Tile:
-    return Tile(picture.expand(3, -1, -1), above, below)
 
 
 def _error(output: Tensor, target: Tensor) -> Tensor:

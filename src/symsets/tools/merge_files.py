@@ -130,28 +130,18 @@ def _read(
     shots: dict[Path, Shot] = {}
     left_out: list[tuple[str, str]] = []
     for path, files in inside.items():
-        if path.is_dir():
-            found, why = _read_folder(path, files)
-            shots |= found
-            left_out += why
-        else:
-            shots[path] = read_shot(path)
-    return shots, left_out
-
-
-def _read_folder(
-    folder: Path, files: Sequence[Path]
-) -> tuple[dict[Path, Shot], list[tuple[str, str]]]:
-    shots: dict[Path, Shot] = {}
-    left_out: list[tuple[str, str]] = []
-    for path in files:
-        try:
-            shots[path] = read_shot(path)
-        except UnusableShotError as error:
-            left_out.append((str(path), error.why))
-    if not shots:
-        why = f" that can be read; {': '.join(left_out[0])}" if left_out else ""
-        raise ValueError(f"shots must be pictures, but the folder {folder} holds none{why}")
+        wrong: list[tuple[str, str]] = []
+        for file in files:
+            try:
+                shots[file] = read_shot(file)
+            except UnusableShotError as error:
+                if not path.is_dir():
+                    raise
+                wrong.append((str(file), error.why))
+        if len(wrong) == len(files):
+            why = f" that can be read; {': '.join(wrong[0])}" if wrong else ""
+            raise ValueError(f"shots must be pictures, but the folder {path} holds none{why}")
+        left_out += wrong
     return shots, left_out
 
 

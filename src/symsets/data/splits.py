@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from hashlib import blake2b
 from typing import TypeVar
 
 from symsets._checks import check_choice, check_number, shown
 
 T = TypeVar("T")
+K = TypeVar("K", bound=Hashable)
 
 SPLITS = ("train", "val", "test")
 VAL = 0.1  # the share of the validation split
@@ -52,6 +53,19 @@ def shuffled(names: Iterable[str]) -> list[str]:
     return sorted(names, key=lambda name: (fraction(name), name))
 
 
+def group_by(items: Iterable[T], key: Callable[[T], K]) -> dict[K, list[T]]:
+    """Return the items of each key, all in the order in which they come.
+
+    Example:
+        >>> group_by([3, 1, 4, 1, 5], lambda n: n % 2)
+        {1: [3, 1, 1, 5], 0: [4]}
+    """
+    groups: dict[K, list[T]] = {}
+    for item in items:
+        groups.setdefault(key(item), []).append(item)
+    return groups
+
+
 def split_by_hash(
     names: Iterable[str], *, test: float = 0.1, group: Callable[[str], str] = lambda name: name
 ) -> dict[str, list[str]]:
@@ -71,9 +85,7 @@ def split_by_hash(
         >>> [len(part) // 10 for part in parts.values()]
         [80, 9, 9]
     """
-    members: dict[str, list[str]] = {}
-    for name in names:
-        members.setdefault(group(name), []).append(name)
+    members = group_by(names, group)
     groups = shuffled(members)
     place = [fraction(key) for key in groups]
     splits = _cut(groups, place, VAL, test)
@@ -122,11 +134,8 @@ def split_stratified(
         ([80, 10, 10], [8, 1, 1])
     """
     order = sorted(range(len(names)), key=lambda k: (fraction(f"{seed}/{names[k]}"), names[k]))
-    groups: dict[object, list[int]] = {}
-    for k in order:
-        groups.setdefault(strata[k], []).append(k)
     parts: list[list[int]] = [[] for _ in fractions]
-    for group in groups.values():
+    for group in group_by(order, strata.__getitem__).values():
         for rank, k in enumerate(group):
             done = sum(map(len, parts))
             lack = [share * (done + 1) - len(p) for share, p in zip(fractions, parts, strict=True)]

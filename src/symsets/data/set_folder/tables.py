@@ -13,6 +13,7 @@ from symsets.data.set_folder.arrays import Array, check_finite
 from symsets.data.set_folder.labels import Labels, parse_labels, read_csv
 from symsets.data.set_folder.layouts import FoundSet, list_folder, suffix_of
 from symsets.data.set_folder.stores import TableStore
+from symsets.data.splits import group_by
 
 RESERVED = ("set", "element", "score", "best", "split")
 SUFFIXES = (".csv", ".parquet")
@@ -44,9 +45,8 @@ def find_table(root: Path) -> Table | None:
     features = [name for name in columns if name not in (*RESERVED, *marks)]
     if not features:
         raise ValueError(f"{path} must have columns of numbers, got only {list(columns)}")
-    members: dict[str, list[int]] = {}  # the rows of each set
-    for row, name in enumerate(columns["set"]):
-        members.setdefault(str(name), []).append(row)
+    # The rows of each set
+    members = group_by(range(len(columns["set"])), lambda row: str(columns["set"][row]))
     if not members:
         raise ValueError(f"{path} must have rows below its header, found none")
     if "element" not in columns:

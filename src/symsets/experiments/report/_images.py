@@ -4,6 +4,7 @@ from collections import defaultdict
 
 from torch import Tensor
 
+from symsets.data.splits import group_by
 from symsets.experiments.report._answers import Sets
 from symsets.pages.drawing import Picture
 from symsets.pages.sheets import Line, Sheet, Tile
@@ -130,7 +131,5 @@ def _same_target(target: Tensor) -> list[list[int]]:
         >>> _same_target(torch.tensor([5, 7, 7, 5]).reshape(4, 1, 1, 1))
         [[0, 3], [1, 2]]
     """
-    groups: dict[bytes, list[int]] = defaultdict(list)
-    for k, picture in enumerate(target):
-        groups[picture.numpy().tobytes()].append(k)
-    return list(groups.values())
+    contents = [picture.numpy().tobytes() for picture in target]
+    return list(group_by(range(len(target)), contents.__getitem__).values())

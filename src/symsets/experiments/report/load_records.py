@@ -2,19 +2,16 @@
 
 import math
 import statistics
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeVar
 
 from symsets._files import reading
+from symsets.data.splits import group_by
 from symsets.experiments.report.comparison import SAME, Comparison, Score, is_whole, same_in
 from symsets.experiments.report.runs import Run, read_runs
 from symsets.experiments.study.experiment import find_experiment
 from symsets.experiments.study.records import Record, read_records
-
-T = TypeVar("T")
-K = TypeVar("K", bound=Hashable)
 
 Numbers = dict[str, dict[str, float]]
 """Rows of numbers by name, not-a-number where one is missing."""
@@ -40,19 +37,6 @@ class Results:
     def num_failed(self) -> int:
         """How many runs diverged."""
         return len({_run_id(r) for r in self.records if not math.isfinite(r.value)})
-
-
-def group_by(items: Iterable[T], key: Callable[[T], K]) -> dict[K, list[T]]:
-    """Return the items of each key, all in the order in which they come.
-
-    Example:
-        >>> group_by([3, 1, 4, 1, 5], lambda n: n % 2)
-        {1: [3, 1, 1, 5], 0: [4]}
-    """
-    groups: dict[K, list[T]] = {}
-    for item in items:
-        groups.setdefault(key(item), []).append(item)
-    return groups
 
 
 def _run_id(r: Record) -> tuple[str | int, ...]:

@@ -7,11 +7,12 @@ from typing import Any
 
 from symsets._files import below, reading
 from symsets.data.folders import STUDY
+from symsets.data.splits import group_by
 from symsets.experiments.report.comparison import Comparison
 from symsets.experiments.report.examples import examples as draw_examples
 from symsets.experiments.report.figures import pictures
 from symsets.experiments.report.headline import headline
-from symsets.experiments.report.load_records import Results, group_by, load_records
+from symsets.experiments.report.load_records import Results, load_records
 from symsets.experiments.report.published import published
 from symsets.experiments.report.tables import parts_table, results_table, search_table, skip_table
 from symsets.experiments.report.verdicts import RULE, Verdict, verdicts

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from symsets.data.splits import group_by
 from symsets.experiments.report.comparison import Comparison
-from symsets.experiments.report.load_records import group_by
 from symsets.experiments.report.metrics import MetricDisplay, display_of
 from symsets.experiments.report.noise import Measured, measured, noise
 from symsets.experiments.report.published import Beats, Below, Claim, Improves

@@ -72,10 +72,6 @@ class Objects:
         """The folder of a user."""
         return None if self.data == "embedded" else Path(self.data)
 
-    def views(self, category: str, split: str, num: int, device: str, **options: Any) -> Views:
-        """Return the views of some objects of a split."""
-        return self.open(category).views(split, num, device=device, **options)
-
     def open(self, category: str) -> Any:
         """Return the source of a category's views, or say why there is none."""
         return view_source(self.data, category=category or "cars", size=SIZE, seed=self.seed)
@@ -83,8 +79,9 @@ class Objects:
 
 @lru_cache(maxsize=1)
 def _seen_from_many_sides(source: Objects, setting: str, num: int, device: str) -> Views:
-    most = int(min(max(NUM_VIEWS), source.open(setting).most_views("test", num)))
-    return source.views(setting, "test", num, device, num_views=most, num_points=NUM_POINTS)
+    opened = source.open(setting)
+    most = int(min(max(NUM_VIEWS), opened.most_views("test", num)))
+    return opened.views("test", num, num_views=most, num_points=NUM_POINTS, device=device)
 
 
 class ViewsExperiment(Experiment[Objects]):
@@ -139,7 +136,7 @@ class ViewsExperiment(Experiment[Objects]):
     ) -> Views:
         """Make sets of views; those for training need no points."""
         points = 0 if split == "train" else NUM_POINTS
-        return source.views(setting, split, num, device, num_points=points)
+        return source.open(setting).views(split, num, num_points=points, device=device)
 
     def make_network(
         self, model: str, recipe: str, width: float, setting: str, source: Objects

@@ -83,8 +83,6 @@ def _starts(counts: Tensor) -> Tensor:
 def _chunks(counts: Tensor) -> list[Tensor]:
     """Divide the triangles that cover anything, so that no chunk has too many pairs."""
     rows = counts.nonzero()[:, 0]
-    if not len(rows):
-        return []
     group = torch.div(_starts(counts[rows]), PAIRS, rounding_mode="floor")
     sizes = torch.unique_consecutive(group, return_counts=True)[1]
     return list(rows.split(sizes.tolist()))

@@ -29,7 +29,7 @@ from symsets.train.fitting import train_networks
 from symsets.train.inputs import as_sets, check_workers, chosen_device, content_code
 from symsets.train.metrics import Loss, Metric, Task
 from symsets.train.plan import Plan
-from symsets.train.processes import is_alone, is_first
+from symsets.train.processes import distributed_options, is_first
 from symsets.train.progress import TrainingProgress
 from symsets.train.tasks import what_is_learnt
 from symsets.train.training import Setup
@@ -151,7 +151,7 @@ def fit(
     plan = _plan(plan, given, patience, train_sets.num_sets)
     if val is None and (unused := _differing({"patience": patience, "keep": keep})):
         raise ValueError(f"{next(iter(unused))} must be left out without val, which it goes by")
-    several = devices != 1 or num_nodes != 1 or not is_alone()
+    several = devices != 1 or num_nodes != 1 or distributed_options()
     if several and any(isinstance(own, LoadedSets) for own in (train_sets, val_sets)):
         raise ValueError(
             "train and val must not be DataLoaders where several processes share the work: pass "

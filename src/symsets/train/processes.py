@@ -24,15 +24,6 @@ def _number(*names: str) -> int | None:
     return None
 
 
-def _world_size() -> int:
-    return _number("WORLD_SIZE", "SLURM_NTASKS") or 1
-
-
-def is_alone() -> bool:
-    """Whether no other process works on the same runs."""
-    return _world_size() == 1
-
-
 def is_first() -> bool:
     """Whether this process is the one that writes files and talks to the user."""
     if torch.distributed.is_available() and torch.distributed.is_initialized():
@@ -41,12 +32,12 @@ def is_first() -> bool:
 
 
 def distributed_options() -> dict[str, Any]:
-    """Return what Lightning's ``Trainer`` needs to know where a launcher started us.
+    """Return what Lightning's ``Fabric`` needs to know where a launcher started several of us.
 
     ``torchrun`` tells the number of processes by ``WORLD_SIZE``. Inside a SLURM job with several
     tasks Lightning finds its peers by itself, from the same options.
     """
-    world = _world_size()
+    world = _number("WORLD_SIZE", "SLURM_NTASKS") or 1
     if world == 1:
         return {}
     local = _number("LOCAL_WORLD_SIZE", "SLURM_NTASKS_PER_NODE") or world

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from shlex import quote
-from typing import Any
 
 import torch
 
@@ -56,6 +55,7 @@ def write_report(
     that is kept.
     """
     test, chosen = parts[2], outcomes[best]
+    sizes = [size for part in parts for size in part.sizes]
     card = chosen.network.card
     trained = {one.name: one.network.history for one in outcomes if one.network is not None}
     figures = [*curves(trained, task_of(card).metric.name), *_figures(card, chosen)]
@@ -77,18 +77,13 @@ def write_report(
             "training sets": len(parts[0]),
             "validation sets": len(parts[1]),
             "test sets": len(parts[2]),
-            "elements of a set": _range(size for part in parts for size in part.sizes),
+            "elements of a set": "–".join(map(str, sorted({min(sizes), max(sizes)}))),
         },
         "sections": sections,
         "skipped": test.skipped,
     }
     write_page(path, Path(__file__).with_name("page.html"), content)
     return path
-
-
-def _range(sizes: Any) -> str:
-    found = sorted(set(sizes))
-    return f"{found[0]}" if len(found) == 1 else f"{found[0]}–{found[-1]}"
 
 
 def _figures(card: Card, chosen: Outcome) -> list[Picture]:

@@ -91,7 +91,7 @@ class Sheet:
 
     def picture(self, pixels: Tensor, x: float, y: float, side: float) -> None:
         """Show a picture ``(C, H, W)``, clipped to [0, 1]; a fourth channel is its opacity."""
-        pixels = pixels.expand(3, -1, -1) if len(pixels) == 1 else pixels
+        pixels = pixels.detach().cpu().expand(max(len(pixels), 3), -1, -1)  # grey ones in colour
         shown = pixels.clamp(0, 1).movedim(0, -1).mul(255).round().byte().numpy()
         self.axis.imshow(shown, extent=(x, x + side, y + side, y), interpolation="none")
 

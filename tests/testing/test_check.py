@@ -179,3 +179,19 @@ def test_functions_around_single_precision_get_advice_that_works(net):
 def test_other_errors_of_a_model_are_its_own():
     with pytest.raises(ValueError, match="my own"):
         assert_equivariant(Fn(lambda x: (_ for _ in ()).throw(ValueError("my own"))), dense())
+
+
+class Position(nn.Module):
+    """Adds a number that belongs to the place of an element between two layers that keep it."""
+
+    def __init__(self):
+        super().__init__()
+        self.embed, self.norm = nn.Linear(8, 8), nn.LayerNorm(8)
+        self.position = nn.Parameter(torch.randn(5, 1, 8))
+
+    def forward(self, x):
+        return self.norm(self.embed(x) + self.position)
+
+
+def test_what_breaks_between_two_layers_is_blamed_on_neither(fails):
+    fails(Position(), dense(), rf"{ORDER}; it first breaks before 'norm' \(LayerNorm\)")

@@ -79,6 +79,8 @@ def test_nothing_is_said_of_tensors_that_lost_their_axes(text):
         ("permute:axis=4", "'permute:axis=4' must name an axis of the input"),
         ("permute:by=2", "must have axis=K after its colon, got 'by=2'"),
         ("roll:by=two", "must have axis=K, by=K after its colon, got 'by=two'"),
+        ("roll:axis=-1,by=12", "must move an axis of 6 entries, which by=12 does not"),
+        ("roll:by=0", "must move an axis of 6 entries, which by=0 does not"),
         ("rotate:axis=1", "must have nothing after its colon, got 'axis=1'"),
     ],
 )

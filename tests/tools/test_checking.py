@@ -16,6 +16,10 @@ def target(network, *shape):
     return Target(network, torch.randn(shape, dtype=torch.float64))
 
 
+def kept(found):
+    return [output.kept for output in found.outputs]
+
+
 def layers(padding):
     """Return a network of which the second convolution pads as told."""
     first = nn.Conv1d(3, 4, 3, padding=1, padding_mode="circular")
@@ -27,15 +31,16 @@ def layers(padding):
 @pytest.mark.parametrize("symmetry", ["permute:axis=1", "roll", "C16"])
 def test_what_is_kept_is_told(symmetry):
     found = check(target(layers("circular"), 2, 5, 3, 16), symmetry)
-    assert found.kept == "equivariant"
-    assert found.invariant > 0.01 > 1e-9 > found.equivariant
+    [output] = found.outputs
+    assert output.kept == "equivariant"
+    assert output.invariant > 0.01 > 1e-9 > output.equivariant
     assert found.breaks is None
 
 
 def test_the_layer_that_breaks_is_named():
     found = check(target(layers("zeros"), 2, 5, 3, 16), "roll")
-    assert found.kept is None
-    assert found.breaks == "2.context (Conv1d)"
+    assert not found.kept
+    assert found.breaks == "in 2.context (Conv1d)"
     by_name = dict(found.layers)
     assert by_name["0 (DSS)"] < 1e-9 < 0.01 < by_name["2 (DSS)"]
 
@@ -47,36 +52,65 @@ def test_invariance_is_told_where_the_output_has_no_such_axis():
         nn.Flatten(),
         nn.Linear(8, 10),
     )
-    found = check(target(pooled, 2, 3, 8, 8), "roll")
-    assert (found.kept, found.equivariant) == ("invariant", None)
-    assert check(target(pooled, 2, 3, 8, 8), "flip").breaks == "0 (Conv2d)"
+    [output] = check(target(pooled, 2, 3, 8, 8), "roll").outputs
+    assert (output.kept, output.equivariant) == ("invariant", None)
+    assert check(target(pooled, 2, 3, 8, 8), "flip").breaks == "in 0 (Conv2d)"
 
 
 def test_layers_on_which_the_group_does_not_act_are_not_blamed():
     flat = nn.Sequential(nn.ReLU(), nn.Flatten(), nn.Linear(24, 2))
     found = check(target(flat, 2, 3, 8), "flip")
     assert found.layers[1] == ("1 (Flatten)", None)
-    assert found.breaks == "the whole network"
+    assert found.breaks == "in the whole network"
 
 
 def test_functions_are_checked_without_layers():
     found = check(target(lambda x: x.cumsum(1), 2, 5), "permute:axis=1")
-    assert (found.kept, found.layers) == (None, ())
-    assert check(target(lambda x: x.sum(1), 2, 5), "permute:axis=1").kept == "invariant"
+    assert (kept(found), found.layers) == ([None], ())
+    assert kept(check(target(lambda x: x.sum(1), 2, 5), "permute:axis=1")) == ["invariant"]
+
+
+def test_of_several_outputs_each_may_keep_it_in_its_own_way():
+    found = check(target(lambda x: (x, x.sum(1)), 2, 5), "flip")
+    assert (kept(found), found.kept) == (["equivariant", "invariant"], True)
+    rows = [row[0].text for row in table_of([found]).rows]
+    assert rows == ["flip, output 1", "flip, output 2"]
 
 
 def test_of_several_outputs_all_must_keep_it():
-    assert check(target(lambda x: (x, x * 2), 2, 5), "flip").kept == "equivariant"
-    assert check(target(lambda x: (x, x.cumsum(1)), 2, 5), "flip").kept is None
-    assert check(target(lambda x: (x, x.sum(1)), 2, 5), "flip").equivariant is None
+    found = check(target(lambda x: (x, x.cumsum(1)), 2, 5), "flip")
+    assert (kept(found), found.kept) == (["equivariant", None], False)
+
+
+class Position(nn.Module):
+    """Adds a number that belongs to the place of an element between two layers that keep it."""
+
+    def __init__(self):
+        super().__init__()
+        self.embed, self.norm = nn.Linear(3, 8), nn.LayerNorm(8)
+        self.position = nn.Parameter(torch.randn(5, 8))
+
+    def forward(self, x):
+        return self.norm(self.embed(x) + self.position)
+
+
+def test_what_breaks_between_two_layers_is_blamed_on_neither():
+    found = check(target(Position(), 2, 5, 3), "permute:axis=1")
+    assert found.breaks == "before norm (LayerNorm)"
+
+
+def test_an_input_that_is_not_finite_is_refused():
+    wrong = Target(lambda x: x, torch.full((2, 5), torch.nan))
+    with pytest.raises(ValueError, match="input of the network must be finite"):
+        check(wrong, "flip")
 
 
 def test_outputs_that_are_not_finite_are_broken():
-    assert check(target(lambda x: x / 0, 2, 5), "flip").invariant == math.inf
+    assert check(target(lambda x: x / 0, 2, 5), "flip").outputs[0].invariant == math.inf
 
 
 def test_a_network_that_draws_random_numbers_is_repeatable():
-    assert check(target(lambda x: x + torch.rand(1), 2, 5), "flip").kept == "equivariant"
+    assert kept(check(target(lambda x: x + torch.rand(1), 2, 5), "flip")) == ["equivariant"]
 
 
 def test_wrong_inputs_and_outputs_are_named():

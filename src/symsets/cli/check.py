@@ -57,12 +57,12 @@ def check(
         found = [measure(network, one) for one in symmetry]
         console.print(to_rich(table_of(found), width=console.width))
         for one in found:
-            if one.kept is None and one.breaks:
-                console.print(f"{one.symmetry}: breaks first in {one.breaks}", soft_wrap=True)
+            if not one.kept and one.breaks:
+                console.print(f"{one.symmetry}: breaks first {one.breaks}", soft_wrap=True)
         if figure is not None:
             if not found[0].layers:
                 raise ValueError("--figure must be left out: the layers of TARGET are not known")
             path = picture_of(found, figure.stem).save_png(figure.parent)
             console.print(f"figure written to {path}", soft_wrap=True)
-    if any(one.kept is None for one in found):
+    if not all(one.kept for one in found):
         raise typer.Exit(1)

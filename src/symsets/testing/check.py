@@ -4,7 +4,7 @@ import copy
 import math
 from collections.abc import Callable, Sequence
 from functools import cached_property, partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -125,21 +125,23 @@ class EquivarianceCheck:
         return unfold(reorder(act(rows), action.order))
 
     def first_break(self, action: GroupAction, tolerance: float) -> str | None:
-        """Name the first submodule whose output is not transformed as its input is."""
+        """Say where a tensor is first not transformed as the input: in a submodule, or before."""
         if not isinstance(self.model, nn.Module):
             return None
         record = partial(recorded, self.model)
         plain, moved = self._run(record, (self.x, self.args), self._inputs(action))
         [nudged] = self._run(record, self._nudged)
-        outputs = {self._axes(out) for name, _, out in plain if not name}
+        outputs = {self._axes(seen.tensor) for seen in plain if not seen.name}
         known = {(), self._axes(as_floats(self.x)), *outputs}
-        for (name, kind, out), (*_, after), (*_, near) in zip(plain, moved, nudged, strict=False):
+        for seen, (*_, after), (*_, near) in zip(plain, moved, nudged, strict=False):
+            out = seen.tensor
             if action.act is not identity and self._axes(out) not in known:
                 continue  # how h acts on elements of this size is not known
             rounding = rounding_error(self.x, difference(near, out))
             allowed = self._allowed(out, action)
             if not any(relative_error(after, other, rounding) <= tolerance for other in allowed):
-                return f"{name!r} ({kind})" if name else kind
+                module = f"{seen.name!r} ({seen.kind})" if seen.name else seen.kind
+                return f"{seen.where} {module}"
         return None
 
     def _axes(self, out: Tensor) -> tuple[int, ...]:
@@ -173,18 +175,36 @@ def _to_double(value: Any) -> Any:
     return value
 
 
-def recorded(model: nn.Module, *inputs: Any) -> list[tuple[str, str, Tensor]]:
-    """Run a model; return name, class and output of every submodule in the order they finish."""
-    seen: list[tuple[str, str, Tensor]] = []
+class Recorded(NamedTuple):
+    """What a submodule got (``where`` is ``"before"``) or returned (``"in"``)."""
 
-    def hook(name: str) -> Callable[..., None]:
-        def keep(module: nn.Module, inputs: Any, output: Any) -> None:
-            tensors = (part for part in pytree.tree_leaves(output) if isinstance(part, Tensor))
-            seen.extend((name, type(module).__name__, tensor) for tensor in tensors)
+    where: str
+    name: str
+    kind: str
+    tensor: Tensor
 
-        return keep
 
-    handles = [m.register_forward_hook(hook(name)) for name, m in model.named_modules()]
+def recorded(model: nn.Module, *inputs: Any) -> list[Recorded]:
+    """Run a model; return what every submodule got and returned, one after the other.
+
+    Of what it got, only the first argument; nothing of what the model itself got.
+    """
+    seen: list[Recorded] = []
+
+    def keep(where: str, name: str, module: nn.Module, value: Any) -> None:
+        tensors = (part for part in pytree.tree_leaves(value) if isinstance(part, Tensor))
+        seen.extend(Recorded(where, name, type(module).__name__, tensor) for tensor in tensors)
+
+    def before(name: str) -> Callable[..., None]:
+        return lambda module, args: keep("before", name, module, args[:1] if name else ())
+
+    def after(name: str) -> Callable[..., None]:
+        return lambda module, args, output: keep("in", name, module, output)
+
+    handles = []
+    for name, module in model.named_modules():
+        handles.append(module.register_forward_pre_hook(before(name)))
+        handles.append(module.register_forward_hook(after(name)))
     try:
         model(*inputs)
     finally:

@@ -94,9 +94,10 @@ def assert_equivariant(
     """Raise an ``AssertionError`` that says where the symmetry of a model breaks, if it does.
 
     The message says whether the order of the set or the symmetry of the elements breaks it, and
-    names the first submodule, in the order of execution, whose output is not transformed as the
-    input of the model is. Where elements have the size of neither the input nor the output, as
-    between strides, it is not known how :math:`h` acts, and only the order is checked.
+    names the first submodule, in the order of execution, that returns what is not transformed as
+    the input of the model is, or that already gets such a tensor. Where elements have the size of
+    neither the input nor the output, as between strides, it is not known how :math:`h` acts, and
+    only the order is checked.
 
     The largest relative error that passes is ``tolerance``; the other arguments are those of
     :func:`equivariance_error`.
@@ -126,4 +127,4 @@ def _diagnosis(check: EquivarianceCheck, action: GroupAction, tolerance: float) 
         ),
     }[order, element]
     broken = check.first_break(action, tolerance)
-    return f"{verdict}; it first breaks in {broken}" if broken else verdict
+    return f"{verdict}; it first breaks {broken}" if broken else verdict

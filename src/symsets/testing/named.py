@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
@@ -64,8 +65,12 @@ def draw(text: str, x: Tensor, seed: int) -> Drawn:
             raise ValueError(f"symmetry {text!r} must have two axes to turn, got {_shape(x)}")
         turns = 1 + int(torch.randint(3, (1,), generator=generator))
         return _turn(lambda t: t.rot90(turns, (-2, -1)), x, -2)
-    usual = {"permute": {"axis": 1}, "roll": {"axis": -1, "by": 0}, "flip": {"axis": -1}}[kind]
-    given = _options(text, rest, usual)
+    options: dict[str, dict[str, Any]] = {
+        "permute": {"axis": 1},
+        "roll": {"axis": -1, "by": None},
+        "flip": {"axis": -1},
+    }
+    given = _options(text, rest, options[kind])
     axis = given["axis"]
     if not -x.ndim <= axis < x.ndim:
         raise ValueError(f"symmetry {text!r} must name an axis of the input, got {_shape(x)}")
@@ -77,7 +82,13 @@ def draw(text: str, x: Tensor, seed: int) -> Drawn:
             f"symmetry {text!r} must act on an axis of two entries or more, got {_shape(x)}"
         )
     if kind == "roll":
-        step = given["by"] or 1 + int(torch.randint(length - 1, (1,), generator=generator))
+        step = given["by"]
+        if step is None:
+            step = 1 + int(torch.randint(length - 1, (1,), generator=generator))
+        if step % length == 0:
+            raise ValueError(
+                f"symmetry {text!r} must move an axis of {length} entries, which by={step} does not"
+            )
         return _roll(x, axis, step)
     return _permute(x.shape, axis, random_order(length, generator))
 
@@ -154,7 +165,7 @@ def _of_group(text: str, x: Tensor, seed: int) -> Drawn:
     return Drawn(lambda t: group.act(t, element), moves)
 
 
-def _options(text: str, rest: str, usual: dict[str, int]) -> dict[str, int]:
+def _options(text: str, rest: str, usual: dict[str, Any]) -> dict[str, Any]:
     """Read ``axis=1,by=2``."""
     given = dict(usual)
     for part in filter(None, rest.split(",")):

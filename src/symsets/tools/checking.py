@@ -22,14 +22,11 @@ SMALLEST, LARGEST = 1e-17, 1e1  # errors that the picture can show
 
 
 @dataclass(frozen=True)
-class Checked:
-    """What was found for one symmetry; errors are relative, and None where g does not act."""
+class Errors:
+    """Of one output, relative to it."""
 
-    symmetry: str
-    invariant: float  # the error of f(gx) = f(x)
-    equivariant: float | None  # the error of f(gx) = g f(x)
-    layers: tuple[tuple[str, float | None], ...]  # in the order they ran, empty if not known
-    breaks: str | None  # the first layer whose output neither stays nor moves along
+    invariant: float  # of f(gx) = f(x)
+    equivariant: float | None  # of f(gx) = g f(x); None where g does not act
     tolerance: float  # the largest error that counts as kept
 
     @property
@@ -41,8 +38,26 @@ class Checked:
         return "equivariant" if kept else None
 
 
+@dataclass(frozen=True)
+class Checked:
+    """What was found for one symmetry; errors are None where g does not act."""
+
+    symmetry: str
+    outputs: tuple[Errors, ...]  # each may keep it in its own way
+    layers: tuple[tuple[str, float | None], ...]  # in the order they ran, empty if not known
+    breaks: str | None  # where a tensor first neither stays nor moves along
+    tolerance: float
+
+    @property
+    def kept(self) -> bool:
+        """Whether every output keeps the symmetry."""
+        return all(one.kept for one in self.outputs)
+
+
 def check(target: Target, symmetry: str) -> Checked:
     """Measure by how much a network misses a symmetry that :func:`draw` can read."""
+    if target.x.is_floating_point() and not target.x.isfinite().all():
+        raise ValueError("the input of the network must be finite, found NaN or infinity in it")
     plain = _run(target, target.x)
     still, along = ([list[float]() for _ in plain] for _ in range(2))
     rounding = rounding_error(target.x, 0.0)
@@ -51,32 +66,33 @@ def check(target: Target, symmetry: str) -> Checked:
         moved = _run(target, drawn.act(target.x))
         if len(moved) != len(plain):
             raise ValueError("the network must run the same layers for a moved input")
-        for k, ((_, before), (_, after)) in enumerate(zip(plain, moved, strict=True)):
+        for k, ((*_, before), (*_, after)) in enumerate(zip(plain, moved, strict=True)):
             still[k].append(relative_error(after, before, rounding))
             errors = [relative_error(after, act(before), rounding) for act in drawn.moves(before)]
             along[k] += [min(errors)] if errors else []  # none if g does not act on the output
     invariant = [max(errors) for errors in still]
     equivariant = [max(errors, default=None) for errors in along]
-    outputs = [k for k, (name, _) in enumerate(plain) if not name]
-    layers = []
-    for k, (name, _) in enumerate(plain):
+    outputs = [k for k, (_, name, _) in enumerate(plain) if not name]
+    layers, broken = [], None
+    for k, (where, name, _) in enumerate(plain):
         known = [e for e in (equivariant[k], invariant[k]) if e is not None]
         acts = k in outputs or len(known) > 1 or known[0] <= target.tolerance
-        layers.append((name or "the whole network", min(known) if acts else None))
-    broken = (name for name, e in layers if e is not None and not e <= target.tolerance)
-    moving = [e for k in outputs if (e := equivariant[k]) is not None]
+        name = name or "the whole network"
+        if acts and broken is None and not min(known) <= target.tolerance:
+            broken = f"{where} {name}"
+        if where == "in":
+            layers.append((name, min(known) if acts else None))
     return Checked(
         symmetry,
-        max(invariant[k] for k in outputs),
-        max(moving) if len(moving) == len(outputs) else None,
+        tuple(Errors(invariant[k], equivariant[k], target.tolerance) for k in outputs),
         tuple(layers) if isinstance(target.network, nn.Module) else (),
-        next(broken, None),
+        broken,
         target.tolerance,
     )
 
 
-def _run(target: Target, x: Tensor) -> list[tuple[str, Tensor]]:
-    """Return the outputs of all layers with their names, and of the whole network with none."""
+def _run(target: Target, x: Tensor) -> list[tuple[str, str, Tensor]]:
+    """Return what layers got and returned, with names, and what the network returned with none."""
     inputs = (x, *target.more)
     with torch.no_grad(), torch.random.fork_rng([]):
         torch.manual_seed(0)
@@ -87,24 +103,28 @@ def _run(target: Target, x: Tensor) -> list[tuple[str, Tensor]]:
                 raise ValueError(
                     f"the network must take an input of shape {tuple(x.shape)} in float64: {error}"
                 ) from error
-            return [(f"{name} ({kind})" if name else "", out) for name, kind, out in layers]
+            return [
+                (where, f"{name} ({kind})" if name else "", tensor)
+                for where, name, kind, tensor in layers
+            ]
         found = target.network(*inputs)
         parts = found if isinstance(found, tuple | list) else [found]
         if wrong := [part for part in parts if not isinstance(part, Tensor)]:
             raise ValueError(f"network must return tensors, got {shown(wrong[0])}")
-        return [("", part) for part in parts]
+        return [("in", "", part) for part in parts]
 
 
 def table_of(found: Sequence[Checked]) -> Table:
     """Return the errors as a table."""
     rows = [
         (
-            Cell(one.symmetry),
-            Cell(_error(one.invariant), best=one.kept == "invariant"),
-            Cell(_error(one.equivariant), best=one.kept == "equivariant"),
-            Cell(one.kept or "broken"),
+            Cell(one.symmetry + (f", output {k + 1}" if len(one.outputs) > 1 else "")),
+            Cell(_error(output.invariant), best=output.kept == "invariant"),
+            Cell(_error(output.equivariant), best=output.kept == "equivariant"),
+            Cell(output.kept or "broken"),
         )
         for one in found
+        for k, output in enumerate(one.outputs)
     ]
     caption = (
         "Errors relative to the output, the largest of several elements of the group; bold: kept "

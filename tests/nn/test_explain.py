@@ -301,3 +301,14 @@ def test_errors_of_a_map_of_your_own_pass_through(layer, error):
             layer(element)(RIGHT)
         assert caught.value is error
         assert error.__cause__ is None
+
+
+@pytest.mark.parametrize("wrap", [Siamese, Sequential])
+def test_a_layer_for_sequences_does_not_take_all_elements_for_one(wrap):
+    layer = nn.TransformerEncoderLayer(8, 2, 16, batch_first=True)
+    for x in (torch.randn(2, 5, 8), RaggedSets(torch.randn(5, 8), [2, 3])):
+        with pytest.raises(ValueError, match=r"elements that are sequences, .* use SetAttention"):
+            wrap(layer)(x)
+    assert wrap(layer)(torch.randn(2, 5, 7, 8)).shape == (2, 5, 7, 8)
+    with pytest.raises(ValueError, match="element must be made with batch_first=True"):
+        wrap(nn.TransformerEncoderLayer(8, 2, 16))

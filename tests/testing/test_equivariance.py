@@ -127,3 +127,22 @@ def test_an_output_symmetry_must_be_a_function():
         equivariance_error(
             nn.Identity(), dense(), symmetry=roll(1), output_symmetry=groups.Cyclic(8)
         )
+
+
+def normalised_over_all_rows():
+    return Sequential(DSS(nn.Linear(8, 8)), nn.Softmax(dim=0))
+
+
+@pytest.mark.parametrize("x", [torch.randn(2, 5, 8), RaggedSets(torch.randn(7, 8), [3, 4])])
+def test_what_mixes_the_sets_of_a_batch_is_told(x):
+    assert_equivariant(Sequential(DSS(nn.Linear(8, 8)), nn.Softmax(dim=-1)), x)
+    with pytest.raises(AssertionError, match=r"changes by .* with the other sets of its batch"):
+        assert_equivariant(normalised_over_all_rows(), x)
+
+
+def test_batch_normalisation_may_mix_sets_in_training_only():
+    norm = nn.BatchNorm1d(8)
+    assert_equivariant(Sequential(DSS(nn.Linear(8, 8)), norm), torch.randn(3, 5, 8))
+    mixed = Sequential(norm.eval(), *normalised_over_all_rows())
+    with pytest.raises(AssertionError, match="with the other sets of its batch"):
+        assert_equivariant(mixed, torch.randn(3, 5, 8))

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from symsets._checks import is_ours
-from symsets.nn._maps import AXES, accepts_args, first_map, first_part, kind_of
+from symsets.nn._maps import AXES, SEQUENCE_LAYERS, accepts_args, first_map, first_part, kind_of
 from symsets.sets import RaggedSets, Sets
 from symsets.sets.folding import check_sets
 from symsets.sets.ragged import NoTensorError
@@ -97,6 +97,12 @@ def check_elements(x: Sets, element: nn.Module, owner: nn.Module) -> None:
         _check_takes_sets(element, owner)
         return
     check_device(rows, next(element.parameters(), rows), owner)
+    if isinstance(layer := first_part(element), SEQUENCE_LAYERS) and x.ndim < 4:
+        raise ValueError(
+            f"x must have elements that are sequences, (B, N, L, C), for the {type(layer).__name__}"
+            f" in {type(owner).__name__}, got {x if isinstance(x, RaggedSets) else tuple(x.shape)}:"
+            " use SetAttention for attention between the elements of a set"
+        )
     if (first := first_map(element)) is None:
         own = getattr(first_part(element), "check_input", None)
         if own is not None:  # a map of ours, or a set layer in a set layer

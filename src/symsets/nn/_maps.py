@@ -19,6 +19,9 @@ from symsets.sets.folding import membership
 MAPS: dict[type[nn.Module], tuple[str, ...]] = {nn.Linear: ()}
 for _kind, _axes in (("1d", ("L",)), ("2d", ("H", "W")), ("3d", ("D", "H", "W"))):
     MAPS[getattr(nn, f"Conv{_kind}")] = MAPS[getattr(nn, f"ConvTranspose{_kind}")] = _axes
+# Torch's layers for sequences take a tensor with one axis less for a single sequence: rows of
+# vectors, which are the elements of all sets, would attend to each other.
+SEQUENCE_LAYERS = (nn.TransformerEncoderLayer, nn.TransformerEncoder)
 # A subclass with its own forward may take anything.
 AXES: dict[Callable[..., Any], tuple[str, ...]] = {kind.forward: MAPS[kind] for kind in MAPS}
 
@@ -29,7 +32,17 @@ def kind_of(layer: nn.Module) -> type[nn.Module]:
 
 
 def min_axes(element: nn.Module) -> int:
-    """Return how many axes a batch of sets must have: batch, set, and those that a map takes."""
+    """Return how many axes a batch of sets must have: batch, set, and those that a map takes.
+
+    Raise ValueError for a layer for sequences that would take the set axis for the sequence.
+    """
+    if isinstance(layer := first_part(element), SEQUENCE_LAYERS):
+        if not all(getattr(part, "batch_first", True) for part in layer.modules()):
+            raise ValueError(
+                f"element must be made with batch_first=True, got a {type(layer).__name__} that "
+                "would take the elements of all sets for one sequence"
+            )
+        return 4
     first = first_map(element)
     return 2 if first is None else 3 + len(AXES[kind_of(first).forward])
 

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
+from torch.nn.modules.batchnorm import _BatchNorm
 from torch.utils import _pytree as pytree
 
 from symsets._checks import check_choice
@@ -60,6 +61,23 @@ class EquivarianceCheck:
             return math.inf
         expected = [self._act(part, action) for part in parts]
         return max(map(relative_error, moved_parts, expected, rounding))
+
+    def mixing(self) -> float:
+        """Return by how much the answer for the first set changes with the others of the batch.
+
+        Batch normalisation in training is meant to do that, so then it is not looked at.
+        """
+        if isinstance(self.model, nn.Module) and any(map(_mixes_batch, self.model.modules())):
+            return 0.0
+        alike = self.x[[0] * len(self.x)]
+        outputs = self._run(self.model, (self.x, self.args), (alike, self.args))
+        before, after = (flatten_output(out)[0] for out in outputs)
+        errors = [
+            relative_error(a[:1], b[:1], rounding)
+            for a, b, rounding in zip(before, after, self._rounding, strict=True)
+            if a.ndim and len(a) == len(self.x)
+        ]
+        return max(errors, default=0.0)
 
     def _run(self, call: Callable[..., Any], *inputs: tuple[Any, tuple[Any, ...]]) -> list[Any]:
         """Call on several inputs, and leave the global random numbers as they were."""
@@ -173,6 +191,10 @@ def _to_double(value: Any) -> Any:
     if is_inexact(value):
         return value.to(torch.promote_types(value.dtype, torch.float64))
     return value
+
+
+def _mixes_batch(module: nn.Module) -> bool:
+    return isinstance(module, _BatchNorm) and (module.training or not module.track_running_stats)
 
 
 class Recorded(NamedTuple):

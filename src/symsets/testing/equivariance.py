@@ -99,6 +99,9 @@ def assert_equivariant(
     neither the input nor the output, as between strides, it is not known how :math:`h` acts, and
     only the order is checked.
 
+    What a model makes of one set must not depend on the other sets of the batch, either; batch
+    normalisation in training may do so.
+
     The largest relative error that passes is ``tolerance``; the other arguments are those of
     :func:`equivariance_error`.
     """
@@ -108,6 +111,11 @@ def assert_equivariant(
         if not error <= tolerance:
             message = f"equivariance error {error:.2g} is above {tolerance:.2g}: "
             raise AssertionError(message + _diagnosis(check, action, tolerance))
+    if not (error := check.mixing()) <= tolerance:
+        raise AssertionError(
+            f"the answer for a set changes by {error:.2g} with the other sets of its batch: a "
+            "layer takes the elements of all sets for one sequence, or averages over them"
+        )
 
 
 def _diagnosis(check: EquivarianceCheck, action: GroupAction, tolerance: float) -> str:

@@ -380,3 +380,11 @@ def test_a_notebook_shows_the_size_of_the_first_sets():
     assert re.findall(r"</span> (\d+)<", shown) == [*"01234567"]
     assert "2 more" in shown
     assert "width:8.0em" in shown  # the largest
+
+
+@pytest.mark.parametrize(
+    "fn", [torch.relu, nn.Linear(3, 2), lambda x: torch.cat([x, x])], ids=["relu", "linear", "cat"]
+)
+def test_functions_of_torch_say_what_to_call_instead(fn):
+    with pytest.raises(TypeError, match=r"must get tensors, got RaggedSets: .* as in x.map\(fn\)"):
+        fn(RaggedSets(torch.randn(5, 3), [2, 3]))

@@ -15,7 +15,7 @@ from symsets._checks import is_ours
 from symsets.nn._maps import AXES, SEQUENCE_LAYERS, accepts_args, first_map, first_part, kind_of
 from symsets.sets import RaggedSets, Sets
 from symsets.sets.folding import check_sets
-from symsets.sets.ragged import NoTensorError
+from symsets.sets.ragged import NoTensorError, NotTensorsError
 
 TENSOR_MAPS = ("torch.nn.modules.", "symsets.nn.")  # modules there take tensors, or are set modules
 # What torch raises for wrong shapes and types. Any other exception is a signal to whoever waits for
@@ -58,7 +58,7 @@ def explain(check: Callable[[Any], None], x: Any, error: Exception) -> None:
 
     The outermost layer that finds something speaks: its input is what the user gave.
     """
-    if is_ours(error):
+    if is_ours(error) and not isinstance(error, NotTensorsError):
         return
     try:
         check(x)

@@ -269,6 +269,14 @@ class RaggedSets:
             )
         return self.with_elements(self.elements + other.elements)
 
+    @classmethod
+    def __torch_function__(cls, fn: Any, *args: Any, **kwargs: Any) -> Any:
+        """Say what to do instead where a function of torch gets ragged sets."""
+        raise NotTensorsError(
+            f"{getattr(fn, '__name__', fn)} must get tensors, got {cls.__name__}: apply it to the "
+            "elements, as in x.map(fn), or put the layer into a symsets.Sequential"
+        )
+
     def __repr__(self) -> str:
         counts = self.partition.counts
         low, high = min(counts, default=0), max(counts, default=0)
@@ -368,6 +376,10 @@ def not_sets(value: Any) -> str:
         return _shown(value)
     kind = type(value).__name__
     return f"{kind}: RaggedSets.from_list makes sets of a {kind} of tensors (N, *E)"
+
+
+class NotTensorsError(TypeError):
+    """A function of torch got ragged sets; a layer around it knows better what is wrong."""
 
 
 class NoTensorError(TypeError):

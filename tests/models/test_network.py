@@ -312,3 +312,25 @@ def test_sets_of_clouds_and_graphs_train(kind):
     (fitted,) = fit_together([network("classify", kind)], [0], plan, train, train, task)
     losses = [row["train_loss"] for row in fitted.curves]
     assert losses[1] < losses[0]
+
+
+def test_vectors_are_standardised_by_those_that_were_shown():
+    torch.manual_seed(0)
+    net = network_for(Card("classify", "vectors", ("a", "b"), {"channels": 3})).double().eval()
+    x = torch.randn(4, 6, 3, dtype=torch.float64)
+    net.learn_scale(x)
+    expected = net(x)
+    net.learn_scale(1e-3 * x + 300)
+    torch.testing.assert_close(net(1e-3 * x + 300), expected)
+
+
+def test_what_never_changes_is_not_blown_up():
+    net = network_for(Card("classify", "vectors", ("a", "b"), {"channels": 2})).eval()
+    x = torch.stack([torch.randn(2, 5), torch.full((2, 5), 1e6)], dim=-1)
+    net.learn_scale(x)
+    assert (net.scale(x.flatten(0, 1)).abs() < 10).all()
+
+
+def test_only_vectors_are_standardised():
+    with pytest.raises(ValueError, match="standardise must be left out for pictures"):
+        SetNetwork("classify", "pictures", channels=3, size=(16, 16), standardise=True)

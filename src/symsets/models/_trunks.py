@@ -86,6 +86,40 @@ def halving_trunk(channels: int, size: Sequence[int], width: int, scheme: str) -
     return Sequential(*parts, nn.Linear(wide[-1] * math.prod(grid), last), nn.ReLU())
 
 
+class Standardise(nn.Module):
+    """Subtract a mean from elements and divide by a deviation.
+
+    Args:
+        mean: Numbers that broadcast to an element.
+        std: As many.
+
+    Example:
+        >>> layer = Standardise(torch.zeros(2), torch.ones(2))
+        >>> layer.learn(torch.tensor([[300.0, 7.0], [302.0, 7.0]]))
+        >>> layer(torch.tensor([[303.0, 7.0]]))
+        tensor([[2., 0.]])
+    """
+
+    mean: Tensor
+    std: Tensor
+
+    def __init__(self, mean: Tensor, std: Tensor) -> None:
+        super().__init__()
+        self.register_buffer("mean", mean)
+        self.register_buffer("std", std)
+
+    def learn(self, rows: Tensor) -> None:
+        """Take mean and deviation of vectors ``(T, C)``; what never changes is divided by one."""
+        rows = rows.double()
+        std = rows.std(0, correction=0)
+        self.mean.copy_(rows.mean(0))
+        self.std.copy_(std.where(std > 1e-9 * rows.abs().amax(0), 1.0))
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Return elements ``(T, C, …)``."""
+        return (x - self.mean) / self.std
+
+
 class GraphVectors(SetModule):
     r"""Make a vector of every graph: nodes hear their neighbours, then all nodes are pooled.
 
@@ -227,7 +261,8 @@ class Jitter(Shift):
 def timm_trunk(name: str, channels: int, scheme: str) -> tuple[Sequential, int]:
     """Return a network of timm with random weights, and the length of its vectors."""
     model = _create(name, channels, pretrained=False)
-    return Sequential(Standardise(model, channels), lift(model, scheme)), int(model.num_features)
+    trunk = Sequential(Standardise(*_pixels_of(model, channels)), lift(model, scheme))
+    return trunk, int(model.num_features)
 
 
 def load_pretrained(trunk: nn.Module, name: str, channels: int) -> None:
@@ -248,21 +283,12 @@ def _create(name: str, channels: int, *, pretrained: bool) -> Any:
     return timm.create_model(name, pretrained=pretrained, num_classes=0, in_chans=channels)
 
 
-class Standardise(nn.Module):
-    """Give pictures in [0, 1] the mean and deviation that a network of timm was trained with."""
-
-    mean: Tensor
-    std: Tensor
-
-    def __init__(self, model: nn.Module, channels: int) -> None:
-        super().__init__()
-        known: Any = getattr(model, "pretrained_cfg", None) or {}
-        for name in ("mean", "std"):
-            values = torch.tensor(known.get(name, (0.5,)))
-            if len(values) != channels:
-                values = values.mean().expand(channels)
-            self.register_buffer(name, values.reshape(-1, 1, 1).clone())
-
-    def forward(self, x: Tensor) -> Tensor:
-        """Standardise ``(T, C, H, W)``."""
-        return (x - self.mean) / self.std
+def _pixels_of(model: nn.Module, channels: int) -> list[Tensor]:
+    """Return mean and deviation of the pictures that a network of timm was trained with."""
+    known: Any = getattr(model, "pretrained_cfg", None) or {}
+    found = []
+    for name in ("mean", "std"):
+        values = torch.tensor(known.get(name, (0.5,)))
+        values = values if len(values) == channels else values.mean().expand(channels)
+        found.append(values.reshape(-1, 1, 1).clone())
+    return found

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+import torch
 from torch import nn
 
 from symsets._checks import check_choice, positive, shown
@@ -15,6 +16,7 @@ from symsets.models._trunks import (
     GraphVectors,
     Jitter,
     Shift,
+    Standardise,
     cloud_trunk,
     halving_trunk,
     load_pretrained,
@@ -26,7 +28,7 @@ from symsets.models.registry import register_network
 from symsets.models.restoration import WeightedMerge, restoration_trunk
 from symsets.nn import AttentionPool, Classify, Merge, Sequential, SetModule, Siamese, set_layer
 from symsets.nn._explain import explained
-from symsets.sets import Sets
+from symsets.sets import Sets, fold, map_elements
 from symsets.sets.pooling import check_pool
 
 TIMM = "timm:"
@@ -68,6 +70,8 @@ class SetNetwork(SetModule):
         shift: By how many entries each picture or signal is moved at random in training; pictures
             are turned and stretched a little, too. If left out, one in sixteen where a set gets
             labels or numbers and elements do not meet early.
+        standardise: Whether vectors are standardised first, by the mean and deviation that
+            :meth:`learn_scale` finds.
 
     Shape:
         - x: ``(B, N, C, *E)`` or ragged; ragged with elements ``(P, C)`` for clouds;
@@ -101,6 +105,7 @@ class SetNetwork(SetModule):
         pool: str = "max",
         early: bool | None = None,
         shift: int | None = None,
+        standardise: bool = False,
     ) -> None:
         super().__init__()
         check_choice("task", task, TASKS)
@@ -133,7 +138,13 @@ class SetNetwork(SetModule):
             "pool": pool,
             "early": early,
             "shift": shift,
+            "standardise": standardise,
         }
+        if standardise and kind != "vectors":
+            raise ValueError(f"standardise must be left out for {kind}")
+        self.scale = (
+            Standardise(torch.zeros(channels), torch.ones(channels)) if standardise else None
+        )
         self.returns_sets = task in PER_ELEMENT
         if task == "merge":
             self.trunk, self.head = self._merging()
@@ -157,8 +168,13 @@ class SetNetwork(SetModule):
 
     def features(self, x: Sets) -> Any:
         """Return what the head sees: a vector for each element, that has met the others."""
-        y = self.trunk(x)
+        y = self.trunk(x if self.scale is None else map_elements(x, self.scale))
         return y if self.arguments["task"] == "merge" else self.meet(y)
+
+    def learn_scale(self, x: Sets) -> None:
+        """Standardise vectors by the mean and deviation of those in some sets."""
+        if self.scale is not None:
+            self.scale.learn(fold(x)[0])
 
     def weights(self, x: Sets) -> Any:
         """Return how much each element counts, with ``pool="attention"`` (see AttentionPool)."""
@@ -236,6 +252,7 @@ def network_for(
 
     The network has the card (``net.card``), so that :func:`~symsets.train.fit` knows the task and
     the names of the classes whatever it is given to train on; what was measured is left out.
+    Vectors are standardised, once ``net.learn_scale(x)`` has seen some sets.
 
     Args:
         about: A dataset with a card, such as ``symsets.data.SetFolder``, or a :class:`Card`.
@@ -283,6 +300,7 @@ def network_for(
         pool=pool,
         early=early,
         shift=shift,
+        standardise=kind == "vectors",
     )
     if isinstance(card, Card):
         net.card = replace(card, metrics={}, target={})

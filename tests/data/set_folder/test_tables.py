@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -98,3 +100,60 @@ def test_a_file_that_is_no_table_is_refused(tmp_path):
     sets = table(tmp_path / "t.csv", "set,u a,1 b,2")
     with pytest.raises(ValueError, match=r"kind must be 'vectors' for the table .*t.csv, got 'sig"):
         SetFolder(sets, kind="signals")
+
+
+def test_columns_of_a_table_are_found_by_their_names(tmp_path):
+    path = table(tmp_path / "t.csv", "set,a,b,label p,1,2,x p,3,4,x q,5,6,y r,0,0,x s,0,0,y")
+    sets = SetFolder(path)
+    assert sets.card.element == {"channels": 2, "columns": ["a", "b"]}
+    table(path, "set,b,label,a p,2,x,1 p,4,x,3 q,6,y,5")
+    again = SetFolder(path, like=sets.card)
+    assert np.array_equal(again[0][0], [[1, 2], [3, 4]])
+    assert again.elements(0) == ["0", "1"]
+    old = replace(sets.card, element={"channels": 2})  # of a version that kept no names
+    assert np.array_equal(SetFolder(path, like=old)[0][0], [[2, 1], [4, 3]])
+    table(path, "set,b,c p,2,1")
+    with pytest.raises(ValueError, match=r"t.csv must have a column 'a', as the .*, got 'b,c'"):
+        SetFolder(path, like=sets.card)
+    table(path, "set,a,c,b p,2,1,0")
+    with pytest.raises(ValueError, match=r"the columns 'a,b' only, as the .*, got also 'c'"):
+        SetFolder(path, like=sets.card)
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".parquet"])
+def test_columns_of_one_file_per_set_are_found_by_their_names(tmp_path, suffix):
+    def write(name, text):
+        if suffix == ".csv":
+            return table(tmp_path / f"{name}.csv", text)
+        arrow = pytest.importorskip("pyarrow", reason="needs pyarrow")
+        header, *rows = [line.split(",") for line in text.split()]
+        columns = zip(*[[float(cell) for cell in row] for row in rows], strict=True)
+        content = arrow.table(dict(zip(header, columns, strict=True)))
+        return arrow.parquet.write_table(content, tmp_path / f"{name}.parquet")
+
+    pytest.importorskip("pyarrow.parquet", reason="needs pyarrow")
+    write("p", "a,b 1,2 3,4")
+    write("q", "b,a 6,5")
+    table(tmp_path / "labels.csv", "set,age p,1.5 q,2.5")
+    sets = SetFolder(tmp_path, cache=True)
+    assert sets.card.element == {"channels": 2, "columns": ["a", "b"]}
+    assert np.array_equal(sets[1][0], [[5, 6]])
+    write("p", "b,a 2,1 4,3")
+    assert np.array_equal(SetFolder(tmp_path, like=sets.card)[0][0], [[1, 2], [3, 4]])
+    write("p", "a,c 1,2")
+    with pytest.raises(ValueError, match=rf"q\{suffix} must have a column 'c', like .*p\{suffix}"):
+        SetFolder(tmp_path)
+    with pytest.raises(ValueError, match=rf"p\{suffix} must have a column 'b', as the network"):
+        SetFolder(tmp_path, like=sets.card)
+
+
+def test_columns_without_clear_names_are_taken_in_their_order(tmp_path):
+    table(tmp_path / "p.csv", "a,b 1,2")
+    table(tmp_path / "q.csv", "3,4")
+    table(tmp_path / "r.csv", "x,x 5,6")
+    table(tmp_path / "labels.csv", "set,age p,1.5 q,2.5 r,3.5")
+    sets = SetFolder(tmp_path)
+    assert [x.tolist() for x, _ in sets] == [[[1, 2]], [[3, 4]], [[5, 6]]]
+    wrong = replace(sets.card, element={"channels": 2, "columns": 2})
+    with pytest.raises(ValueError, match="columns of an element must be names, got 2"):
+        SetFolder(tmp_path, like=wrong)

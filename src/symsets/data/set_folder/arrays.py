@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import zipfile
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from symsets._checks import shown
 from symsets._extras import require
 from symsets._files import check_regular, named_errors
 from symsets.data._arrays import read_arrays
@@ -38,6 +39,40 @@ def array_shape(path: str) -> tuple[int, ...]:
             found = require("pyarrow.parquet", "tables").ParquetFile(file)
             return found.metadata.num_rows, found.metadata.num_columns
         return read_array(path).shape
+
+
+def column_names(path: str) -> tuple[str, ...]:
+    """Return what a table of a set calls its columns; nothing if names are missing or not clear."""
+    file, suffix = Path(path), suffix_of(path)
+    names: list[str] = []
+    with named_errors(file):
+        if suffix == ".parquet":
+            names = require("pyarrow.parquet", "tables").ParquetFile(file).schema_arrow.names
+        elif suffix == ".csv":
+            _, first = next(read_csv(file), (0, []))
+            names = first if _is_header(first) else []
+    return tuple(names) if len(set(names)) == len(names) else ()
+
+
+def column_order(
+    where: str, names: Sequence[str], wanted: Sequence[str], like: str
+) -> list[int] | None:
+    """Return the place in ``names`` of each column that is wanted; None where no names are known.
+
+    Raise ValueError naming the first column that is missing, or not wanted; ``like`` ends the rule.
+    """
+    if not names or not wanted:
+        return None
+    if missing := [name for name in wanted if name not in names]:
+        raise ValueError(
+            f"{where} must have a column {missing[0]!r}{like}, got {shown(','.join(names))}"
+        )
+    if extra := [name for name in names if name not in wanted]:
+        raise ValueError(
+            f"{where} must have the columns {shown(','.join(wanted))} only{like}, got also "
+            f"{extra[0]!r}"
+        )
+    return [names.index(name) for name in wanted]
 
 
 def read_array(path: str) -> Array:
@@ -119,7 +154,7 @@ def _read_text(file: Path, suffix: str) -> Array:
     if suffix == ".xyz":
         return np.loadtxt(file, ndmin=2)
     lines = list(read_csv(file))
-    if lines and not any(_is_float(cell) for cell in lines[0][1]):
+    if lines and _is_header(lines[0][1]):
         lines = lines[1:]
     rows = []
     for line, cells in lines:
@@ -128,6 +163,10 @@ def _read_text(file: Path, suffix: str) -> Array:
         except ValueError as error:
             raise ValueError(f"{file}, line {line}: must hold numbers only: {error}") from None
     return np.array(rows).reshape(len(rows), -1 if rows else 0)
+
+
+def _is_header(cells: Sequence[str]) -> bool:
+    return not any(_is_float(cell) for cell in cells)
 
 
 def _is_float(cell: str) -> bool:

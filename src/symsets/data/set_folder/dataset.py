@@ -48,6 +48,9 @@ class SetFolder(Dataset[tuple[Any, Any]]):
         - ``set/*.npy`` (also ``.xyz .ply .off``): sets of clouds ``(P, C)``; with
           ``kind="clouds"`` where ``labels.csv`` does not name the folders.
 
+    Columns of ``.csv`` and ``.parquet`` are found by their names, in whatever order a file has
+    them; without a header, by their places.
+
     Folders ``train``, ``val`` and ``test`` around any of these, or a column ``split`` in
     ``labels.csv``, say which sets are for what.
 

@@ -13,10 +13,17 @@ import numpy as np
 from symsets._checks import check_choice, positive, shown
 from symsets.data.decoding import UnusableError, quiet
 from symsets.data.images import IMAGE_SUFFIXES
-from symsets.data.set_folder.arrays import array_shape, check_finite, read_array, read_cloud
+from symsets.data.set_folder.arrays import (
+    array_shape,
+    check_finite,
+    column_names,
+    column_order,
+    read_array,
+    read_cloud,
+)
 from symsets.data.set_folder.layouts import FoundSet, suffix_of
 from symsets.data.set_folder.pictures import Decoder, Header, default_shape, read_header
-from symsets.data.set_folder.stores import ArrayStore, Store
+from symsets.data.set_folder.stores import ArrayStore, Store, TableStore
 from symsets.models.card import Card
 
 KINDS = ("pictures", "vectors", "signals", "clouds")
@@ -36,6 +43,7 @@ class Preparation:
     resize: str = "crop"  # how pictures get that size
     channels: int | None = None  # of an element
     length: int | None = None  # of signals
+    columns: tuple[str, ...] = ()  # names of the numbers of a vector, in their order
 
     def __post_init__(self) -> None:
         if self.kind is not None:
@@ -51,20 +59,26 @@ class Preparation:
                 )
             object.__setattr__(self, "size", tuple(positive("size", side) for side in both))
 
+        columns = self.columns
+        if not isinstance(columns, list | tuple) or not all(isinstance(n, str) for n in columns):
+            raise ValueError(f"columns of an element must be names, got {shown(columns)}")
+        object.__setattr__(self, "columns", tuple(columns))
+
     def to_element(self) -> dict[str, Any]:
         """Return what a card says about it."""
         if self.kind == "pictures":
             assert isinstance(self.size, Sequence)
             return {"size": [*self.size], "channels": self.channels, "resize": self.resize}
         length = {"length": self.length} if self.kind == "signals" else {}
-        return {"channels": self.channels, **length}
+        columns = {"columns": [*self.columns]} if self.columns else {}
+        return {"channels": self.channels, **length, **columns}
 
     @classmethod
     def of_card(cls, card: Card) -> Preparation:
         """Return what the card of a network says."""
         if "channels" not in card.element:
             raise ValueError(f"like must say 'channels' in element, got {card.element}")
-        known = ("size", "resize", "channels", "length")
+        known = ("size", "resize", "channels", "length", "columns")
         return cls(card.kind, **{name: v for name, v in card.element.items() if name in known})
 
 
@@ -162,6 +176,8 @@ def _examine_pictures(sets: Sequence[FoundSet], how: Preparation) -> Examined:
 def _examine_arrays(sets: Sequence[FoundSet], how: Preparation) -> Examined:
     axes = [number for number, kind in AXES.items() if how.kind in (None, kind)]
     kept, counts, skipped = [], [], []
+    orders: list[list[int] | None] = []
+    columns, named = how.columns, ""  # and the file that has these names
     expected: tuple[int, ...] = ()
     first = ""
     wrong: ValueError | None = None
@@ -175,6 +191,10 @@ def _examine_arrays(sets: Sequence[FoundSet], how: Preparation) -> Examined:
             wrong = wrong or error
             skipped.append((file, "not readable"))
             continue
+        names = column_names(file)
+        order = column_order(file, names, columns, _like(named))
+        if names and not columns:
+            columns, named = names, file
         if how.kind == "vectors" and len(shape) == 3 and shape[0] == 1:
             shape = shape[1:]  # some writers put a batch axis first
         if len(shape) not in axes:
@@ -188,6 +208,7 @@ def _examine_arrays(sets: Sequence[FoundSet], how: Preparation) -> Examined:
         if shape[0]:
             kept.append(one)
             counts.append(shape[0])
+            orders.append(order)
         else:
             skipped.append((one.name, "no elements"))
     if not kept:
@@ -198,18 +219,26 @@ def _examine_arrays(sets: Sequence[FoundSet], how: Preparation) -> Examined:
     _check_all_finite(files)
     length = expected[1] if len(expected) == 2 else None
     kind = AXES[len(expected) + 1]
-    how = replace(how, kind=kind, channels=expected[0], length=length)
-    return Examined(kept, ArrayStore(files, counts, expected), how, skipped=skipped)
+    how = replace(how, kind=kind, channels=expected[0], length=length, columns=columns)
+    return Examined(kept, ArrayStore(files, counts, expected, orders), how, skipped=skipped)
 
 
-def examine_table(sets: list[FoundSet], store: Store, how: Preparation) -> Examined:
+def examine_table(sets: list[FoundSet], store: TableStore, how: Preparation) -> Examined:
     """Look at the sets of a table; raise ValueError unless they are the vectors asked for."""
     path, shape = sets[0].files[0], store.blank.shape
     if how.kind not in (None, "vectors"):
         raise ValueError(f"kind must be 'vectors' for the table {path}, got {how.kind!r}")
+    if (order := column_order(path, store.columns, how.columns, _like(""))) is not None:
+        store = store.reordered(order)
     if how.channels is not None:
         _check_elements(path, shape, (how.channels,), "")
-    return Examined(sets, store, replace(how, kind="vectors", channels=shape[0]))
+    how = replace(how, kind="vectors", channels=shape[0], columns=store.columns)
+    return Examined(sets, store, how)
+
+
+def _like(first: str) -> str:
+    """Say where a rule about a file comes from: another file, or a network."""
+    return f", like {first}" if first else ", as the network was trained with"
 
 
 def _check_elements(
@@ -218,8 +247,9 @@ def _check_elements(
     """Raise ValueError unless elements have the shape of those of another file or a network."""
     if element != expected:
         what = "vectors" if len(expected) == 1 else "signals"
-        like = f", like {first}" if first else ", as the network was trained with"
-        raise ValueError(f"{file} must hold {what} of shape {expected}{like}, got {element}")
+        raise ValueError(
+            f"{file} must hold {what} of shape {expected}{_like(first)}, got {element}"
+        )
 
 
 def _examine_clouds(sets: Sequence[FoundSet], how: Preparation) -> Examined:

@@ -61,9 +61,15 @@ class Store:
 class ArrayStore(Store):
     """One file ``(N, *E)`` for each set, whose rows are its elements."""
 
-    def __init__(self, files: Sequence[str], counts: list[int], shape: tuple[int, ...]) -> None:
+    def __init__(
+        self,
+        files: Sequence[str],
+        counts: list[int],
+        shape: tuple[int, ...],
+        orders: Sequence[list[int] | None] = (),  # of the columns of each file, where they differ
+    ) -> None:
         super().__init__([(file,) for file in files], read_array, np.zeros(shape, np.float32))
-        self.counts = counts
+        self.counts, self._orders = counts, orders
 
     def names(self, k: int) -> list[str]:
         return [str(j) for j in range(self.counts[k])]
@@ -78,6 +84,8 @@ class ArrayStore(Store):
             values = read_array(self.files[k][0]).reshape(shape)
         except ValueError:  # it has changed since
             return np.zeros(shape, np.float32), list(range(shape[0]))
+        if self._orders and (order := self._orders[k]) is not None:
+            values = values[:, order]
         bad = ~np.isfinite(values).reshape(shape[0], -1).all(1)
         values[bad] = 0
         return values, np.flatnonzero(bad).tolist()
@@ -86,10 +94,18 @@ class ArrayStore(Store):
 class TableStore(ArrayStore):
     """Rows of one table, which are kept in memory."""
 
-    def __init__(self, path: str, values: list[Array], names: list[list[str]]) -> None:
+    def __init__(
+        self, path: str, values: list[Array], names: list[list[str]], columns: tuple[str, ...]
+    ) -> None:
         counts = [len(own) for own in values]
         super().__init__([path] * len(values), counts, values[0].shape[1:])
-        self._values, self._names = values, names
+        self._values, self._names, self.columns = values, names, columns
+
+    def reordered(self, order: Sequence[int]) -> TableStore:
+        """Return the same rows with their columns in another order."""
+        columns = tuple(self.columns[k] for k in order)
+        values = [own[:, order] for own in self._values]
+        return TableStore(self.files[0][0], values, self._names, columns)
 
     def names(self, k: int) -> list[str]:
         return self._names[k]

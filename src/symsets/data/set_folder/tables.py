@@ -55,7 +55,8 @@ def find_table(root: Path) -> Table | None:
     values = np.stack([_numbers(path, name, columns[name]) for name in features], axis=1)
     names = [[str(columns["element"][row]) for row in own] for own in members.values()]
     sets = [FoundSet(name, (str(path),), whole=True) for name in members]
-    store = TableStore(str(path), [values[own] for own in members.values()], names)
+    rows = [values[own] for own in members.values()]
+    store = TableStore(str(path), rows, names, tuple(features))
     return sets, store, _labels(path, columns, marks)
 
 

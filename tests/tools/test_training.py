@@ -4,6 +4,7 @@ import csv
 import html
 import re
 import shutil
+from dataclasses import replace
 
 import pytest
 import torch
@@ -205,3 +206,25 @@ def test_paths_can_be_copied_from_the_page(vectors, tmp_path):
     trained = train_folder(vectors, out, epochs=1, schemes=["dss-mean"], **QUICK)
     page = html.unescape(trained.page.read_text("utf-8"))
     assert f"symsets predict '{out}' NEW_SETS" in page
+
+
+def test_a_folder_that_is_prepared_in_another_way_is_refused(photos, tmp_path):
+    train_folder(photos, tmp_path / "out", epochs=1, schemes=["siamese"], **QUICK)
+    net = symsets.load(tmp_path / "out")
+    own = [
+        predict(net, sets, workers=0) for sets in (SetFolder(photos), SetFolder(photos, size=12))
+    ]
+    assert [answer.chosen for answer in own[0]] == [answer.chosen for answer in own[1]]
+    (photos / "labels.csv").unlink()  # no task, so that the folder has no card
+    assert len(predict(net, SetFolder(photos), workers=0)) == 24
+    for options, got in (
+        ({"size": 24}, r"size \[12, 12\], got \[24, 24\]"),
+        ({"channels": 3}, "channels 1, got 3"),
+        ({"resize": "scale"}, "resize 'crop', got 'scale'"),
+    ):
+        sets = SetFolder(photos, **options)
+        for own in (sets, torch.utils.data.Subset(sets, [0, 1])):
+            with pytest.raises(ValueError, match=rf"{got}: open the .*\(root, like=net.card\)"):
+                predict(net, own)
+    net.card = replace(net.card, element={"size": [40, 40]})  # by hand: like= could not help
+    assert len(predict(net, SetFolder(photos), workers=0)) == 24

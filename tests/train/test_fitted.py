@@ -11,7 +11,7 @@ from symsets.train.fitted import Fitted
 from symsets.train.metrics import ACCURACY
 from symsets.train.plan import Plan
 
-ACCURACIES, LOSSES = (0.5, 0.9, 0.9, 0.8, 0.7), (math.nan, 0.4, 0.3, 0.2, 0.25)
+ACCURACIES, LOSSES = (0.5, 0.9, 0.9, 0.8, 0.7), (math.inf, 0.4, 0.3, 0.2, 0.25)
 
 
 def trained(keep, patience=1000):
@@ -47,3 +47,18 @@ def test_the_card_says_what_was_measured_in_the_epoch_that_is_kept():
     best = min(net.history, key=lambda row: row["val_loss"])
     assert best["epoch"] < 30  # it is overfitted
     assert net.card.metrics == {"loss": best["val_loss"], "accuracy": best["val_accuracy"]}
+
+
+def test_nan_in_validation_ends_training():
+    x, y = torch.randn(16, 4, 3), torch.arange(16) % 2
+    net = nn.Sequential(nn.Flatten(), nn.Linear(12, 2))
+    bad = x.clone()
+    bad[3, 1, 0] = math.nan
+    problem = "the validation loss was no finite number in epoch 1; look for such numbers in val,"
+    for keep in ("metric", "loss"):
+        with pytest.raises(RuntimeError, match=problem):
+            fit(net, (x, y), (bad, y), epochs=3, keep=keep, progress=False)
+    with pytest.raises(
+        RuntimeError, match=r"the loss was no .*; look for such numbers in the sets"
+    ):
+        fit(net, (bad, y), (x, y), epochs=3, progress=False)

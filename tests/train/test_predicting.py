@@ -208,3 +208,23 @@ def test_nothing_is_chosen_from_an_empty_set():
     assert [len(answer.scores) for answer in answers] == [2, 0, 1]
     assert answers[1].chosen is None
     assert answers[2].chosen == 0
+
+
+@pytest.mark.parametrize(
+    ("task", "head"),
+    [
+        ("classify", Classify(8, 2)),
+        ("labels", Classify(8, 2)),
+        ("regress", Classify(8, 2)),
+        ("select", Select(8)),
+        ("score", Select(8)),
+        ("merge", Merge(nn.Linear(8, 3))),
+    ],
+)
+def test_a_set_with_nan_is_named(task, head):
+    net = with_card(network(head), task)
+    sets = Folder()
+    sets.sets[3][0, 1] = torch.nan
+    problem = "sets must give answers without NaN, got NaN for set 'set 3': look for NaN or inf"
+    with pytest.raises(ValueError, match=problem):
+        predict(net, sets, batch_size=2)

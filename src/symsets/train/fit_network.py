@@ -289,15 +289,17 @@ def _finish(net: nn.Module, fitted: Fitted, card: Card | None) -> None:
     """Give a network its best weights, its history and its card."""
     if not fitted.best and not fitted.failed:
         raise RuntimeError("training failed: what chooses the epoch to keep was never a number")
+    trained = not fitted.curves or math.isfinite(fitted.curves[-1]["train_loss"])
+    loss, where = ("validation loss", "val") if trained else ("loss", "the sets")
     if not fitted.best:
         raise RuntimeError(
-            f"training failed: the loss was no finite number in epoch {fitted.epochs}; "
-            "look for such numbers in the sets, or try a smaller learning_rate"
+            f"training failed: the {loss} was no finite number in epoch {fitted.epochs}; "
+            f"look for such numbers in {where}, or try a smaller learning_rate"
         )
     if fitted.failed:
         warnings.warn(
-            f"the loss was no finite number in epoch {fitted.epochs}: the best weights before that "
-            "are kept",
+            f"the {loss} was no finite number in epoch {fitted.epochs}: the best weights before "
+            "that are kept",
             stacklevel=3,
         )
     net.load_state_dict(fitted.best)

@@ -22,7 +22,7 @@ class Fitted:
             validation sets.
         best_metric: Its validation metric; None if there was no such epoch.
         epochs: Number of epochs trained.
-        failed: Whether the loss became NaN or infinite.
+        failed: Whether the loss became NaN or infinite, or that of validation NaN.
         seconds: Training time, shared by all seeds that were trained together.
         waited: Epochs since the best one.
         stopped: Whether training ended early, after ``patience`` epochs or because it failed.
@@ -53,7 +53,7 @@ class Fitted:
         self.seconds += row["seconds"]
         self.waited += plan.validate_every
         value = row.get(f"val_{metric.name}")
-        if not math.isfinite(row["train_loss"]):
+        if not math.isfinite(row["train_loss"]) or math.isnan(row.get("val_loss", 0)):
             self.failed = self.stopped = True
         elif value is None or self._is_better(value, plan, metric):
             self.best_metric, self.waited = value, 0
@@ -66,4 +66,4 @@ class Fitted:
         if plan.keep == "metric":
             return metric.is_better(value, self.best_metric)
         *before, loss = (row["val_loss"] for row in self.curves)
-        return loss == loss and not any(loss >= other for other in before)
+        return not any(loss >= other for other in before)

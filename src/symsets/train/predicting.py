@@ -9,11 +9,12 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch.utils.data import DataLoader, Dataset, TensorDataset
+from torch.utils.data import DataLoader, Dataset, Subset, TensorDataset
 
 from symsets._checks import check_kind, positive, shown
 from symsets._modes import evaluating
 from symsets.data.labelled import LabelledSets, SetDataset
+from symsets.data.set_folder import SetFolder
 from symsets.data.streaming import StreamedSets
 from symsets.models.card import Card
 from symsets.sets import RaggedSets
@@ -65,9 +66,10 @@ def predict(
 
     Args:
         net: A network with a ``card``, from :func:`~symsets.train.fit` or :func:`symsets.load`.
-        sets: A ``SetFolder``, a ``Dataset`` or ``DataLoader`` of sets with or without targets, a
-            tensor ``(M, N, C, …)``, :class:`~symsets.RaggedSets`, or a list of sets ``(N, C, …)``.
-            A tuple of two tensors is taken as sets and targets, as by ``fit``.
+        sets: A ``SetFolder`` opened with ``like=net.card``, a ``Dataset`` or ``DataLoader`` of sets
+            with or without targets, a tensor ``(M, N, C, …)``, :class:`~symsets.RaggedSets`, or a
+            list of sets ``(N, C, …)``. A tuple of two tensors is taken as sets and targets, as by
+            ``fit``.
         batch_size: Sets at a time.
         device: Where to compute; the network is moved there meanwhile.
         workers: Processes that read a dataset, as for ``fit``.
@@ -88,6 +90,7 @@ def predict(
             "net must have a card that says what it is for, as fit and load give it, got none: set "
             "net.card = symsets.models.Card(task, kind, classes=…)"
         )
+    _check_preparation(card, sets)
     check_workers(workers)
     answers: list[Prediction] = []
     # Those of a tensor are the names of its axes.
@@ -98,9 +101,39 @@ def predict(
             for answer in read_outputs(card, net(cast(net, x)), len(x)):
                 number = len(answers)
                 name = str(number if names is None else names[number])
+                _check_answer(name, answer)
                 own = tuple(map(str, elements(number))) if callable(elements) else ()
                 answers.append(replace(answer, name=name, elements=own))
     return answers
+
+
+def _check_preparation(card: Card, sets: Any) -> None:
+    """Raise ValueError if the elements of a folder are prepared in another way than for training.
+
+    What a card does not say is not compared.
+    """
+    while isinstance(sets, Subset):
+        sets = sets.dataset
+    if not isinstance(sets, SetFolder) or "channels" not in card.element:
+        return
+    wanted, found = ({"kind": own.kind, **own.element} for own in (card, sets))
+    for name, value in wanted.items():
+        if name in found and found[name] != value:
+            raise ValueError(
+                f"sets must be prepared as for training, with {name} {shown(value)}, got "
+                f"{shown(found[name])}: open the folder with SetFolder(root, like=net.card)"
+            )
+
+
+def _check_answer(name: str, answer: Prediction) -> None:
+    """Raise ValueError naming the set if any number of an answer is NaN."""
+    shares = (answer.probabilities or answer.values or {}).values()
+    numbers = torch.tensor([*shares, *(answer.scores or ())])
+    if (numbers if answer.picture is None else answer.picture).isnan().any():
+        raise ValueError(
+            f"sets must give answers without NaN, got NaN for set {name!r}: look for NaN or "
+            "infinity in it"
+        )
 
 
 @contextmanager

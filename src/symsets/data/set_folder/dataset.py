@@ -173,6 +173,11 @@ class SetFolder(Dataset[tuple[Any, Any]]):
         return self._found.store.shape
 
     @property
+    def element(self) -> dict[str, Any]:
+        """How elements are prepared, in the words of a card, such as ``{"channels": 3, …}``."""
+        return self._found.how.to_element()
+
+    @property
     def has_targets(self) -> bool:
         """Whether sets come with their targets."""
         return self._targets.values is not None or self._found.pictures is not None
@@ -217,7 +222,7 @@ class SetFolder(Dataset[tuple[Any, Any]]):
             return self._like
         if self.task is None:
             return None
-        return Card(self.task, self.kind, self.classes, self._found.how.to_element())
+        return Card(self.task, self.kind, self.classes, self.element)
 
     def subset(self, indices: Iterable[int]) -> SetFolder:
         """Return some of the sets, which share the cache and the list of what was skipped."""

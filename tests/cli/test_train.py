@@ -10,6 +10,7 @@ import typer
 from PIL import Image
 from typer.testing import CliRunner
 
+from symsets import load
 from symsets.cli import app
 from symsets.cli.common import user_errors
 from symsets.models.card import TASKS
@@ -97,6 +98,21 @@ def test_what_cannot_be_read_is_named(photos):
     assert line in invoke("predict", "runs/photos", photos, "--workers", 0).stdout
 
 
+def test_pictures_that_lose_their_edges_are_told(work):
+    for k in range(12):  # the class is seen at the left edge
+        folder = work / "wide" / "ab"[k % 2] / f"s{k}"
+        folder.mkdir(parents=True)
+        picture = Image.new("L", (32, 16), 100)
+        picture.paste(200 * (k % 2), (0, 0, 8, 16))
+        picture.save(folder / "0.png")
+    line = "12 of 12 pictures are cropped to their middle and lose up to 50 %"
+    assert line not in invoke("train", "wide", *QUICK).stdout
+    assert line in invoke("train", "wide", "--size", 8, "--out", "small", *QUICK).stdout
+    options = ["--size", 8, "--resize", "scale", "--out", "whole", *QUICK]
+    assert line not in invoke("train", "wide", *options).stdout
+    assert load("whole").card.element["resize"] == "scale"
+
+
 def test_signs_that_no_font_has_are_no_reason_to_warn(photos):
     result = invoke("train", photos, *QUICK)  # warnings are errors here
     assert result.exit_code == 0, result.output
@@ -141,6 +157,7 @@ def test_the_help_names_every_choice():
         (["--device", "gpu"], "device must be one of"),
         (["--backbone", "big"], "backbone must be 'small'"),
         (["--precision", "half"], "precision must be one of"),
+        (["--resize", "stretch"], "resize must be one of"),
         (["--lr", "0"], "learning_rate must be positive"),
         (["--out", "photos"], "out must be elsewhere than the sets"),
         (["--out", "photos/dark"], "not lie in their folder"),

@@ -38,8 +38,14 @@ def train(
         str, typer.Option(help="small, or timm:NAME for a pretrained network.")
     ] = "small",
     size: Annotated[
-        int | None, typer.Option(min=4, max=4096, help="Height and width of pictures.")
+        int | None,
+        typer.Option(
+            min=4, max=4096, help="Height and width of pictures, which are cropped to the middle."
+        ),
     ] = None,
+    resize: Annotated[
+        str, typer.Option(help="crop to the middle, or scale all of a picture, which distorts.")
+    ] = "crop",
     epochs: Annotated[
         int | None,
         typer.Option(min=1, max=10**6, help="Passes over all sets; 30, or 18 of the example."),
@@ -85,6 +91,7 @@ def train(
                 schemes=[name.strip() for name in scheme.split(",")],
                 backbone=backbone,
                 size=size,
+                resize=resize,
                 epochs=epochs or (18 if example else 30),
                 batch_size=batch_size,
                 learning_rate=lr,

@@ -53,6 +53,7 @@ def train_folder(
     schemes: Sequence[str] = SCHEMES,
     backbone: str = "small",
     size: int | None = None,
+    resize: str = "crop",
     epochs: int = 30,
     batch_size: int | None = None,
     learning_rate: float | None = None,
@@ -76,6 +77,7 @@ def train_folder(
         schemes: How elements of a set meet, one network for each.
         backbone: ``"small"``, or ``"timm:NAME"`` for a pretrained network.
         size: Height and width of pictures.
+        resize: ``"crop"`` pictures to their middle, or ``"scale"`` all of them, which distorts.
         epochs: Passes over the training sets.
         batch_size: Sets in a step; as in :func:`~symsets.train.fit` if left out.
         learning_rate: The largest one; if left out, 0.003, or 0.0003 for a pretrained network.
@@ -92,7 +94,7 @@ def train_folder(
         check_place("out", place)
     check_outside(root, Path(folder))
     device = chosen_device(device)
-    sets = SetFolder(folder, task=task, size=size, cache=True)
+    sets = SetFolder(folder, task=task, size=size, resize=resize, cache=True)
     card = sets.card
     if card is None:
         raise ValueError(

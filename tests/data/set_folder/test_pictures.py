@@ -101,3 +101,14 @@ def test_the_default_size_is_that_of_small_pictures_and_bounded_for_others():
     assert default_shape([(3000, 4000)] * 4) == (96, LARGEST)
     assert default_shape([(3000, 4000), (4000, 3000)]) == (LARGEST, LARGEST)
     assert default_shape([(5, 6), (6, 5)]) == (8, 8)
+
+
+def test_what_cropping_cuts_off_is_told(folder):
+    folder.paint("a/0.png", size=(100, 100))
+    folder.paint("a/1.png", size=(101, 100))  # too little to be told
+    folder.paint("b/0.png", size=(100, 40))
+    note = 'and lose up to 60 %; resize="scale" keeps all of them'
+    assert f"\n  1 of 3 pictures are cropped to their middle {note}" in repr(SetFolder(folder.root))
+    assert "cropped" not in repr(SetFolder(folder.root, resize="scale"))
+    folder.paint("b/0.png", size=(40, 40))
+    assert "cropped" not in repr(SetFolder(folder.root))

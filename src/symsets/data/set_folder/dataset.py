@@ -280,6 +280,8 @@ class SetFolder(Dataset[tuple[Any, Any]]):
         lines = [f"{len(self)} sets of {'–'.join(map(str, sizes))} {kind}{shape}", self._asked()]
         if given := Counter(split for split in self.splits if split):
             lines.append("splits: " + ", ".join(f"{num} {split}" for split, num in given.items()))
+        if self._found.note:
+            lines.append(self._found.note)
         if self.skipped:
             lines.append(str(Skipped(why for _, why in self.skipped)))
         inside = "".join(f"\n  {line}" for line in lines)

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from symsets._checks import check_choice, positive, shown
-from symsets.data.decoding import UnusableError, quiet
+from symsets.data.decoding import UnusableError, middle_box, quiet
 from symsets.data.images import IMAGE_SUFFIXES
 from symsets.data.set_folder.arrays import (
     array_shape,
@@ -30,6 +30,7 @@ KINDS = ("pictures", "vectors", "signals", "clouds")
 RESIZE = ("crop", "scale")
 CHECKED = 2**28  # bytes of arrays that are read whole at the start, to find NaNs before training
 AXES = {2: "vectors", 3: "signals"}  # of a set
+LOSS = 0.05  # of the pixels of a picture that may be cropped without a word
 UNKNOWN = "of an unknown kind"
 Skips = list[tuple[str, str]]
 
@@ -91,6 +92,7 @@ class Examined:
     how: Preparation  # all of it known
     pictures: Store | None = None  # their targets, if they are pictures
     skipped: Skips = field(default_factory=list)  # what was left out, and why
+    note: str = ""  # how pictures lose what is at their edges, if they do
 
 
 def examine(sets: Sequence[FoundSet], how: Preparation) -> Examined:
@@ -170,7 +172,22 @@ def _examine_pictures(sets: Sequence[FoundSet], how: Preparation) -> Examined:
     store = Store([one.files for one in kept], decode, blank)
     targets = Store([(file,) for file in merged], decode, blank) if merged else None
     how = replace(how, kind="pictures", size=size, channels=channels)
-    return Examined(kept, store, how, targets, skipped)
+    return Examined(kept, store, how, targets, skipped, _cropping(used, how))
+
+
+def _cropping(headers: Sequence[Header], how: Preparation) -> str:
+    """Say how many pictures lose something of note as they are cropped to their middle."""
+    lost = []
+    for height, width in (header.shape for header in headers):
+        left, top, right, bottom = middle_box((width, height), how.size)
+        lost.append(1 - (right - left) * (bottom - top) / (width * height))
+    if how.resize != "crop" or max(lost) <= LOSS:
+        return ""
+    num = sum(share > LOSS for share in lost)
+    return (
+        f"{num} of {len(lost)} pictures are cropped to their middle and lose up to "
+        f'{100 * max(lost):.0f} %; resize="scale" keeps all of them'
+    )
 
 
 def _examine_arrays(sets: Sequence[FoundSet], how: Preparation) -> Examined:

@@ -266,7 +266,8 @@ def test_arrays_that_cannot_be_read_are_left_out(folder):
     for content in (cut, text, path.read_bytes(), b""):
         path.write_bytes(content)
         sets = SetFolder(folder.root)
-        assert (sets.names, sets.skipped) == (["a", "b"], [(str(path), "not readable")])
+        why = "not readable: it must hold numbers, got <U1" if content == text else "not readable"
+        assert (sets.names, sets.skipped) == (["a", "b"], [(str(path), why)])
     (folder.root / "b.npy").write_bytes(b"")
     refused(folder, "photos must hold at least two usable sets, found 1; .*b.npy is not readable")
     (folder.root / "a.npy").write_bytes(text)
@@ -347,7 +348,11 @@ def test_numbers_that_float32_cannot_hold(folder):
     folder.array("a.npy", np.ones((2, 3)))
     np.save(folder.root / "b.npy", np.full((2, 3), 1e300))
     folder.labels("set,label a,1.5 b,2.5")
-    refused(folder, "b.npy must hold finite numbers, found NaN or infinity in row 0")
+    match = r"must hold finite numbers, found 1e\+300, too large for float32, in row 0 \(from 0\)"
+    refused(folder, f"b.npy {match}")
+    (table := folder.root / "t.csv").write_text("set,u,label\na,1,1.5\nb,1e300,2.5\n")
+    with pytest.raises(ValueError, match=f"column 'u' of .*t.csv {match.replace('0 ', '1 ')}"):
+        SetFolder(table)
 
 
 def test_a_table_that_does_not_name_its_sets(folder):

@@ -22,6 +22,10 @@ NAMES = ("x", "features", "feats", "data")  # of the array to take where a file 
 Array = np.ndarray[Any, np.dtype[Any]]
 
 
+class NoNumbersError(ValueError):
+    """An array holds something else than numbers."""
+
+
 def array_shape(path: str) -> tuple[int, ...]:
     """Return the shape of the array in a file; only of a table of text are the contents read."""
     file = Path(path)
@@ -77,6 +81,12 @@ def column_order(
 
 def read_array(path: str) -> Array:
     """Read the array in a file as float32; raise ValueError unless it holds numbers."""
+    with np.errstate(over="ignore"):  # infinities are looked for later
+        return np.array(read_numbers(path), dtype=np.float32, order="C")  # files are read-only
+
+
+def read_numbers(path: str) -> Array:
+    """Read the array in a file as it is; raise ValueError unless it holds numbers."""
     file = Path(path)
     with named_errors(file):
         check_regular(file)
@@ -93,9 +103,8 @@ def read_cloud(path: str, channels: int) -> Array:
 
 def _numbers(array: Array) -> Array:
     if array.dtype.kind not in "fiub":
-        raise ValueError(f"it must hold numbers, got {array.dtype}")
-    with np.errstate(over="ignore"):  # infinities are looked for later
-        return np.array(array, dtype=np.float32, order="C")  # a copy: files are mapped read-only
+        raise NoNumbersError(f"it must hold numbers, got {array.dtype}")
+    return array
 
 
 def _read(file: Path, suffix: str) -> Array:
@@ -119,8 +128,7 @@ def _read(file: Path, suffix: str) -> Array:
 
 def _open_npy(file: Path) -> Array:
     """Map an array into memory; a file that is shorter than its header says is refused."""
-    array = np.lib.format.open_memmap(file, mode="r")
-    return array if array.dtype.kind in "fiub" else _numbers(array)
+    return _numbers(np.lib.format.open_memmap(file, mode="r"))
 
 
 def _npz_shape(file: Path) -> tuple[int, ...]:
@@ -177,10 +185,12 @@ def _is_float(cell: str) -> bool:
 
 
 def check_finite(what: str, array: Array) -> None:
-    """Raise ValueError naming what holds a number that is not finite, and its row."""
-    finite = np.isfinite(array).reshape(len(array), -1).all(1)
-    if not finite.all():
-        raise ValueError(
-            f"{what} must hold finite numbers, found NaN or infinity in row "
-            f"{int(finite.argmin())} (from 0)"
-        )
+    """Raise ValueError naming what holds a number that is not finite in float32, and its row."""
+    with np.errstate(over="ignore"):
+        finite = np.isfinite(array.astype(np.float32)).reshape(len(array), -1)
+    if finite.all():
+        return
+    row = int(finite.all(1).argmin())
+    value = array[row].reshape(-1)[finite[row].argmin()]
+    found = f"{value:g}, too large for float32," if np.isfinite(value) else "NaN or infinity"
+    raise ValueError(f"{what} must hold finite numbers, found {found} in row {row} (from 0)")

@@ -14,12 +14,13 @@ from symsets._checks import check_choice, positive, shown
 from symsets.data.decoding import UnusableError, middle_box, quiet
 from symsets.data.images import IMAGE_SUFFIXES
 from symsets.data.set_folder.arrays import (
+    NoNumbersError,
     array_shape,
     check_finite,
     column_names,
     column_order,
-    read_array,
     read_cloud,
+    read_numbers,
 )
 from symsets.data.set_folder.layouts import FoundSet, suffix_of
 from symsets.data.set_folder.pictures import Decoder, Header, default_shape, read_header
@@ -206,7 +207,7 @@ def _examine_arrays(sets: Sequence[FoundSet], how: Preparation) -> Examined:
             if suffix_of(file) == ".csv":
                 raise  # it names the line, which can be mended
             wrong = wrong or error
-            skipped.append((file, "not readable"))
+            skipped.append((file, _why(error)))
             continue
         names = column_names(file)
         order = column_order(file, names, columns, _like(named))
@@ -238,6 +239,12 @@ def _examine_arrays(sets: Sequence[FoundSet], how: Preparation) -> Examined:
     kind = AXES[len(expected) + 1]
     how = replace(how, kind=kind, channels=expected[0], length=length, columns=columns)
     return Examined(kept, ArrayStore(files, counts, expected, orders), how, skipped=skipped)
+
+
+def _why(error: ValueError) -> str:
+    """Say why an array is left out."""
+    cause = error.__cause__
+    return f"not readable: {cause}" if isinstance(cause, NoNumbersError) else "not readable"
 
 
 def examine_table(sets: list[FoundSet], store: TableStore, how: Preparation) -> Examined:
@@ -276,8 +283,8 @@ def _examine_clouds(sets: Sequence[FoundSet], how: Preparation) -> Examined:
     for file in (file for one in sets for file in one.files):
         try:
             shape = array_shape(file)
-        except ValueError:
-            bad[file] = "not readable"
+        except ValueError as error:
+            bad[file] = _why(error)
             continue
         if len(shape) != 2:
             raise ValueError(f"{file} must be a cloud (P, C), got shape {shape}")
@@ -306,4 +313,4 @@ def _check_all_finite(files: Iterable[str]) -> None:
         left -= os.path.getsize(file)
         if left < 0:
             return
-        check_finite(file, read_array(file))
+        check_finite(file, read_numbers(file))

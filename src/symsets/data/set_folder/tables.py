@@ -74,12 +74,11 @@ def _read_columns(path: Path) -> Columns:
 
 def _numbers(path: Path, name: str, values: Any) -> Array:
     try:
-        with np.errstate(over="ignore"):
-            numbers = np.asarray(values, dtype=np.float32)
+        numbers = np.asarray(values, dtype=np.float64)
     except (ValueError, TypeError) as error:
         raise ValueError(f"column {name!r} of {path} must hold numbers: {error}") from None
     check_finite(f"column {name!r} of {path}", numbers)
-    return numbers
+    return numbers.astype(np.float32)
 
 
 def _labels(path: Path, columns: Columns, marks: list[str]) -> Labels | None:

@@ -6,6 +6,7 @@ import re
 import shutil
 from dataclasses import replace
 
+import numpy as np
 import pytest
 import torch
 
@@ -228,3 +229,16 @@ def test_a_folder_that_is_prepared_in_another_way_is_refused(photos, tmp_path):
                 predict(net, own)
     net.card = replace(net.card, element={"size": [40, 40]})  # by hand: like= could not help
     assert len(predict(net, SetFolder(photos), workers=0)) == 24
+
+
+def test_two_classes_of_two_sets_are_too_few(tmp_path):
+    for name in ("high/a", "high/b", "low/c", "low/d"):
+        path = tmp_path / "sets" / f"{name}.npy"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        np.save(path, np.ones((2, 3), np.float32))
+    problem = r"must have at least three sets of each class, or .* only '(\w+)/\w' and '\1/\w' of"
+    with pytest.raises(ValueError, match=problem):
+        train_folder(tmp_path / "sets", tmp_path / "out", **QUICK)
+    np.save(tmp_path / "sets" / "high" / "e.npy", np.ones((2, 3), np.float32))
+    np.save(tmp_path / "sets" / "low" / "f.npy", np.ones((2, 3), np.float32))
+    train_folder(tmp_path / "sets", tmp_path / "out", epochs=1, schemes=["siamese"], **QUICK)

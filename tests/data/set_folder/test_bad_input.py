@@ -11,6 +11,9 @@ from symsets.data import SetFolder
 Image = pytest.importorskip("PIL.Image", reason="needs Pillow")
 
 
+THREE = "must have at least three sets of each class, or folders train, val and test, found only"
+
+
 def refused(folder, match, **options):
     with pytest.raises(ValueError, match=match) as caught:
         SetFolder(folder.root, **options)
@@ -35,7 +38,12 @@ def test_a_class_with_one_set_and_a_single_class(folder):
     folder.sets("cat/a", "cat/b")
     refused(folder, "photos must have sets of at least two classes, found only 'cat'")
     folder.sets("dog/c")
-    refused(folder, "at least two sets of each class, found only 'dog/c' of class 'dog'")
+    refused(folder, f"photos {THREE} 'dog/c' of class 'dog'")
+
+
+def test_a_class_may_have_one_set_where_folders_divide_them(folder):
+    folder.sets("train/cat/a", "train/dog/b", "test/cat/c")
+    assert SetFolder(folder.root).targets.tolist() == [0, 1, 0]
 
 
 def test_labels_without_a_set_and_sets_without_a_label(folder):
@@ -341,7 +349,7 @@ def test_a_word_among_numbers_is_no_class(folder):
     folder.labels("set,age a,1.5 b,n/a c,3.5 d,3.5 e,1.5")
     refused(folder, "line 3: age must be a finite number.*got 'n/a'; task=\"classify\"")
     folder.labels("set,label a,0 b,other c,0 d,1 e,1")  # numbers that are classes
-    refused(folder, "at least two sets of each class, found only 'b' of class 'other'")
+    refused(folder, f"{THREE} 'b' of class 'other'")
 
 
 def test_numbers_that_float32_cannot_hold(folder):

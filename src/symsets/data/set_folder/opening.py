@@ -58,14 +58,15 @@ def open_sets(
     found = examine_table(sets, store, how) if store else examine(sets, how)
     rows = [lines.get(one.name, []) for one in found.sets]
     kept, targets = _find_targets(root, found, labels, rows, task, classes)
+    splits = [_split_of(one, own) for one, own in zip(found.sets, rows, strict=True)]
     if learn:
         if len(kept) < 2:
             path, why = found.skipped[0]
             raise ValueError(
                 f"{root} must hold at least two usable sets, found {len(kept)}; {path} is {why}"
             )
-        check_classes(targets, [one.name for one in found.sets], str(root))
-    splits = [_split_of(one, own) for one, own in zip(found.sets, rows, strict=True)]
+        names = [one.name for one in found.sets]
+        check_classes(targets, names, str(root), divided=any(splits))
     return found, splits, targets, kept
 
 

@@ -110,20 +110,32 @@ def _classify(labels: Labels, classes: tuple[str, ...]) -> tuple[tuple[str, ...]
     return classes, torch.tensor([number[row.values[0]] for row in labels.rows])
 
 
-def check_classes(targets: Targets, names: Sequence[str], root: str) -> None:
-    """Raise ValueError if there is one class only, or a class with one set only."""
+def check_classes(
+    targets: Targets, names: Sequence[str], root: str, *, divided: bool = False
+) -> None:
+    """Raise ValueError if there is one class only, or a class with one set only.
+
+    Of sets that folders or a column have ``divided``, a class may have one.
+    """
     if targets.task != "classify" or not isinstance(targets.values, Tensor):
         return
     times = Counter(targets.values.tolist())
     if len(times) < 2:
         found = targets.classes[next(iter(times))]
         raise ValueError(f"{root} must have sets of at least two classes, found only {found!r}")
-    if rare := [number for number, count in times.items() if count == 1]:
+    rare = [number for number, count in times.items() if count == 1]
+    if rare and not divided:
         name = names[targets.values.tolist().index(rare[0])]
-        raise ValueError(
-            f"{root} must have at least two sets of each class, found only {name!r} of class "
-            f"{targets.classes[rare[0]]!r}"
-        )
+        raise too_few(root, [name], targets.classes[rare[0]])
+
+
+def too_few(root: str, names: Sequence[str], label: str) -> ValueError:
+    """Return the error for a class that has too few sets to be divided at random."""
+    found = " and ".join(map(repr, names))
+    return ValueError(
+        f"{root} must have at least three sets of each class, or folders train, val and test, "
+        f"found only {found} of class {label!r}"
+    )
 
 
 def _natural(value: str) -> tuple[Any, ...]:

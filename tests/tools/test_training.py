@@ -242,3 +242,14 @@ def test_two_classes_of_two_sets_are_too_few(tmp_path):
     np.save(tmp_path / "sets" / "high" / "e.npy", np.ones((2, 3), np.float32))
     np.save(tmp_path / "sets" / "low" / "f.npy", np.ones((2, 3), np.float32))
     train_folder(tmp_path / "sets", tmp_path / "out", epochs=1, schemes=["siamese"], **QUICK)
+
+
+def test_vectors_far_from_unit_scale_are_learnt_as_well(vectors, tmp_path):
+    for file in vectors.rglob("*.npy"):
+        np.save(file, 1e-2 * np.load(file) + 300)
+    options = {"epochs": 12, "learning_rate": 3e-3, "schemes": ["dss-mean"], **QUICK}
+    trained = train_folder(vectors, tmp_path / "out", **options)
+    assert trained.outcomes[0].test.mean > 0.9
+    scale = symsets.load(tmp_path / "out").scale
+    assert bool((scale.mean - 300).abs().max() < 1)
+    assert bool((scale.std < 1).all())

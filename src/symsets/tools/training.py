@@ -22,6 +22,7 @@ from symsets.nn.registry import schemes as all_schemes
 from symsets.pages import Table
 from symsets.pages.styles import style_of
 from symsets.saving import save
+from symsets.sets import RaggedSets
 from symsets.tools import comparing
 from symsets.tools.left_out import left_out_lines
 from symsets.tools.report import write_report
@@ -31,6 +32,7 @@ from symsets.train.inputs import chosen_device
 SCHEMES = ("dss-mean", "siamese")
 PAGE = "report.html"
 MEMORY, BYTES = 2**29, 4  # for all elements of a folder, and for one of their numbers
+SEEN = 1000  # sets, or up to twice as many, from which the scale of vectors is learnt
 DECAY = 0.05  # of weights, by AdamW
 RATES = {True: 3e-3, False: 3e-4}  # of small networks, and of pretrained ones
 
@@ -130,6 +132,8 @@ def train_folder(
     for scheme in schemes:  # whatever is wrong with one of them is said before any is trained
         torch.manual_seed(seed)
         networks[scheme] = network_for(card, scheme=scheme, backbone=backbone)
+        if card.kind == "vectors":
+            networks[scheme].learn_scale(_sample(train))
         learn(net=networks[scheme], out=root / scheme, progress=False, dry_run=True)
     outcomes = list[comparing.Outcome]()
     for scheme, network in networks.items():
@@ -164,6 +168,12 @@ def _check_classes(sets: SetFolder, train: SetFolder) -> None:
                 f"{sets.root} must have sets to train on of each class, found only others, such as "
                 f"{name!r}, of class {sets.classes[number]!r}"
             )
+
+
+def _sample(sets: SetFolder) -> RaggedSets:
+    """Return some of the sets, evenly spread, from which the scale of vectors is learnt."""
+    step = max(1, len(sets) // SEEN)
+    return RaggedSets.from_list([sets[k][0] for k in range(0, len(sets), step)])
 
 
 def _is_small(sets: SetFolder) -> bool:

@@ -9,7 +9,13 @@ import torch
 from PIL import Image, ImageOps
 
 from symsets.data.deep_png import read_png, write_png
-from symsets.tools.shot_files import ORIENTATION, is_ours, read_shot, write_picture
+from symsets.tools.shot_files import (
+    ORIENTATION,
+    UnusableShotError,
+    is_ours,
+    read_shot,
+    write_picture,
+)
 
 
 def levels(bits=8, channels=3, shape=(20, 30)):
@@ -167,7 +173,7 @@ CONTENTS = {
     "broken": (broken_png, r"a\.png cannot be read: it ends too early"),
     "tiff": (lambda: b"II*\x00" + b"\xff" * 40, r"a\.png (cannot be read|is not readable)"),
     "pages": (many_pages, r"a\.png cannot be read: it holds 5 pictures, which must be files"),
-    "floats": (real_numbers, r"a\.png is of real numbers, not of bytes"),
+    "floats": (real_numbers, r"a\.png is of floating-point numbers, not of 8 or 16 bits"),
 }
 
 
@@ -185,3 +191,16 @@ def test_files_that_are_not_there_are_named(tmp_path):
         read_shot(tmp_path / "a.png")
     with pytest.raises(ValueError, match=r"but .* is no file"):
         read_shot(tmp_path)
+
+
+@pytest.mark.parametrize("channels", [1, 3])
+@pytest.mark.parametrize("kind", [np.float16, np.float32, np.float64])
+def test_tiff_files_of_floating_point_numbers_are_refused_with_the_reason(tmp_path, kind, channels):
+    path = tmp_path / "a.tif"
+    colours = "rgb" if channels == 3 else "minisblack"
+    tifffile.imwrite(path, levels(8, channels).astype(kind) / 255, photometric=colours)
+    with pytest.raises(UnusableShotError) as caught:
+        read_shot(path)
+    why = "of floating-point numbers, not of 8 or 16 bits"
+    assert caught.value.why == why
+    assert str(caught.value) == f"shots must be pictures, but {path} is {why}"

@@ -81,9 +81,11 @@ def _deep_tiff(content: bytes) -> np.ndarray | None:
     try:
         with tifffile.TiffFile(io.BytesIO(content)) as file:
             first = file.pages[0]
+            if first.dtype is not None and first.dtype.kind == "f":
+                raise decoding.UnusableError("of floating-point numbers, not of 8 or 16 bits")
             same = sum(page.shape == first.shape for page in file.pages)
             deep = np.asarray(first.asarray()) if first.dtype == np.uint16 and same == 1 else None
-    except MissingExtraError:
+    except (MissingExtraError, decoding.UnusableError):
         raise
     except Exception as error:  # it raises nearly anything on bad input
         raise ValueError(str(error) or "it is broken") from None

@@ -194,3 +194,9 @@ def test_a_scene_becomes_a_finer_picture(work):
     assert "out must end in .png" in with_jpeg
     line = refused("--scale", 3, scene, "-o", scene / "LR001.png", "--network", "run")
     assert "out must not be one of the shots" in line
+
+
+def test_a_shot_that_is_named_twice_is_said(work):
+    result = invoke("[0].png", "[1].png", "./[0].png", "[0].png", "-o", "out.png")
+    assert result.exit_code == 0, result.output
+    assert "[0].png is named twice and counts once\n2 shots, aligned to [" in result.stdout

@@ -243,3 +243,13 @@ def test_a_package_without_the_network_says_so(shots, tmp_path, monkeypatch):
     monkeypatch.setattr("symsets.saving.PRETRAINED", tmp_path)
     with pytest.raises(FileNotFoundError, match="has no trained network 'merge'"):
         merge_files(shots, tmp_path / "out.png")
+
+
+def test_a_shot_that_is_named_twice_counts_once_and_is_said(shots, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    again = (shots[0], Path("shot 1.png"), Path("shot 1.png"))
+    done = merge_files([*shots[:2], *again], tmp_path / "out.png")
+    assert done.shots == tuple(shots[:2])
+    assert done.again == again
+    done = merge_files([tmp_path, tmp_path], tmp_path / "out.png")
+    assert (done.shots, done.again) == (tuple(shots), tuple(shots))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
@@ -46,6 +46,7 @@ class Merged:
     reference: Path  # the shot that the picture keeps to
     left_out: tuple[tuple[str, str], ...]  # files of folders, each with why
     cut: bool  # whether shots have 16 bits, and the file takes 8
+    again: tuple[Path, ...] = ()  # files that were named before, which count once
 
 
 def merge_files(
@@ -74,15 +75,15 @@ def merge_files(
         compare: Where to write a sheet with the reference, the aligned mean and the result.
         watch: As in :func:`symsets.merge`.
     """
-    inside = {path: files_of(path) for path in paths}
-    files = list(chain.from_iterable(inside.values()))
+    inside = [(path, files_of(path)) for path in paths]
+    files = list(chain.from_iterable(found for _, found in inside))
     check_out("out", out, files, SUFFIXES)
     if compare:
         check_out("compare", compare, files, (".png",))
         if compare.resolve() == out.resolve():
             raise ValueError(f"compare must be another file than out, got {compare} for both")
     network = load_pretrained(NAME)
-    found, left_out = _read(inside)
+    found, left_out, again = _read(inside)
     shots, read = list(found), list(found.values())
     number = _reference(reference, shots)
     _check_sizes(shots, read)
@@ -111,7 +112,7 @@ def merge_files(
         compare.parent.mkdir(parents=True, exist_ok=True)
         replace(drawn, name=compare.stem).save_png(compare.parent)
     cut = bits == 16 and out.suffix.lower() not in DEEP
-    return Merged(tuple(shots), shots[which], tuple(left_out), cut)
+    return Merged(tuple(shots), shots[which], tuple(left_out), cut, tuple(again))
 
 
 def files_of(path: Path) -> list[Path]:
@@ -124,16 +125,25 @@ def files_of(path: Path) -> list[Path]:
 
 
 def _read(
-    inside: Mapping[Path, Sequence[Path]],
-) -> tuple[dict[Path, Shot], list[tuple[str, str]]]:
-    """Read files, and those in folders; say what of the latter was left out, and why."""
+    inside: Sequence[tuple[Path, Sequence[Path]]],
+) -> tuple[dict[Path, Shot], list[tuple[str, str]], list[Path]]:
+    """Read files, and those in folders, once each.
+
+    Also say what of the folders was left out, and why, and which files were there before.
+    """
     shots: dict[Path, Shot] = {}
+    places: set[Path] = set()
     left_out: list[tuple[str, str]] = []
-    for path, files in inside.items():
+    again: list[Path] = []
+    for path, files in inside:
         wrong: list[tuple[str, str]] = []
         for file in files:
+            if (place := file.resolve()) in places:
+                again.append(file)
+                continue
             try:
                 shots[file] = read_shot(file)
+                places.add(place)
             except UnusableShotError as error:
                 if not path.is_dir():
                     raise
@@ -142,7 +152,7 @@ def _read(
             why = f" that can be read; {': '.join(wrong[0])}" if wrong else ""
             raise ValueError(f"shots must be pictures, but the folder {path} holds none{why}")
         left_out += wrong
-    return shots, left_out
+    return shots, left_out, again
 
 
 def check_out(name: str, path: Path, shots: Sequence[Path], suffixes: Sequence[str]) -> None:

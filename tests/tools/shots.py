@@ -16,6 +16,16 @@ def scene(height, width, softness=3.0):
     return (0.5 + 0.15 * (soft - soft.mean()) / soft.std()).clamp(0, 1)
 
 
+def detailed(seed, height=150, width=200):
+    """Return a picture ``(3, H, W)`` with detail of many sizes."""
+    draw = torch.Generator().manual_seed(seed)
+    picture = torch.zeros(1, 3, height, width)
+    for side in (4, 8, 16, 32):
+        coarse = torch.randn(1, 3, side, side, generator=draw)
+        picture += nn.functional.interpolate(coarse, (height, width), mode="bicubic")
+    return (0.5 + 0.08 * picture[0]).clamp(0, 1)
+
+
 def write_shot(path, picture):
     """Write a picture ``(3, H, W)`` as others do, without a mark that it is ours."""
     values = (255 * picture).round().clamp(0, 255).byte().movedim(0, -1).numpy()

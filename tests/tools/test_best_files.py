@@ -5,7 +5,8 @@ import sys
 import pytest
 import torch
 from PIL import Image
-from shots import Slopes, blurred, scene, write_shot
+from shots import Slopes, blurred, detailed, scene, write_shot
+from torch import nn
 
 from symsets.tools import best_files as best_files_module
 from symsets.tools.best_files import best_files
@@ -89,7 +90,8 @@ def test_names_that_are_no_text_are_refused_at_once(tmp_path):
 
 def test_sizes_and_directions_may_differ(tmp_path):
     folder = write_shots(tmp_path / "shots", size=(60, 80))
-    write_shot(folder / "large.png", scene(120, 160))
+    large = nn.functional.interpolate(scene(60, 80)[None], scale_factor=2, mode="bicubic")[0]
+    write_shot(folder / "large.png", large.clamp(0, 1))
     write_shot(folder / "tall.png", scene(90, 50))
     best = ranked(tmp_path, folder)
     assert len(best.sets[0].files) == 5
@@ -188,3 +190,20 @@ def test_folders_that_cannot_be_ranked_are_named(tmp_path, make, message):
 def test_other_arguments_are_named(tmp_path, options, message):
     with pytest.raises(ValueError, match=message):
         ranked(tmp_path, write_shots(tmp_path / "shots"), **options)
+
+
+def test_shots_of_another_scene_are_left_out_and_named(tmp_path):
+    scenes = {"few/a.png": 0, "few/b.png": 1, "more/a.png": 1, "more/b.png": 0, "more/c.png": 0}
+    for name, seed in scenes.items():
+        path = tmp_path / "shots" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_shot(path, detailed(seed))
+    best = ranked(tmp_path, tmp_path / "shots")
+    assert [one.files for one in best.sets] == [("b.png", "c.png")]
+    few, more = tmp_path / "shots" / "few", tmp_path / "shots" / "more"
+    assert best.left_out == (
+        (str(few / "b.png"), f"nothing in common with {few / 'a.png'}"),
+        (str(few / "a.png"), "nothing beside it to be compared with"),
+        (str(more / "a.png"), f"nothing in common with {more / 'b.png'}"),
+    )
+    assert [row["file"] for row in rows(best.rows)] == ["b.png", "c.png"]

@@ -29,7 +29,8 @@ def best(
     """Rank the shots of a scene, the best first.
 
     The best one is the sharpest with the least noise, well exposed. Scores are in decibels: how
-    much smaller the error of a shot is than that of the average one.
+    much smaller the error of a shot is than that of the average one. Shots that clearly show
+    another scene than most of their folder are left out.
     """
     with user_errors(experiments=True):
         from symsets.tools.best_files import SHOWN, best_files

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import os
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import count
@@ -21,6 +23,7 @@ from symsets.tools.figures import MOST_TILES, ShownSet
 from symsets.tools.figures import sheet as draw_sheet
 from symsets.tools.ranking import MOST, NAME, SMALLEST, SmallView, rank_views, resized, small_view
 from symsets.tools.shot_files import UnusableShotError, is_ours, read_shot
+from symsets.tools.strangers import strangers
 from symsets.train.inputs import chosen_device
 
 SHOWN = 24  # sets on the sheet
@@ -57,6 +60,8 @@ def best_files(
 ) -> Best:
     """Rank the shots of a folder, and of every folder below it, each as a scene of its own.
 
+    Shots that clearly show another scene than most of their folder are left out.
+
     Args:
         folder: Holds pictures, or folders of pictures.
         out: The CSV file to write: folder, rank, file and score.
@@ -85,8 +90,9 @@ def best_files(
     left_out: list[tuple[str, str]] = []
     for name, files in scenes.items():
         views, why = _readable(files, read)
-        left_out += why
+        left_out += why + _others(views)
         if len(views) < 2:
+            left_out += [(str(path), "nothing beside it to be compared with") for path in views]
             continue
         paths, small = list(views), list(views.values())
         scores = rank_views(small, map(read, paths), network=network, device=device)
@@ -144,9 +150,27 @@ def _readable(
             why.append((str(path), f"smaller than {SMALLEST} pixels"))
         else:
             views[path] = small_view(picture)
-    if len(views) == 1:
-        why.append((str(next(iter(views))), "nothing beside it to be compared with"))
     return views, why
+
+
+def _others(views: dict[Path, SmallView]) -> list[tuple[str, str]]:
+    """Take away shots that show another scene, and return why: most decide which scene it is.
+
+    Shots of other proportions than most are not judged: they show other parts of a scene.
+    """
+    shapes = {path: round(view.size[0] / view.size[1], 2) for path, view in views.items()}
+    usual = Counter(shapes.values()).most_common(1)
+    paths = [path for path, shape in shapes.items() if shape == usual[0][0]]
+    if len(paths) < 2:
+        return []
+    shape = min((views[path].picture.shape[1:] for path in paths), key=math.prod)
+    found = strangers(torch.stack([resized(views[path].picture, shape) for path in paths]))
+    for shot in found:
+        del views[paths[shot]]
+    return [
+        (str(paths[shot]), f"nothing in common with {paths[other]}")
+        for shot, other in found.items()
+    ]
 
 
 def _write(found: Sequence[Ranked], shown: Sequence[ShownSet], rows: Path, page: Path) -> None:

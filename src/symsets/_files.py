@@ -81,6 +81,20 @@ def check_place(name: str, folder: Path) -> None:
         raise ValueError(f"{name} must be a folder that may be written to, got {folder}")
 
 
+def check_file(name: str, path: Path, suffixes: Sequence[str]) -> None:
+    """Raise ValueError naming an argument unless a file of this kind can be written there.
+
+    Example:
+        >>> import tempfile
+        >>> check_file("figure", Path(tempfile.mkdtemp()) / "mine" / "layers.PNG", (".png",))
+    """
+    if path.suffix.lower() not in suffixes:
+        raise ValueError(f"{name} must end in {' or '.join(suffixes)}, got {path}")
+    if path.is_dir():
+        raise ValueError(f"{name} must be a file, got the folder {path}; name a file in it")
+    check_place(name, path.parent)
+
+
 def check_outside(out: Path, sets: Path) -> None:
     """Raise ValueError if what is written would replace sets or their labels, or count as sets."""
     if out.resolve().is_relative_to(sets.resolve()):

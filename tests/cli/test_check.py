@@ -42,3 +42,13 @@ def test_mistakes_are_one_line(check):
     assert found.exit_code == 2
     assert "symsets: mine.py must define a function other" in found.output
     assert check("mine.py").output.startswith("symsets: TARGET must be file.py:function")
+
+
+def test_a_figure_is_a_png_wherever_it_is_written(check, tmp_path):
+    found = check("mine.py:make", "--figure", "x.html")
+    assert found.exit_code == 2
+    assert found.output == "symsets: --figure must end in .png, got x.html\n"
+    assert not (tmp_path / "x.png").exists()
+    found = check("mine.py:make", "--figure", "new/x.PNG")
+    assert "figure written to new/x.PNG" in found.output.replace("\\", "/")
+    assert [path.name for path in (tmp_path / "new").iterdir()] == ["x.PNG"]

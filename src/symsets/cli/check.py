@@ -43,11 +43,14 @@ def check(
     with user_errors():
         from dataclasses import replace
 
+        from symsets._files import check_file
         from symsets.pages import to_rich
         from symsets.tools.checking import check as measure
         from symsets.tools.checking import picture_of, table_of
         from symsets.tools.targets import read_shape, read_target
 
+        if figure is not None:
+            check_file("--figure", figure, (".png",))
         code = target.rpartition(":")[0]
         if code and not target.lower().endswith(".onnx"):
             console.print(f"running {code}", soft_wrap=True)
@@ -62,7 +65,9 @@ def check(
         if figure is not None:
             if not found[0].layers:
                 raise ValueError("--figure must be left out: the layers of TARGET are not known")
-            path = picture_of(found, figure.stem).save_png(figure.parent)
-            console.print(f"figure written to {path}", soft_wrap=True)
+            drawn = picture_of(found, figure.stem)
+            figure.parent.mkdir(parents=True, exist_ok=True)
+            drawn.save_png(figure.parent).replace(figure)  # as it was spelt
+            console.print(f"figure written to {figure}", soft_wrap=True)
     if not all(one.kept for one in found):
         raise typer.Exit(1)

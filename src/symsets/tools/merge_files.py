@@ -10,7 +10,7 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from symsets._files import check_place
+from symsets._files import check_file
 from symsets.pages.drawing import Picture
 from symsets.pages.sheets import Line, Sheet, Tile
 from symsets.saving import load_pretrained
@@ -157,11 +157,7 @@ def _read(
 
 def check_out(name: str, path: Path, shots: Sequence[Path], suffixes: Sequence[str]) -> None:
     """Raise ValueError unless a file can be written there that is none of the shots."""
-    if path.suffix.lower() not in suffixes:
-        raise ValueError(f"{name} must end in {' or '.join(suffixes)}, got {path}")
-    if path.is_dir():
-        raise ValueError(f"{name} must be a file, got the folder {path}; name a file in it")
-    check_place(name, path.parent)
+    check_file(name, path, suffixes)
     if any(path.resolve() == shot.resolve() for shot in shots):
         raise ValueError(f"{name} must not be one of the shots, got {path}; name another file")
 

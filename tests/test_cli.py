@@ -82,6 +82,26 @@ def test_group_prints_order_dimension_and_scheme(tmp_path):
     assert picture.stat().st_size > 1000
 
 
+@pytest.mark.parametrize(("text", "points"), [("S100", 100), ("S3 x S3 x S3 x S3", 81)])
+def test_group_breaks_no_row_of_a_scheme(text, points):
+    result = runner.invoke(app, ["group", text], env={"COLUMNS": "80"})
+    said = f"\n\n{points} points are too many to write their scheme out; --figure draws it.\n"
+    assert result.output.endswith(said)
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "message"),
+    [
+        ("S3", "g.gif", "--figure must end in .png or .svg or .pdf, got"),
+        ("S500", "g.png", "group must act on at most 400 points"),
+    ],
+)
+def test_group_looks_at_the_figure_first(tmp_path, text, name, message):
+    result = runner.invoke(app, ["group", text, "--figure", str(tmp_path / name)])
+    assert result.exit_code == 2
+    assert result.output.startswith(f"symsets: {message}")
+
+
 def test_brackets_in_the_name_of_a_file_are_shown(tmp_path):
     figure = tmp_path / "a [bold] scheme.png"
     assert str(figure) in runner.invoke(app, ["group", "S3", "--figure", str(figure)]).output

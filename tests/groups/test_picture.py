@@ -66,6 +66,14 @@ def test_schemes_of_large_groups_are_not_written_out():
     assert text.endswith("\n\n2500 points are too many to write their scheme out.")
 
 
+def test_schemes_are_as_wide_as_asked_for_at_most():
+    group = parse("S3 x S3 x S3 x S3")  # 3 blocks of 27 points, and 2 bars
+    assert max(map(len, describe(group, 83).splitlines()[4:])) == 83
+    said = "\n\n81 points are too many to write their scheme out; --figure draws it."
+    assert describe(group, 82).endswith(said)
+    assert describe(Symmetric(150), 1000).endswith("out; --figure draws it.")
+
+
 @pytest.mark.parametrize(
     ("group", "order"),
     [

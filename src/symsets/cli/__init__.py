@@ -68,12 +68,16 @@ def group(
 ) -> None:
     """Show the order of a permutation group and all linear layers that commute with it."""
     from symsets import groups
+    from symsets._files import check_file
+    from symsets.groups.picture import ENDINGS
 
     with user_errors():
         parsed = groups.parse(text)
-        console.print(groups.describe(parsed))
         if figure is not None:
+            check_file("--figure", figure, ENDINGS)
             groups.figure(parsed, figure)
+        console.print(groups.describe(parsed, console.width), soft_wrap=True)
+        if figure is not None:
             console.print(f"\nfigure written to {figure}", soft_wrap=True)
 
 

@@ -25,8 +25,10 @@ ENDINGS = (".png", ".svg", ".pdf")
 _LETTERS = string.ascii_lowercase + string.ascii_uppercase + string.digits
 
 
-def describe(group: PermutationGroup) -> str:
+def describe(group: PermutationGroup, columns: int = MAX_COLUMNS) -> str:
     """Write the order of a group, its dimension, and the scheme with one sign per free parameter.
+
+    The scheme is left out if its rows are longer than ``columns``, or than 120 signs.
 
     Example:
         >>> from symsets.groups import Cyclic, Symmetric
@@ -48,7 +50,7 @@ def describe(group: PermutationGroup) -> str:
         f"group      {group!r}\n"
         f"order      {_order(group)}\n"
         f"dimension  {count}  (free parameters of an equivariant layer)\n\n"
-        f"{_scheme(group, count)}"
+        f"{_scheme(group, count, columns)}"
     )
 
 
@@ -67,7 +69,7 @@ def figure(group: PermutationGroup, path: str | PathLike[str] | None = None) -> 
     """
     if group.degree > MAX_DRAWN:
         raise ValueError(f"group must act on at most {MAX_DRAWN} points, {group!r} is too many")
-    if path is not None and Path(path).suffix not in ENDINGS:
+    if path is not None and Path(path).suffix.lower() not in ENDINGS:
         raise ValueError(f"path must end in one of {list(ENDINGS)}, got {str(path)!r}")
     Figure = require("matplotlib.figure", "experiments").Figure
 
@@ -103,13 +105,14 @@ def _order(group: PermutationGroup) -> str:
     return f"1.00·10^{exponent + 1}" if mantissa == "10.00" else f"{mantissa}·10^{exponent}"
 
 
-def _scheme(group: PermutationGroup, count: int) -> str:
+def _scheme(group: PermutationGroup, count: int, columns: int) -> str:
     """Write the scheme with letters, or with numbers if there are more parameters than letters."""
     short = count <= len(_LETTERS)
     width = 1 if short else len(str(count - 1)) + 1
     step = _block(group) if _block(group) > 1 else group.degree
-    if group.degree * width + group.degree // step > MAX_COLUMNS:
-        return f"{group.degree} points are too many to write their scheme out."
+    if group.degree * width + group.degree // step - 1 > min(columns, MAX_COLUMNS):
+        drawn = "; --figure draws it" if group.degree <= MAX_DRAWN else ""
+        return f"{group.degree} points are too many to write their scheme out{drawn}."
     signs = list(_LETTERS) if short else [f"{label:>{width}}" for label in range(count)]
     starts = range(0, group.degree, step)
     rows = [

@@ -5,6 +5,7 @@ import torch
 from shots import blurred, detailed
 from torch import nn
 
+from symsets.data import degrading
 from symsets.data.spoilt import SpoiltSets
 from symsets.tools.strangers import strangers
 
@@ -60,3 +61,14 @@ def test_spoilt_shots_of_a_scene_are_never_left_out():
     scenes = [255 * detailed(seed, 160, 160) for seed in range(6)]
     sets = SpoiltSets(torch.stack(scenes).byte(), 30, size=128, seed=1)
     assert [strangers(shots) for shots in sets.part(0, 30)[0]] == [{}] * 30
+
+
+def test_noise_that_jpeg_made_coarser_is_no_other_scene():
+    """A smooth scene, of which one shot is lost in noise and compressed strongly."""
+    smooth = torch.stack([blurred(shot[:, :128, :160], 6.0) for shot in shots_of(0, 0, 0, 0)])
+    draw = torch.Generator().manual_seed(0)
+    noise = 0.35 * torch.randn(smooth[3].shape, generator=draw)
+    noisy = (0.5 + 0.1 * (smooth[3] - 0.5) + noise).clamp(0, 1)
+    quality = torch.tensor([10.0])
+    smooth[3] = degrading.jpeg(noisy[None], quality, torch.tensor([True]))[0]
+    assert strangers(smooth) == {}

@@ -145,6 +145,8 @@ def test_columns_of_one_file_per_set_are_found_by_their_names(tmp_path, suffix):
         SetFolder(tmp_path)
     with pytest.raises(ValueError, match=rf"p\{suffix} must have a column 'b', as the network"):
         SetFolder(tmp_path, like=sets.card)
+    old = replace(sets.card, element={"channels": 2})  # of a version that kept no names
+    assert [x.tolist() for x, _ in SetFolder(tmp_path, like=old)] == [[[1, 2]], [[6, 5]]]
 
 
 def test_columns_without_clear_names_are_taken_in_their_order(tmp_path):

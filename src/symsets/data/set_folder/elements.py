@@ -45,7 +45,7 @@ class Preparation:
     resize: str = "crop"  # how pictures get that size
     channels: int | None = None  # of an element
     length: int | None = None  # of signals
-    columns: tuple[str, ...] = ()  # names of the numbers of a vector, in their order
+    columns: tuple[str, ...] | None = None  # names of the numbers of a vector; () if they have none
 
     def __post_init__(self) -> None:
         if self.kind is not None:
@@ -60,11 +60,10 @@ class Preparation:
                     f"size must be one number, or height and width, got {shown(self.size)}"
                 )
             object.__setattr__(self, "size", tuple(positive("size", side) for side in both))
-
-        columns = self.columns
-        if not isinstance(columns, list | tuple) or not all(isinstance(n, str) for n in columns):
-            raise ValueError(f"columns of an element must be names, got {shown(columns)}")
-        object.__setattr__(self, "columns", tuple(columns))
+        if (names := self.columns) is not None:
+            if not isinstance(names, list | tuple) or not all(isinstance(n, str) for n in names):
+                raise ValueError(f"columns of an element must be names, got {shown(names)}")
+            object.__setattr__(self, "columns", tuple(names))
 
     def to_element(self) -> dict[str, Any]:
         """Return what a card says about it."""
@@ -81,7 +80,8 @@ class Preparation:
         if "channels" not in card.element:
             raise ValueError(f"like must say 'channels' in element, got {card.element}")
         known = ("size", "resize", "channels", "length", "columns")
-        return cls(card.kind, **{name: v for name, v in card.element.items() if name in known})
+        said = {name: value for name, value in card.element.items() if name in known}
+        return cls(card.kind, **{"columns": (), **said})  # cards of earlier versions had no names
 
 
 @dataclass
@@ -210,8 +210,8 @@ def _examine_arrays(sets: Sequence[FoundSet], how: Preparation) -> Examined:
             skipped.append((file, _why(error)))
             continue
         names = column_names(file)
-        order = column_order(file, names, columns, _like(named))
-        if names and not columns:
+        order = column_order(file, names, columns or (), _like(named))
+        if names and columns is None:
             columns, named = names, file
         if how.kind == "vectors" and len(shape) == 3 and shape[0] == 1:
             shape = shape[1:]  # some writers put a batch axis first
@@ -252,7 +252,7 @@ def examine_table(sets: list[FoundSet], store: TableStore, how: Preparation) -> 
     path, shape = sets[0].files[0], store.blank.shape
     if how.kind not in (None, "vectors"):
         raise ValueError(f"kind must be 'vectors' for the table {path}, got {how.kind!r}")
-    if (order := column_order(path, store.columns, how.columns, _like(""))) is not None:
+    if (order := column_order(path, store.columns, how.columns or (), _like(""))) is not None:
         store = store.reordered(order)
     if how.channels is not None:
         _check_elements(path, shape, (how.channels,), "")

@@ -391,3 +391,13 @@ def test_splits_that_leave_nothing_to_validate_or_to_test(folder):
     folder.labels("set,age,split a,1.5,train b,2.5,test c,3,test d,4,test e,5,test f,6,test")
     with pytest.raises(ValueError, match=r"photos cannot be split: .*split 'train'.*only 'a'"):
         SetFolder(folder.root).split()
+
+
+def test_a_slip_among_labels_of_0_and_1_makes_no_regression(folder):
+    names = [f"s{k:02d}" for k in range(12)]
+    folder.sets(*names)
+    rows = [f"{name},{k % 2},{k % 3 // 2}" for k, name in enumerate(names)]
+    rows[4] = "s04,0,2"
+    folder.labels(" ".join(["set,u,v", *rows]))
+    refused(folder, "line 6: v must be 0 or 1, as nearly all labels are, got 2; task=.regress.")
+    assert SetFolder(folder.root, task="regress").task == "regress"

@@ -15,6 +15,7 @@ from symsets._checks import shown
 from symsets.data.set_folder.labels import Labels
 
 MOST_NUMBERED = 20  # classes that are called by whole numbers
+FEW = 0.05  # the share of labels other than 0 and 1 up to which these are taken for mistakes
 CLASS_COLUMNS = ("label", "class")
 NUMBERED = 'whole numbers taken for classes; task="regress" takes them as they are'
 
@@ -70,8 +71,7 @@ def _guess(labels: Labels) -> tuple[str, str]:
                 f"{what} must be a number, as there are several columns, got {shown(word)}; one "
                 "column may hold words"
             )
-        binary = all(float(value) in (0, 1) for row in labels.rows for value in row.values)
-        return ("labels" if binary else "regress"), ""
+        return _guess_of_several(labels), ""
     numbers = [row.values[0] for row in labels.rows if _is_number(row.values[0])]
     numbered = bool(numbers) and _are_numbered(labels.columns[0], numbers)
     if word is None:
@@ -82,6 +82,22 @@ def _guess(labels: Labels) -> tuple[str, str]:
             'task="classify" takes them all for names of classes'
         )
     return "classify", ""
+
+
+def _guess_of_several(labels: Labels) -> str:
+    """Return the task of several columns of numbers."""
+    numbers = [float(value) for row in labels.rows for value in row.values]
+    others = [k for k, number in enumerate(numbers) if number not in (0, 1)]
+    if not others:
+        return "labels"
+    if len(others) > FEW * len(numbers):
+        return "regress"
+    line, column = divmod(others[0], len(labels.columns))
+    row = labels.rows[line]
+    raise ValueError(
+        f"{row.where}: {labels.columns[column]} must be 0 or 1, as nearly all labels are, got "
+        f'{row.values[column]}; task="regress" takes them as numbers'
+    )
 
 
 def _are_numbered(name: str, values: Sequence[str]) -> bool:

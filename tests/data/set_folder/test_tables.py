@@ -60,6 +60,7 @@ def test_labels_may_lie_beside_the_table(tmp_path):
         ("bag,u a,1", "t.csv must have a column 'set' that names the set of each row, got"),
         ("set,u", "t.csv must have rows below its header, found none"),
         ("set,label a,x", "t.csv must have columns of numbers, got only"),
+        ("set,u,u a,1,2", "columns must have different names, got 'u' twice"),
         ("set,u a,1 b,x", "column 'u' of .*t.csv must hold numbers: .*'x'"),
         ("set,u a,1 b,nan", "column 'u' of .*t.csv must hold finite numbers, .* in row 1"),
         ("set,u a,1,2", "t.csv, line 2: must have 2 values, as in 'set,u', got 'a,1,2'"),

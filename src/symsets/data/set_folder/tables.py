@@ -65,11 +65,18 @@ def _read_columns(path: Path) -> Columns:
         check_regular(path)
         if suffix_of(path.name) == ".parquet":
             table = require("pyarrow.parquet", "tables").read_table(path)
+            _check_names(table.column_names)
             return {name: table[name].to_numpy() for name in table.column_names}
         if suffix_of(path.name) != ".csv":
             raise ValueError(f"it must be a folder, or a table in {' or '.join(SUFFIXES)}")
         (_, header), *lines = list(read_csv(path)) or [(0, [])]
+        _check_names(header)
         return {name: [cells[k] for _, cells in lines] for k, name in enumerate(header)}
+
+
+def _check_names(names: list[str]) -> None:
+    if twice := next((name for name in names if names.count(name) > 1), None):
+        raise ValueError(f"columns must have different names, got {twice!r} twice")
 
 
 def _numbers(path: Path, name: str, values: Any) -> Array:

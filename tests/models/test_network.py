@@ -334,3 +334,14 @@ def test_what_never_changes_is_not_blown_up():
 def test_only_vectors_are_standardised():
     with pytest.raises(ValueError, match="standardise must be left out for pictures"):
         SetNetwork("classify", "pictures", channels=3, size=(16, 16), standardise=True)
+
+
+CLOUDS = RaggedSets(RaggedSets(torch.randn(6, 3), [1, 2, 3]), [1, 2])
+
+
+@pytest.mark.parametrize("x", [torch.randn(2, 5, 1), torch.randn(2, 5, 3, 3), CLOUDS])
+def test_vectors_of_another_length_are_not_stretched_to_it(x):
+    net = network_for(Card("classify", "vectors", ("a", "b"), {"channels": 3}))
+    for call in (net, net.learn_scale):
+        with pytest.raises(ValueError, match=r"x must have 3 channels .* for SetNetwork"):
+            call(x)

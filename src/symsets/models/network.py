@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from symsets._checks import check_choice, positive, shown
 from symsets.models._blocks import Scores
@@ -27,7 +27,7 @@ from symsets.models.card import KINDS, TASKS, Card
 from symsets.models.registry import register_network
 from symsets.models.restoration import WeightedMerge, restoration_trunk
 from symsets.nn import AttentionPool, Classify, Merge, Sequential, SetModule, Siamese, set_layer
-from symsets.nn._explain import explained
+from symsets.nn._explain import check_channels, explained
 from symsets.sets import Sets, fold, map_elements
 from symsets.sets.pooling import check_pool
 
@@ -168,13 +168,20 @@ class SetNetwork(SetModule):
 
     def features(self, x: Sets) -> Any:
         """Return what the head sees: a vector for each element, that has met the others."""
-        y = self.trunk(x if self.scale is None else map_elements(x, self.scale))
+        y = self.trunk(x if self.scale is None else map_elements(x, self._scaled))
         return y if self.arguments["task"] == "merge" else self.meet(y)
 
     def learn_scale(self, x: Sets) -> None:
         """Standardise vectors by the mean and deviation of those in some sets."""
         if self.scale is not None:
-            self.scale.learn(fold(x)[0])
+            rows, _ = fold(x)
+            check_channels(rows, self.arguments["channels"], self)
+            self.scale.learn(rows)
+
+    def _scaled(self, rows: Tensor) -> Tensor:
+        assert self.scale is not None
+        check_channels(rows, self.arguments["channels"], self)  # one number would fit to all
+        return self.scale(rows)
 
     def weights(self, x: Sets) -> Any:
         """Return how much each element counts, with ``pool="attention"`` (see AttentionPool)."""

@@ -77,12 +77,13 @@ def explain_refusal(part: nn.Module, x: Sets, error: Exception) -> None:
         ) from error
 
 
-def check_channels(features: Tensor, expected: int, owner: nn.Module) -> None:
+def check_channels(features: Any, expected: int, owner: nn.Module) -> None:
     """Raise ValueError unless ``features (B, C)`` have the channels that ``owner`` was made for."""
-    if features.ndim != 2 or features.shape[1] != expected:
+    if not isinstance(features, Tensor) or features.ndim != 2 or features.shape[1] != expected:
         raise ValueError(
             f"x must have {expected} channels (first axis of an element) for "
-            f"{type(owner).__name__}, got {features.shape[-1]}"
+            f"{type(owner).__name__}, "
+            f"got {features.shape[-1] if isinstance(features, Tensor) else features}"
         )
 
 

@@ -345,3 +345,9 @@ def test_vectors_of_another_length_are_not_stretched_to_it(x):
     for call in (net, net.learn_scale):
         with pytest.raises(ValueError, match=r"x must have 3 channels .* for SetNetwork"):
             call(x)
+
+
+def test_a_scale_is_not_learnt_from_nothing():
+    net = network_for(Card("classify", "vectors", ("a", "b"), {"channels": 3}))
+    with pytest.raises(ValueError, match="x must have at least one vector"):
+        net.learn_scale(torch.zeros(2, 0, 3))

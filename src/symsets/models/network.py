@@ -176,6 +176,8 @@ class SetNetwork(SetModule):
         if self.scale is not None:
             rows, _ = fold(x)
             check_channels(rows, self.arguments["channels"], self)
+            if not len(rows):
+                raise ValueError(f"x must have at least one vector, got {shown(x)}")
             self.scale.learn(rows)
 
     def _scaled(self, rows: Tensor) -> Tensor:

@@ -129,11 +129,12 @@ def train_folder(
         **where,
     )
     networks = {}
+    some = _sample(train) if card.kind == "vectors" else None
     for scheme in schemes:  # whatever is wrong with one of them is said before any is trained
         torch.manual_seed(seed)
         networks[scheme] = network_for(card, scheme=scheme, backbone=backbone)
-        if card.kind == "vectors":
-            networks[scheme].learn_scale(_sample(train))
+        if some is not None:
+            networks[scheme].learn_scale(some)
         learn(net=networks[scheme], out=root / scheme, progress=False, dry_run=True)
     outcomes = list[comparing.Outcome]()
     for scheme, network in networks.items():

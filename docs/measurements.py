@@ -160,19 +160,20 @@ def rows(name: str, keys: str, columns: Sequence[str]) -> str:
 def pivot(name: str, keys: str, options: Sequence[str]) -> str:
     """Return a table of a list: a row and a column for each value of some of its fields.
 
-    Options are ``rows: model``, ``columns: noise, shift``, ``value: psnr .2f`` and, to take a part
-    of the list, ``only: shots=5&noise!=0``. Several entries for one cell are averaged.
+    Options are ``rows: model``, ``columns: noise, shift``, ``value: psnr .2f``, or
+    ``value: a ± b .2f``, and, to take a part of the list, ``only: shots=5&noise!=0``. Several
+    entries for one cell are averaged.
     """
     wanted = dict(option.split(": ", 1) for option in options)
     content = entry(read(name), keys) if keys != "." else read(name)
     down, across = (wanted[key].split(", ") for key in ("rows", "columns"))
-    field, _, form = wanted["value"].rpartition(" ")
+    words, _, form = wanted["value"].rpartition(" ")
     cells: dict[tuple[str, str], list[Any]] = {}
     for each in _inside(content, wanted["only"]) if "only" in wanted else content:
-        cells.setdefault((_label(each, down), _label(each, across)), []).append(each[field])
+        cells.setdefault((_label(each, down), _label(each, across)), []).append(each)
     heads = list(dict.fromkeys(head for _, head in cells))
     lines = (
-        (row, *(_mean(cells.get((row, head), []), form) for head in heads))
+        (row, *(_mean(cells.get((row, head), []), words, form) for head in heads))
         for row in dict.fromkeys(row for row, _ in cells)
     )
     return _table(("", *heads), lines)
@@ -185,9 +186,11 @@ def _label(content: Any, fields: Sequence[str]) -> str:
     return ", ".join(said)
 
 
-def _mean(values: Sequence[Any], form: str) -> str:
-    known = [value for value in values if value is not None]
-    return _written(form, mean(known)) if known else ""
+def _mean(entries: Sequence[Any], words: str, form: str) -> str:
+    """Return the mean of a field of some entries, or of each of two that ``±`` joins."""
+    fields = ([each[field] for each in entries] for field in words.split(" ± "))
+    known = ([value for value in values if value is not None] for values in fields)
+    return " ± ".join(_written(form, mean(values)) for values in known if values)
 
 
 def _table(heads: Sequence[str], lines: Iterable[Sequence[str]]) -> str:

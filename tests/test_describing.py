@@ -11,7 +11,7 @@ from torch import nn
 import symsets
 from symsets import DSS, ConcatPool, RaggedSets, RemoveMean, Sequential, SetAttention, Siamese
 from symsets.describing import describe
-from symsets.groups import Cyclic, Symmetric
+from symsets.groups import Cyclic, PermutationGroup, Symmetric
 from symsets.making import make
 from symsets.models import SelectionNetwork
 from symsets.nn import (
@@ -269,3 +269,23 @@ def test_networks_of_timm_are_described_by_name(lifted, monkeypatch):
         named.update(timm=name, arguments=arguments)
         with pytest.raises(ValueError, match=r"timm must have a network|must be some of"):
             make(described)
+
+
+def test_hooks_are_not_lost_in_silence():
+    net = nn.Sequential(nn.Linear(2, 2))
+    net[0].register_forward_hook(lambda module, args, output: 2 * output)
+    with pytest.raises(ValueError, match=r"'0' \(Linear\) has hooks, which a file cannot hold"):
+        describe(net)
+
+
+def test_a_group_without_a_name_is_described_by_its_generators():
+    layer = EquivariantLinear(PermutationGroup([[1, 2, 3, 0]]), 1, 1)
+    made = make(json.loads(json.dumps(describe(layer))))
+    assert made.extra_repr() == layer.extra_repr()
+    with pytest.raises(ValueError, match="permutations must be generators and a shape"):
+        make(
+            {
+                "class": "symsets.nn.EquivariantLinear",
+                "arguments": {"group": {"permutations": {"generators": [[0, 0]], "shape": [2]}}},
+            }
+        )

@@ -23,6 +23,7 @@ from symsets.nn._maps import kind_of
 
 PLAIN = (bool, int, float, str, type(None))
 NOT_STORED = ("device", "dtype")  # of weights, which say it themselves
+HOOKS = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
 INSTEAD = "give it an attribute of that name, or a dictionary `arguments` with all of them"
 CHANGED = "was it changed after it was made? Give it a dictionary `arguments`"
 
@@ -141,14 +142,18 @@ def _value(value: Any, path: str, seen: dict[nn.Module, str]) -> Any:
         return [_value(item, path, seen) for item in value]
     if isinstance(value, dict) and all(isinstance(key, str) for key in value):
         return {"dict": _values(value, path, seen)}
-    if isinstance(value, PermutationGroup) and _is_read_back(value):
-        return {"group": str(value)}
+    if isinstance(value, PermutationGroup):
+        if _is_read_back(value):
+            return {"group": str(value)}
+        if type(value) is PermutationGroup and value.group is value:
+            generators = [permutation.tolist() for permutation in value.generators]
+            return {"permutations": {"generators": generators, "shape": list(value.shape)}}
     name = getattr(value, "__name__", "")
     if name in ACTIVATIONS and getattr(nn.functional, name) is value:
         return {"function": name}
     raise ValueError(
         f"net cannot be described, as {path!r} is {shown(value)}: arguments must be numbers, text, "
-        "lists, groups or networks"
+        "lists, groups that have a notation or generators, or networks"
     )
 
 
@@ -173,6 +178,8 @@ def _difference(net: nn.Module, made: nn.Module) -> str:
             return f"{_place(name, type(part))} would become another: {CHANGED}"
         if "forward" in vars(part) and "forward" not in vars(fresh):
             return f"{_place(name, type(part))} has another forward than its class"
+        if any(len(getattr(part, h)) != len(getattr(fresh, h)) for h in HOOKS):
+            return f"{_place(name, type(part))} has hooks, which a file cannot hold: remove them"
         mine, others = _plain(part), _plain(fresh)
         for key in mine.keys() & others.keys():
             if mine[key] != others[key]:

@@ -190,11 +190,19 @@ class _Maker:
             "dict": lambda given: self.arguments(given, path),
             "float": _infinite,
             "group": _group,
+            "permutations": _permutations,
             "function": _function,
         }
         if len(value) != 1 or (way := ways.get(next(iter(value)))) is None:
             raise ValueError(f"{path!r} must be one of {sorted(ways)}, got {shown(value)}")
         return way(next(iter(value.values())))
+
+
+def _permutations(given: Any) -> PermutationGroup:
+    try:
+        return PermutationGroup(given["generators"], shape=tuple(given["shape"]))
+    except (KeyError, TypeError, ValueError) as error:
+        raise ValueError(f"permutations must be generators and a shape: {error}") from None
 
 
 def _infinite(text: Any) -> float:

@@ -1,5 +1,6 @@
 import copy
 import warnings
+from dataclasses import dataclass
 
 import pytest
 import torch
@@ -440,3 +441,18 @@ def test_decoders_are_lifted():
     model = nn.TransformerDecoderLayer(4, 2, 8, batch_first=True, dropout=0.0)
     net = lifted(Apply(lambda m, x: m.decoder(x, x), decoder=model))
     assert_equivariant(net, dense(2, 3, 5, 4))
+
+
+@dataclass
+class Output:
+    rows: torch.Tensor
+
+
+def test_an_output_in_which_rows_cannot_become_sets_is_refused():
+    class Net(nn.Linear):
+        def forward(self, x):
+            return Output(super().forward(x))
+
+    lifted = lift(nn.Sequential(nn.Linear(4, 4), Net(4, 2)), where=["0"])
+    with pytest.raises(TypeError, match="network must return tensors, or tuples"):
+        lifted(torch.randn(2, 3, 4))

@@ -29,3 +29,10 @@ def test_the_layers_follow_their_formulas(pool):
 )
 def test_repr_shows_the_formula(layer, formula):
     assert formula in repr(layer)
+
+
+def test_the_channels_of_a_linear_map_are_last():
+    layer, x = ConcatPool(nn.Linear(3, 8)), torch.randn(2, 5, 6, 3)
+    assert layer(x).shape == (2, 5, 6, 16)
+    ragged = layer(RaggedSets(x.flatten(0, 1), [5, 5])).elements
+    assert ragged.unflatten(0, (2, 5)).allclose(layer(x))

@@ -3,7 +3,9 @@ import torch
 from torch import nn
 
 from symsets import DSS, RaggedSets, SetAttention, set_layer
-from symsets.testing import equivariance_error
+from symsets.nn import AttentionPool, InducedAttention
+from symsets.sets import fold
+from symsets.testing import assert_equivariant, equivariance_error
 
 
 @pytest.mark.parametrize("compare", ["element", "summary"])
@@ -134,3 +136,30 @@ def test_shapes_of_ragged_sets_are_known_without_memory():
     y = layer(RaggedSets(torch.randn(6, 3), [1, 3, 2]).to("meta"))
     assert y.elements.is_meta
     assert y.elements.shape == (6, 4)
+
+
+@pytest.mark.parametrize("kind", [SetAttention, InducedAttention])
+@pytest.mark.parametrize("options", [{"heads": 2}, {"compare": "summary"}])
+@pytest.mark.parametrize("ragged", [False, True])
+def test_points_with_channels_last_may_be_permuted(kind, options, ragged):
+    x, perm = torch.randn(2, 5, 6, 3), torch.randperm(6)
+    if ragged:
+        x = RaggedSets(x.flatten(0, 1), [3, 7])
+    layer = kind(nn.Linear(3, 8), **options)
+    assert_equivariant(layer, x, symmetry=lambda points: points[:, perm])
+    first = nn.Conv1d(3, 8, 1)
+    alike = kind(first, **options)
+    own = {
+        name: w.unsqueeze(-1) if w.ndim == 2 and "points" not in name else w
+        for name, w in layer.state_dict().items()
+    }
+    alike.load_state_dict(own)
+    turned = x.map(lambda rows: rows.mT) if ragged else x.mT
+    assert fold(alike(turned))[0].mT.allclose(fold(layer(x))[0], atol=1e-5)
+
+
+def test_ragged_elements_may_have_another_type_than_what_autocast_mixes():
+    x = RaggedSets(torch.randn(7, 4), [2, 5])
+    pool = AttentionPool(4)
+    with torch.autocast("cpu", torch.bfloat16):
+        assert pool(x).dtype == pool(torch.randn(2, 3, 4)).dtype

@@ -221,3 +221,12 @@ def test_flattened_entries_need_one_shape():
         Classify(3, 2, entries="flatten")(clouds)
     with pytest.raises(ValueError, match=r"x must have 8 channels .* got 12"):
         Classify(8, 2, entries="flatten")(torch.zeros(2, 5, 3, 4))
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+def test_losses_of_half_precision_are_taken_in_float32(dtype):
+    scores, target = torch.randn(64, 50).to(dtype), torch.randint(50, (64,))
+    ragged = RaggedSets(scores.flatten(), [50] * 64)
+    dense = select_loss(scores, target, reduction="none")
+    assert dense.dtype == torch.float32
+    assert dense.allclose(select_loss(ragged, target, reduction="none"), atol=1e-5)

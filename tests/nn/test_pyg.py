@@ -5,12 +5,14 @@ import pytest
 import torch
 from torch import nn
 
+from symsets import Siamese, collate
 from symsets.nn.graph import Graph, GraphBatch
 from symsets.nn.pyg import PyGConv, is_pyg
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore", DeprecationWarning)  # its import still scripts with torch.jit
     pyg = pytest.importorskip("torch_geometric.nn")
+    data = pytest.importorskip("torch_geometric.data")
 
 EDGES = torch.tensor([[0, 1, 2, 3, 4, 0, 2], [1, 0, 3, 2, 0, 4, 2]])
 V = 5
@@ -100,3 +102,17 @@ def test_channels_come_before_nodes():
     with pytest.raises(ValueError, match=rule):
         PyGConv(pyg.GCNConv(3, 8))(torch.randn(10, 7, 3), edges)
     assert PyGConv(pyg.GCNConv(-1, 8))(torch.randn(10, 3, 7), edges).shape == (10, 8, 7)
+
+
+def test_graphs_of_many_sizes_say_where_the_convolution_goes():
+    graphs = collate([[pyg_data(3), pyg_data(4)], [pyg_data(2)]])
+    conv = pyg.GCNConv(3, 8)
+    with pytest.raises(ValueError, match=r"GCNConv in Siamese, .*x\.elements\.map\(conv, "):
+        Siamese(conv)(graphs, graphs.edge_index)
+    mapped = graphs.with_elements(graphs.elements.map(conv, graphs.edge_index))
+    assert mapped.elements.elements.shape == (9, 8)
+
+
+def pyg_data(nodes):
+    edges = torch.stack([torch.arange(nodes - 1), torch.arange(1, nodes)])
+    return data.Data(torch.randn(nodes, 3), edges)

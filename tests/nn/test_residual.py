@@ -57,3 +57,12 @@ def test_the_path_of_x_is_clean():
 def test_wrong_input_is_named(call, message):
     with pytest.raises(ValueError, match=message):
         call()
+
+
+@pytest.mark.parametrize("first", [nn.Identity(), nn.Dropout(0.5), nn.Flatten(2)])
+def test_what_returns_its_input_hides_no_change_in_place(first):
+    with pytest.raises(ValueError, match="first of modules must not change its input in place"):
+        Residual(first, nn.ReLU(inplace=True), nn.Linear(4, 4))
+    with pytest.raises(ValueError, match="first of modules must not change its input in place"):
+        Residual(nn.Sequential(first, nn.ReLU(inplace=True)), nn.Linear(4, 4))
+    Residual(nn.Linear(4, 4), nn.ReLU(inplace=True))

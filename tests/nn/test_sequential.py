@@ -12,7 +12,8 @@ from torch import nn
 from torch.distributed.algorithms._checkpoint.checkpoint_wrapper import checkpoint_wrapper
 
 from symsets import DSS, RaggedSets, Sequential, Siamese
-from symsets.nn import Classify, Graph, GraphConv, Merge, SetModule
+from symsets.nn import Classify, Graph, GraphConv, Merge, Select, SetModule
+from symsets.sets import fold
 
 WRAPPERS = {
     "compiled": lambda module: torch.compile(module, backend="eager"),
@@ -231,3 +232,14 @@ def test_it_decides_once(monkeypatch):
     monkeypatch.setattr(module, "accepts_args", lambda part: calls.append(part))
     net(x)
     assert calls == []
+
+
+@pytest.mark.parametrize("kind", [nn.Softmax, nn.LogSoftmax, nn.Softmin])
+@pytest.mark.parametrize("x", [torch.randn(3, 5, 4), RaggedSets(torch.randn(5, 4), [2, 3])])
+def test_a_softmax_over_all_sets_of_a_batch_is_refused(kind, x):
+    with pytest.raises(ValueError, match="modules must not mix sets, got"):
+        Sequential(DSS(nn.Linear(4, 8)), kind(dim=0))
+    with pytest.raises(ValueError, match=r"sets\.softmax goes over the elements of each set"):
+        Sequential(DSS(nn.Linear(4, 8)), Select(8), kind(dim=-1))(x)
+    over_channels = Sequential(DSS(nn.Linear(4, 8)), kind(dim=-1))
+    torch.testing.assert_close(fold(over_channels(x))[0], kind(dim=1)(fold(over_channels[0](x))[0]))

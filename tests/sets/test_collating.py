@@ -36,3 +36,11 @@ def test_lists_of_different_lengths_name_what_is_meant():
     lists = [([torch.zeros(5, 3), torch.zeros(7, 3)], 0), ([torch.zeros(4, 3)], 1)]
     with pytest.raises(ValueError, match=r"one length, got \[1, 2\]; .*from_list\(clouds\)"):
         collate(lists)
+
+
+@pytest.mark.parametrize("samples", [[None, 3], [{"y": None}, {"y": torch.ones(2)}]])
+def test_labels_of_some_sets_alone_are_refused(samples):
+    for order in (samples, samples[::-1]):
+        with pytest.raises(TypeError, match="samples must all be alike"):
+            collate(order)
+    assert collate([(torch.zeros(1, 2), None)] * 2)[1] is None

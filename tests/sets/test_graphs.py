@@ -60,7 +60,7 @@ def test_a_stream_keeps_the_memory_of_edges(monkeypatch):
     monkeypatch.setattr(torch.Tensor, "record_stream", lambda x, _: kept.append(x), raising=False)
     x = collate(bags((3, 4), (5,)))
     x.record_stream(None)
-    for part in (x.elements.elements, x.edges.elements, x.edges.sizes):
+    for part in (x.elements.elements, x.edges.elements, x.edges.partition.sizes):
         assert any(part is one for one in kept)
 
 

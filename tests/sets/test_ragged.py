@@ -3,6 +3,7 @@ import pickle
 import re
 import warnings
 
+import numpy as np
 import pytest
 import torch
 from torch import nn
@@ -11,7 +12,7 @@ from torch.autograd import gradcheck
 from torch.utils import _pytree as pytree
 from torch.utils.data import DataLoader
 
-from symsets import DSS, RaggedSets, SetAttention, collate
+from symsets import DSS, RaggedSets, SetAttention, collate, pool
 from symsets.data import LabelledSets
 from symsets.sets.folding import membership
 from symsets.sets.partition import Partition
@@ -388,3 +389,24 @@ def test_a_notebook_shows_the_size_of_the_first_sets():
 def test_functions_of_torch_say_what_to_call_instead(fn):
     with pytest.raises(TypeError, match=r"must get tensors, got RaggedSets: .* as in x.map\(fn\)"):
         fn(RaggedSets(torch.randn(5, 3), [2, 3]))
+
+
+@pytest.mark.parametrize("kind", [torch.tensor, np.bool_, bool])
+def test_masks_may_hold_booleans_of_any_kind(kind):
+    x = RaggedSets(torch.arange(6), [1, 2, 3])
+    assert x[[kind(len(s) > 1) for s in x]].sizes.tolist() == [2, 3]
+    assert x[np.array([True, False, True])].sizes.tolist() == [1, 3]
+
+
+def test_a_mask_of_bytes_and_words_are_no_index():
+    x = RaggedSets(torch.arange(6), [1, 2, 3])
+    with pytest.raises(TypeError, match=r"index must be integers or booleans, got torch\.uint8"):
+        x[torch.tensor([1, 0, 1], dtype=torch.uint8)]
+    with pytest.raises(TypeError, match=r"index must be a list of integers, got \['a'\]"):
+        x[["a"]]
+
+
+def test_sizes_may_be_changed_in_place():
+    x = RaggedSets(torch.tensor([[1.0], [2.0], [5.0]]), [2, 0, 1])
+    x.sizes.clamp_(min=1)
+    assert pool(x, "max").flatten().tolist() == [2, 0, 5]

@@ -129,20 +129,33 @@ def test_an_output_symmetry_must_be_a_function():
         )
 
 
-def normalised_over_all_rows():
-    return Sequential(DSS(nn.Linear(8, 8)), nn.Softmax(dim=0))
+class OverAllRows(nn.Module):
+    def forward(self, rows):
+        return rows.softmax(0)
+
+
+class OverEarlierSets(nn.Module):
+    """Gives each set the sum over those before it, and the first one nothing of others."""
+
+    def forward(self, x):
+        return x + x.mean(1, keepdim=True).cumsum(0)
 
 
 @pytest.mark.parametrize("x", [torch.randn(2, 5, 8), RaggedSets(torch.randn(7, 8), [3, 4])])
 def test_what_mixes_the_sets_of_a_batch_is_told(x):
     assert_equivariant(Sequential(DSS(nn.Linear(8, 8)), nn.Softmax(dim=-1)), x)
     with pytest.raises(AssertionError, match=r"changes by .* with the other sets of its batch"):
-        assert_equivariant(normalised_over_all_rows(), x)
+        assert_equivariant(Sequential(DSS(nn.Linear(8, 8)), OverAllRows()), x)
+
+
+def test_what_mixes_sets_after_the_first_is_told():
+    with pytest.raises(AssertionError, match="with the other sets of its batch"):
+        assert_equivariant(OverEarlierSets(), torch.randn(3, 5, 4))
 
 
 def test_batch_normalisation_may_mix_sets_in_training_only():
     norm = nn.BatchNorm1d(8)
     assert_equivariant(Sequential(DSS(nn.Linear(8, 8)), norm), torch.randn(3, 5, 8))
-    mixed = Sequential(norm.eval(), *normalised_over_all_rows())
+    mixed = Sequential(norm.eval(), DSS(nn.Linear(8, 8)), OverAllRows())
     with pytest.raises(AssertionError, match="with the other sets of its batch"):
         assert_equivariant(mixed, torch.randn(3, 5, 8))

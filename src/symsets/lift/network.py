@@ -37,6 +37,7 @@ LIFTABLE: tuple[type[nn.Module], ...] = (*MAPS, CircularConv1d, CircularConv2d)
 CLOSED = (nn.MultiheadAttention, SetModule)  # layers inside do not get one row per element
 TRANSFORMER_LAYERS = (nn.TransformerEncoderLayer, nn.TransformerDecoderLayer)
 LIFTING_SCHEMES = ("attention", "isab", "wreath", "siamese")  # and all dss
+PLAIN = (bool, int, float, complex, str, type(None))  # what a network may return beside tensors
 Where = Callable[[str, nn.Module], bool] | Collection[str] | None
 
 
@@ -154,6 +155,11 @@ class Lifted(SetModule):
 
     def _unfold(self, output: Any, batch: SetBatch) -> Any:
         if not isinstance(output, Tensor):
+            if not isinstance(output, PLAIN):
+                raise TypeError(
+                    "the network must return tensors, or tuples, lists or dictionaries of them, "
+                    f"got {type(output).__name__}, in which no set axis can be put back"
+                )
             return output
         self._current.set_in_backward(output, batch)
         return batch.sets(output) if output.shape[:1] == (batch.total,) else output

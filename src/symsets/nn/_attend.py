@@ -12,7 +12,7 @@ from symsets.sets.partition import OpenPartition, Partition
 from symsets.sets.ragged import common_rows
 
 
-def attend(query: Sets, key: Sets, value: Sets, *, heads: int = 1) -> Tensor:
+def attend(query: Sets, key: Sets, value: Sets, *, heads: int = 1, channel_axis: int = 1) -> Tensor:
     """Return the mean of values for every query, with the weights of :func:`weights_of`.
 
     Each query sees the keys and values of its own set: a ragged part belongs to sets of different
@@ -26,10 +26,11 @@ def attend(query: Sets, key: Sets, value: Sets, *, heads: int = 1) -> Tensor:
     """
 
     def mix(query: Tensor, key: Tensor, value: Tensor, apart: Tensor | None = None) -> Tensor:
-        weights = weights_of(query, key, heads=heads, apart=apart)
-        v = _split(value, heads, "value")  # (B, h, N, C' / h, *F)
+        weights = weights_of(query, key, heads=heads, apart=apart, channel_axis=channel_axis)
+        v = _split(value, heads, "value", channel_axis)  # (B, h, N, C' / h, *F)
         mixed = weights.to(v.dtype) @ v.flatten(3)
-        return mixed.unflatten(3, v.shape[3:]).transpose(1, 2).flatten(2, 3)
+        mixed = mixed.unflatten(3, v.shape[3:]).transpose(1, 2).flatten(2, 3)
+        return mixed.movedim(2, _with_sets(channel_axis)) if mixed.ndim > 3 else mixed
 
     parts = (query, key, value)
     ragged = next((part for part in parts if isinstance(part, RaggedSets)), None)
@@ -47,7 +48,14 @@ def attend(query: Sets, key: Sets, value: Sets, *, heads: int = 1) -> Tensor:
     return _attend_by_size(mix, parts, rows, own)
 
 
-def weights_of(query: Tensor, key: Tensor, *, heads: int = 1, apart: Tensor | None = None) -> Any:
+def weights_of(
+    query: Tensor,
+    key: Tensor,
+    *,
+    heads: int = 1,
+    apart: Tensor | None = None,
+    channel_axis: int = 1,
+) -> Any:
     """Return the softmax of inner products over whole elements, ``(B, heads, M, N)``.
 
     Args:
@@ -55,8 +63,10 @@ def weights_of(query: Tensor, key: Tensor, *, heads: int = 1, apart: Tensor | No
         key: ``(B, N, C, *E)``.
         heads: Groups of channels, each with its own weights.
         apart: Pairs ``(M, N)`` that must not see each other, if there are any.
+        channel_axis: Which axis of a batch of elements ``(B, C, *E)`` holds the channels.
     """
-    q, k = _split(query, heads, "query").flatten(3), _split(key, heads, "key").flatten(3)
+    q = _split(query, heads, "query", channel_axis).flatten(3)
+    k = _split(key, heads, "key", channel_axis).flatten(3)
     try:
         # Divided first: the inner product of large elements does not fit into float16.
         scores = q / math.sqrt(max(q.shape[-1], 1)) @ k.transpose(-1, -2)  # (B, h, M, N)
@@ -72,21 +82,28 @@ def weights_of(query: Tensor, key: Tensor, *, heads: int = 1, apart: Tensor | No
     return scores.masked_fill(apart, -torch.inf).softmax(-1).masked_fill(apart, 0)
 
 
-def each_weights(query: Sets, key: Sets, *, heads: int = 1) -> Any:
+def each_weights(query: Sets, key: Sets, **options: Any) -> Any:
     """Return :func:`weights_of`; of ragged sets a list, ``(heads, M_i, N_i)`` for each."""
     if isinstance(query, Tensor) and isinstance(key, Tensor):
-        return weights_of(query, key, heads=heads)
+        return weights_of(query, key, **options)
     for part in (query, key):
         if isinstance(part, RaggedSets):
             common_rows(part)
     pairs = zip(query, key, strict=True)
-    return [weights_of(q[None], k[None], heads=heads)[0] for q, k in pairs]
+    return [weights_of(q[None], k[None], **options)[0] for q, k in pairs]
 
 
-def _split(x: Tensor, heads: int, name: str) -> Tensor:
+def _with_sets(axis: int) -> int:
+    """Return which axis of a batch of sets is this one of a batch of elements."""
+    return axis + 1 if axis > 0 else axis
+
+
+def _split(x: Tensor, heads: int, name: str, channel_axis: int) -> Tensor:
     """Split the channels into heads: ``(B, N, C, *E)`` to ``(B, h, N, C / h, *E)``."""
     if x.ndim < 3:
         raise ValueError(f"{name} must return elements with channels, (C, …), got numbers")
+    if x.ndim > 3:
+        x = x.movedim(_with_sets(channel_axis), 2)
     if x.shape[2] % heads:
         raise ValueError(f"heads must divide the channels of {name}, {x.shape[2]}, got {heads}")
     return x.unflatten(2, (heads, -1)).transpose(1, 2)
@@ -106,7 +123,8 @@ def _attend_by_size(
     shape = value.shape[1 if isinstance(parts[2], RaggedSets) else 2 :]
     if isinstance(parts[0], RaggedSets):
         return own.from_sizes(mixed) if mixed else value.new_zeros(0, *shape)
-    zeros = value.new_zeros(*query.shape[:2], *shape)  # empty sets are in no bucket
+    # Empty sets are in no bucket; autocast may give what was mixed another type than the values.
+    zeros = (mixed or [value])[0].new_zeros(*query.shape[:2], *shape)
     return zeros.index_copy(0, torch.cat(which), torch.cat(mixed)) if mixed else zeros
 
 

@@ -12,7 +12,16 @@ import torch
 from torch import Tensor, nn
 
 from symsets._checks import is_ours
-from symsets.nn._maps import AXES, SEQUENCE_LAYERS, accepts_args, first_map, first_part, kind_of
+from symsets.nn._maps import (
+    AXES,
+    SEQUENCE_LAYERS,
+    SOFTMAX,
+    accepts_args,
+    first_map,
+    first_part,
+    kind_of,
+)
+from symsets.nn.pyg import PyGConv
 from symsets.sets import RaggedSets, Sets
 from symsets.sets.folding import check_sets
 from symsets.sets.ragged import NoTensorError, NotTensorsError
@@ -39,7 +48,8 @@ def explained(forward: Forward) -> Forward:
             raise IndexError(f"x must have at least {self.min_axes} axes, got {x.ndim}")
         except NoTensorError as error:
             raise TypeError(
-                f"{error} from a map of {type(self).__name__}: it must return the tensor alone"
+                f"{error} from a map of {type(self).__name__}: it must return the tensor alone "
+                "(of a recurrent network made with batch_first=True, or it mixes sets)"
             ) from None
         except TORCHS as error:
             explain(self.check_input, x, error)
@@ -71,9 +81,11 @@ def explain_refusal(part: nn.Module, x: Sets, error: Exception) -> None:
     torchs = type(part).__module__.startswith("torch.nn.modules.")
     single = torchs and next(part.children(), None) is None
     if single and not isinstance(error, torch.OutOfMemoryError):
+        over_sets = "symsets.sets.softmax goes over the elements of each set"
         raise ValueError(
             f"x must be sets of elements that {type(part).__name__} takes, "
-            f"got {x if isinstance(x, RaggedSets) else tuple(x.shape)}: {error}"
+            f"got {x if isinstance(x, RaggedSets) else tuple(x.shape)}: "
+            f"{over_sets if isinstance(part, SOFTMAX) else error}"
         ) from error
 
 
@@ -136,6 +148,12 @@ def _check_takes_sets(element: nn.Module, owner: nn.Module) -> None:
     if first is None or hasattr(first, "returns_sets"):
         return
     kind = kind_of(first)
+    if kind is PyGConv:
+        raise ValueError(
+            f"x must be sets of graphs of one size for the {type(first.conv).__name__} in "
+            f"{type(owner).__name__}, got graphs of many: apply it to the nodes of all, as in "
+            "x.with_elements(x.elements.map(conv, x.edge_index))"
+        )
     keeps = kind in (nn.Identity, nn.Sequential)  # an empty chain keeps what it gets, too
     if not keeps and kind.forward.__module__.startswith(TENSOR_MAPS):
         raise ValueError(

@@ -3,11 +3,12 @@
 import copy
 import inspect
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.nn.modules.dropout import _DropoutNd
 from torch.nn.parameter import UninitializedParameter
 
 from symsets._checks import check_kind
@@ -21,7 +22,10 @@ for _kind, _axes in (("1d", ("L",)), ("2d", ("H", "W")), ("3d", ("D", "H", "W"))
     MAPS[getattr(nn, f"Conv{_kind}")] = MAPS[getattr(nn, f"ConvTranspose{_kind}")] = _axes
 # Torch's layers for sequences take a tensor with one axis less for a single sequence: rows of
 # vectors, which are the elements of all sets, would attend to each other.
+SOFTMAX = (nn.Softmax, nn.LogSoftmax, nn.Softmin)
 SEQUENCE_LAYERS = (nn.TransformerEncoderLayer, nn.TransformerEncoder)
+# What may return its input, or a view of it; dropout does so in evaluation.
+PASSES_ON = (nn.Identity, nn.Flatten, nn.Unflatten, _DropoutNd)
 # A subclass with its own forward may take anything.
 AXES: dict[Callable[..., Any], tuple[str, ...]] = {kind.forward: MAPS[kind] for kind in MAPS}
 
@@ -34,8 +38,16 @@ def kind_of(layer: nn.Module) -> type[nn.Module]:
 def min_axes(element: nn.Module) -> int:
     """Return how many axes a batch of sets must have: batch, set, and those that a map takes.
 
-    Raise ValueError for a layer for sequences that would take the set axis for the sequence.
+    Raise ValueError for a layer for sequences that would take the set axis for the sequence, and
+    for a softmax over all elements of all sets.
     """
+    if isinstance(element, SOFTMAX) and element.dim is not None:
+        if element.dim == 0:
+            raise ValueError(
+                f"modules must not mix sets, got a {type(element).__name__} over the elements of "
+                "all sets of a batch: use symsets.sets.softmax for one over each set"
+            )
+        return 2 - min(element.dim, 0)  # rows have one axis for both, batch and set
     if isinstance(layer := first_part(element), SEQUENCE_LAYERS):
         if not all(getattr(part, "batch_first", True) for part in layer.modules()):
             raise ValueError(
@@ -72,14 +84,35 @@ def as_element(module: nn.Module, name: str = "element") -> nn.Module:
     return Chain(parts) if any(map(accepts_args, own)) else module  # torch's take no graph
 
 
-def check_keeps_input(module: nn.Module, name: str) -> None:
-    """Raise ValueError if ``module`` starts by changing its input, which other maps get too."""
-    first = first_part(module)
-    if getattr(first, "inplace", False):
-        raise ValueError(
-            f"{name} must not change its input in place, which other maps see, "
-            f"got a {type(first).__name__} that does: make it with inplace=False"
-        )
+def parts_of(module: nn.Module) -> Iterator[nn.Module]:
+    """Go through the parts of a chain, and of chains in it."""
+    if type(module) in (nn.Sequential, Chain):
+        for part in module.children():
+            yield from parts_of(part)
+    else:
+        yield module
+
+
+def check_keeps_input(name: str, *modules: nn.Module) -> None:
+    """Raise ValueError if ``modules`` start by changing their input, which other maps get too."""
+    for part in (part for module in modules for part in parts_of(module)):
+        if getattr(part, "inplace", False):
+            raise ValueError(
+                f"{name} must not change its input in place, which other maps see, "
+                f"got a {type(part).__name__} that does: make it with inplace=False"
+            )
+        if not isinstance(part, PASSES_ON):
+            return
+
+
+def channel_axis(element: nn.Module) -> int:
+    """Return which axis of ``(B, *E)`` holds the channels: the last one for linear maps."""
+    for part in parts_of(element):
+        if (forward := getattr(kind_of(part), "forward", None)) in AXES:
+            return 1 if AXES[forward] else -1
+        if isinstance(part, SEQUENCE_LAYERS):
+            return -1
+    return 1
 
 
 def twin(module: nn.Module, *, bias: bool = True, instead: str = "context=") -> nn.Module:

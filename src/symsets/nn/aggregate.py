@@ -24,10 +24,12 @@ class ConcatPool(SetLayer):
 
     Shape:
         - x: ``(B, N, *E)`` or ragged.
-        - output: ``(B, N, 2 C', *F)``, where ``element`` maps ``(B, *E)`` to ``(B, C', *F)``.
+        - output: ``(B, N, 2 C', *F)``, where ``element`` maps ``(B, *E)`` to ``(B, C', *F)``; those
+          of a linear map, ``(B, *F, C')``, keep their channels last.
 
     Symmetry:
-        Equivariant to :math:`S_N \times H`.
+        Equivariant to :math:`S_N \times H` for :math:`H` that permutes the entries, and any
+        :math:`H` with means.
 
     Example:
         >>> ConcatPool(nn.Linear(3, 8))(torch.randn(2, 5, 3)).shape
@@ -50,7 +52,7 @@ class ConcatPool(SetLayer):
     @explained
     def forward(self, x: Sets, *args: Any) -> Any:
         y = self.map(x, *args)
-        return _beside(y, spread(pool(y, self.pool), y))
+        return _beside(y, spread(pool(y, self.pool), y), self.channel_axis)
 
 
 class RemoveMean(SetLayer):
@@ -89,12 +91,13 @@ class RemoveMean(SetLayer):
         return add_to_elements(y, -spread(pool(y, "mean"), y))
 
 
-def _beside(y: Sets, summary: Tensor) -> Sets:
+def _beside(y: Sets, summary: Tensor, channel_axis: int) -> Sets:
     """Put the summary of its set beside every element, as further channels."""
     if y.ndim < 3:
         raise ValueError("element must return elements with channels, (C, …), got numbers")
     if isinstance(y, RaggedSets):
-        return y.with_elements(torch.cat([common_rows(y), summary], dim=1))
+        return y.with_elements(torch.cat([common_rows(y), summary], dim=channel_axis))
+    channels = 2 if channel_axis == 1 else y.ndim - 1
     order, back = memory_order(y)  # so that the result lies in memory as y does
     wide = summary.expand(-1, y.shape[1], *summary.shape[2:]).permute(order)
-    return torch.cat([y.permute(order), wide], dim=back[2]).permute(back)
+    return torch.cat([y.permute(order), wide], dim=back[channels]).permute(back)

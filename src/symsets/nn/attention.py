@@ -39,8 +39,9 @@ class SetAttention(AdditiveSetLayer):
         - output: ``(B, N, *F)``, where ``element`` maps ``(B, *E)`` to ``(B, *F)``.
 
     Symmetry:
-        Equivariant to :math:`S_N \times H`; with ``compare="summary"`` the weights (not the
-        values) are unchanged even when elements move on their own.
+        Equivariant to :math:`S_N \times H` for :math:`H` that permutes the entries; with
+        ``compare="summary"`` the weights (not the values) are unchanged even when elements move on
+        their own.
 
     Example:
         >>> import torch
@@ -67,7 +68,7 @@ class SetAttention(AdditiveSetLayer):
         self.query = self._part("query", query)
         self.key = self._part("key", key, bias=False)
         for name in ("element", "value", "query", "key"):
-            check_keeps_input(self.get_submodule(name), name)
+            check_keeps_input(name, self.get_submodule(name))
         self.compare = compare
 
     def _part(self, name: str, given: nn.Module | None, *, bias: bool = True) -> nn.Module:
@@ -85,7 +86,8 @@ class SetAttention(AdditiveSetLayer):
 
     def message(self, x: Sets, *args: Any) -> Tensor:
         """Return the weighted sum of values for every element."""
-        return attend(*self._compared(x, *args), heads=self.heads)
+        parts = self._compared(x, *args)
+        return attend(*parts, heads=self.heads, channel_axis=self.channel_axis)
 
     def weights(self, x: Sets, *args: Any) -> Any:
         """Return how much each element takes from which: ``(B, heads, N, N)``, rows sum to 1.
@@ -102,13 +104,14 @@ class SetAttention(AdditiveSetLayer):
             [torch.Size([2, 1, 1]), torch.Size([2, 2, 2])]
         """
         query, key, _ = self._compared(x, *args)
-        return each_weights(query, key, heads=self.heads)
+        return each_weights(query, key, heads=self.heads, channel_axis=self.channel_axis)
 
     def _compared(self, x: Sets, *args: Any) -> tuple[Any, Any, Any]:
         """Return queries and keys, or their means over all axes but the channels; and values."""
         query, key, value = self._parts(x, *args)
         if self.compare == "summary":
-            return mean_of_entries(query), mean_of_entries(key), value
+            axis = self.channel_axis
+            return mean_of_entries(query, axis), mean_of_entries(key, axis), value
         return query, key, value
 
     def _parts(self, x: Sets, *args: Any) -> tuple[Any, Any, Any]:

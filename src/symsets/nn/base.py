@@ -6,7 +6,7 @@ from torch import Tensor, nn
 
 from symsets._checks import positive
 from symsets.nn._explain import check_elements, check_type, explained
-from symsets.nn._maps import as_element, min_axes
+from symsets.nn._maps import as_element, channel_axis, min_axes
 from symsets.sets import RaggedSets, Sets, add_to_elements, map_elements
 from symsets.sets.folding import check_sets
 
@@ -57,11 +57,16 @@ class SetLayer(SetModule):
 
     Args:
         element: The map applied to each element on its own.
+
+    Attributes:
+        channel_axis: Which axis of ``(B, *F)`` holds the channels: the last one for linear maps,
+            the first one for others.
     """
 
     def __init__(self, element: nn.Module) -> None:
         super().__init__()
         self.element = as_element(element)
+        self.channel_axis = channel_axis(self.element)
         self.min_axes = min_axes(self.element)
 
     def check_input(self, x: Sets) -> None:
@@ -84,14 +89,9 @@ class AdditiveSetLayer(SetLayer):
     """A set layer of the form element(x_i) + message(X)_i.
 
     With a message of zero it is the element map, so :func:`symsets.lift` can start from a trained
-    network.
-
-    Attributes:
-        channel_axis: Which axis of ``(B, *F)`` holds the channels; there a message must fit, while
-            on other axes it may be the same for all entries.
+    network. A message must have as many channels as the elements; on other axes it may be the same
+    for all entries.
     """
-
-    channel_axis = 1
 
     def message(self, x: Sets, *args: Any) -> Tensor:
         """Return what is added to the elements, with a set axis or as rows (see ``spread``)."""

@@ -111,7 +111,7 @@ class DSS(AdditiveSetLayer):
         else:
             self.context = SumOfParts(twin(self.element, bias=False) for _ in range(degree))
         if pool_last:
-            check_keeps_input(self.context, "context")
+            check_keeps_input("context", self.context)
         elif isinstance(first_part(self.context), nn.Embedding):
             raise ValueError(
                 "context must not look up summaries of numbers, got an Embedding: give the layer "

@@ -37,7 +37,8 @@ class InducedAttention(SetAttention):
         key: :math:`k`; a twin of ``element`` without bias if left out.
         num_points: How many points are learned, M.
         in_channels: Channels of an element; read off ``element`` if left out.
-        channel_axis: Which axis of ``(B, *E)`` holds the channels.
+        channel_axis: Which axis of ``(B, *E)`` holds the channels; the last one for linear maps and
+            the first one for others if left out.
         heads: The channels of queries, keys and values are split into this many groups, each with
             its own weights.
         compare: How queries and keys are compared, as in :class:`SetAttention`.
@@ -47,7 +48,7 @@ class InducedAttention(SetAttention):
         - output: ``(B, N, *F)``, where ``element`` maps ``(B, C, *E)`` to ``(B, *F)``.
 
     Symmetry:
-        Equivariant to :math:`S_N \times H`.
+        Equivariant to :math:`S_N \times H` for :math:`H` that permutes the entries.
 
     Example:
         >>> layer, x = InducedAttention(nn.Linear(3, 8), num_points=4), torch.randn(2, 1000, 3)
@@ -69,7 +70,7 @@ class InducedAttention(SetAttention):
         *,
         num_points: int = 8,
         in_channels: int | None = None,
-        channel_axis: int = 1,
+        channel_axis: int | None = None,
         heads: int = 1,
         compare: Literal["element", "summary"] = "element",
     ) -> None:
@@ -82,7 +83,8 @@ class InducedAttention(SetAttention):
         shape = positive("num_points", num_points), positive("in_channels", in_channels)
         like = next(element.parameters(), torch.empty(0))
         self.points = nn.Parameter(torch.empty(shape, dtype=like.dtype, device=like.device))
-        self.channel_axis = channel_axis
+        if channel_axis is not None:
+            self.channel_axis = channel_axis
         self.reset_parameters()
 
     def reset_parameters(self) -> None:

@@ -22,7 +22,8 @@ def select_loss(scores: Sets, target: Tensor, *, reduction: str = "mean") -> Ten
     Shape:
         - scores: ``(B, N)``, or ragged with elements ``(T,)``; no set may be empty.
         - target: ``(B,)`` integers.
-        - output: a number, or ``(B,)`` for ``reduction="none"``.
+        - output: a number, or ``(B,)`` for ``reduction="none"``; float32 for scores in half
+          precision.
 
     Example:
         >>> loss = select_loss(RaggedSets(torch.zeros(6), [2, 4]), torch.tensor([1, 3]))
@@ -39,6 +40,8 @@ def select_loss(scores: Sets, target: Tensor, *, reduction: str = "mean") -> Ten
     if len(scores) == 0 and reduction == "mean":
         raise ValueError("scores must hold at least one set, got none to take the mean of")
     _check_target(target, scores)
+    if scores.dtype in (torch.float16, torch.bfloat16):  # sums need digits, as under autocast
+        scores = scores.to(torch.float32)
     if isinstance(scores, Tensor):
         return functional.cross_entropy(scores, target.long(), reduction=reduction)
     losses = _ragged_losses(scores, target)
@@ -75,7 +78,7 @@ def _check_target(target: Tensor, scores: Sets) -> None:
 
 def _ragged_losses(scores: RaggedSets, target: Tensor) -> Tensor:
     first = scores.partition.offsets[:-1]
-    inside = (target >= 0) & (target < scores.sizes)  # beyond it lies the next set
+    inside = (target >= 0) & (target < scores.partition.sizes)  # beyond it lies the next set
     chosen = common_rows(scores)[torch.where(inside, first + target, first)]
     return _logsumexp(scores) - torch.where(inside, chosen, torch.nan)
 

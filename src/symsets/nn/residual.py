@@ -40,8 +40,8 @@ class Residual(Sequential):
 
     def add_module(self, name: str, module: nn.Module | None) -> None:
         """Add a module; the first must not change in place what the others' output is added to."""
-        if isinstance(module, nn.Module) and not len(self):
-            check_keeps_input(module, "the first of modules")
+        if isinstance(module, nn.Module):
+            check_keeps_input("the first of modules", *self._modules.values(), module)
         super().add_module(name, module)
         if not self.returns_sets:
             raise ValueError(

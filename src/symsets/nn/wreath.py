@@ -31,7 +31,8 @@ class Wreath(AdditiveSetLayer):
         in_channels: Channels of an element; read off ``element`` if left out.
         out_channels: Channels that ``element`` returns; read off it if left out.
         size: A constant that the sum over elements is divided by.
-        channel_axis: Which axis of ``(B, *E)`` holds the channels.
+        channel_axis: Which axis of ``(B, *E)`` holds the channels; the last one for linear maps and
+            the first one for others if left out.
 
     Shape:
         - x: ``(B, N, C, *E)`` or ragged, also with elements of different sizes.
@@ -55,7 +56,7 @@ class Wreath(AdditiveSetLayer):
         in_channels: int | None = None,
         out_channels: int | None = None,
         size: float = 1.0,
-        channel_axis: int = 1,
+        channel_axis: int | None = None,
     ) -> None:
         super().__init__(element)
         in_channels = channels(element, "in") if in_channels is None else in_channels
@@ -68,7 +69,8 @@ class Wreath(AdditiveSetLayer):
         check_size(size)
         self.pool = "sum"
         self.size = size
-        self.channel_axis = channel_axis
+        if channel_axis is not None:
+            self.channel_axis = channel_axis
         shape = positive("out_channels", out_channels), positive("in_channels", in_channels)
         like = next(element.parameters(), torch.empty(0))
         self.beta = nn.Parameter(torch.empty(shape, dtype=like.dtype, device=like.device))

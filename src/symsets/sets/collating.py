@@ -77,11 +77,17 @@ def _collate_lists(batch: Sequence[list[Any]], *, collate_fn_map: Any = None) ->
     ]
 
 
+def _collate_nothing(batch: Sequence[None], *, collate_fn_map: Any = None) -> None:
+    """Return None for sets without labels."""
+    if any(item is not None for item in batch):
+        raise TypeError(f"samples must all be alike, got {_kinds(batch)}")
+
+
 _COLLATE: dict[Any, Any] = {
     **default_collate_fn_map,
     Tensor: _collate_tensors,
     GraphSets: _collate_graphs,
     RaggedSets: _collate_tensors,
-    type(None): lambda batch, *, collate_fn_map: None,  # sets without labels
+    type(None): _collate_nothing,
     list: _collate_lists,
 }

@@ -133,7 +133,10 @@ def check_message(element: torch.Size, message: torch.Size, channel_axis: int) -
 
 
 def membership(x: Sets) -> tuple[Tensor, Tensor]:
-    """Return the set of each element ``(T,)`` and the size of each set ``(B,)``."""
+    """Return the set of each element ``(T,)`` and the size of each set ``(B,)``.
+
+    Batches of one shape share both, so change neither in place.
+    """
     if isinstance(x, RaggedSets):
         return x.partition.index, x.partition.sizes
     check_sets(x)

@@ -130,8 +130,8 @@ class RaggedSets:
     def to_padded(self, value: float = 0.0) -> tuple[Tensor, Tensor]:
         """Return ``x (B, N, *E)``, filled up with ``value``, and ``mask (B, N)``."""
         rows, longest = common_rows(self), max(self.partition.counts, default=0)
-        mask = torch.arange(longest, device=rows.device) < self.sizes[:, None]  # (B, N)
         own = self.partition
+        mask = torch.arange(longest, device=rows.device) < own.sizes[:, None]  # (B, N)
         place = torch.arange(own.total, device=rows.device) - own.offsets[own.index]
         x = rows.new_full((*mask.shape, *rows.shape[1:]), value)
         return x.index_put((own.index, place), rows), mask
@@ -142,8 +142,8 @@ class RaggedSets:
 
     @property
     def sizes(self) -> Tensor:
-        """Number of elements of each set, ``(B,)``."""
-        return self.partition.sizes
+        """Number of elements of each set, ``(B,)``; a copy, which may be changed in place."""
+        return self.partition.sizes.clone()
 
     @property
     def ndim(self) -> int:
@@ -213,7 +213,7 @@ class RaggedSets:
             >>> RaggedSets(torch.arange(6), [1, 2, 3])[[2, 0]].elements
             tensor([3, 4, 5, 0])
         """
-        if isinstance(which, list) or (isinstance(which, Tensor) and which.ndim == 1):
+        if isinstance(which, list) or getattr(which, "ndim", 0) == 1:
             return self._some(which)
         if isinstance(which, slice):
             start, stop, step = which.indices(len(self))
@@ -237,8 +237,13 @@ class RaggedSets:
             raise IndexError(f"index must be in -{len(self)}..{len(self) - 1}, got {place}")
         return place % len(self)
 
-    def _some(self, which: list[int] | list[bool] | Tensor) -> RaggedSets:
-        numbers = which.tolist() if isinstance(which, Tensor) else which
+    def _some(self, which: Any) -> RaggedSets:
+        if getattr(which, "dtype", None) == torch.uint8:  # torch takes them for a mask
+            raise TypeError("index must be integers or booleans, got torch.uint8: call .bool()")
+        try:
+            numbers = torch.tensor(which).tolist() if isinstance(which, list) else which.tolist()
+        except (RuntimeError, TypeError, ValueError):  # torch's words are of numbers and axes
+            raise TypeError(f"index must be a list of integers, got {shown(which)}") from None
         if {type(number) for number in numbers} == {bool}:
             if len(numbers) != len(self):
                 raise IndexError(f"mask must have {len(self)} entries, got {len(numbers)}")

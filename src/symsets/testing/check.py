@@ -63,19 +63,22 @@ class EquivarianceCheck:
         return max(map(relative_error, moved_parts, expected, rounding))
 
     def mixing(self) -> float:
-        """Return by how much the answer for the first set changes with the others of the batch.
+        """Return by how much the answer for a set changes with the others of the batch.
 
         Batch normalisation in training is meant to do that, so then it is not looked at.
         """
         if isinstance(self.model, nn.Module) and any(map(_mixes_batch, self.model.modules())):
             return 0.0
-        alike = self.x[[0] * len(self.x)]
-        outputs = self._run(self.model, (self.x, self.args), (alike, self.args))
-        before, after = (flatten_output(out)[0] for out in outputs)
+        num = len(self.x)
+        alike = [(self.x[[i] * num], self.args) for i in range(num)]
+        before, *afters = (
+            flatten_output(out)[0] for out in self._run(self.model, (self.x, self.args), *alike)
+        )
         errors = [
-            relative_error(a[:1], b[:1], rounding)
+            relative_error(a[i : i + 1], b[i : i + 1], rounding)
+            for i, after in enumerate(afters)
             for a, b, rounding in zip(before, after, self._rounding, strict=True)
-            if a.ndim and len(a) == len(self.x)
+            if a.ndim and len(a) == num
         ]
         return max(errors, default=0.0)
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from PIL import Image
+from PIL import Image, ImageCms
 from torch import nn
 
 from symsets import save
@@ -87,13 +87,42 @@ def test_deep_shots_make_a_deep_picture(shots, tmp_path, suffix, bits):
         assert read_png(out.read_bytes()).shape == (70, 100, 3)
 
 
-def test_grey_shots_make_a_grey_picture_and_mixed_ones_a_coloured_one(shots, tmp_path):
+def test_grey_shots_make_a_grey_picture_and_are_not_mixed_with_colours(shots, tmp_path):
     for path in shots[:2]:
         Image.open(path).convert("L").save(path)
+    said = f"got {shots[0]}, which is grey, and {shots[2]}, which is not"
+    assert said in wrong(shots, tmp_path)
     merge_files(shots[:2], tmp_path / "grey.png")
-    merge_files(shots, tmp_path / "mixed.png")
     assert len(read_shot(tmp_path / "grey.png").picture) == 1
-    assert len(read_shot(tmp_path / "mixed.png").picture) == 3
+
+
+def test_a_folder_may_hold_pictures_of_any_kind(shots, tmp_path):
+    for path, suffix in zip(shots, (".bmp", ".gif", ".ppm", ".webp"), strict=True):
+        Image.open(path).save(path.with_suffix(suffix))
+        path.unlink()
+    assert len(merge_files([tmp_path], tmp_path / "out.png").shots) == 4
+
+
+@pytest.mark.parametrize("bits", [8, 16])
+@pytest.mark.parametrize("suffix", [".png", ".tif"])
+def test_the_meaning_of_colours_is_kept(shots, tmp_path, suffix, bits):
+    profile = ImageCms.ImageCmsProfile(ImageCms.createProfile("sRGB")).tobytes()
+    for path in shots:
+        write_picture(path, read_shot(path).picture, bits, profile)
+    out = tmp_path / f"out{suffix}"
+    merge_files(shots, out)
+    assert read_shot(out).colours == profile
+    with Image.open(out) as image:
+        assert image.info["icc_profile"] == profile
+
+
+def test_a_name_that_several_shots_have_is_no_reference(shots, tmp_path):
+    twin = tmp_path / "other" / shots[0].name
+    twin.parent.mkdir()
+    twin.write_bytes(shots[1].read_bytes())
+    said = wrong([*shots, twin], tmp_path, reference=twin.name)
+    assert said == f"reference must be one shot, got {shots[0]} and {twin}"
+    assert merge_files([*shots, twin], tmp_path / "out.png", reference=str(twin)).reference == twin
 
 
 def test_one_shot_is_enough(shots, tmp_path):
@@ -202,8 +231,32 @@ def test_different_sizes_are_named(shots, tmp_path):
 def test_different_scenes_are_named_and_can_be_merged_as_they_lie(shots, tmp_path):
     write_picture(shots[2], scene(70, 100, seed=1))
     said = wrong(shots, tmp_path, reference="first")
-    assert f"but {shots[2]} has nothing in common with {shots[0]}; --no-align merges them" in said
+    assert f"but {shots[2]} has nothing in common with {shots[0]}: leave it out" in said
     merge_files(shots, tmp_path / "out.png", reference="first", align=False)
+
+
+@pytest.mark.parametrize("sharp", [False, True])
+def test_another_scene_in_a_folder_is_left_out_and_named(shots, tmp_path, sharp):
+    """Also if it is the sharpest one, which would be the reference."""
+    other = scene(70, 100, seed=1)
+    photograph(shots[2], other if sharp else nn.functional.avg_pool2d(other, 5, 1, 2))
+    for path in [] if sharp else [shots[0]]:
+        photograph(path, nn.functional.avg_pool2d(read_shot(path).picture, 5, 1, 2))
+    if sharp:
+        for path in [*shots[:2], shots[3]]:
+            photograph(path, nn.functional.avg_pool2d(read_shot(path).picture, 5, 1, 2))
+    done = merge_files([tmp_path], tmp_path / "out.png")
+    assert done.shots == (shots[0], shots[1], shots[3])
+    [(name, why)] = done.left_out
+    assert name == str(shots[2])
+    assert why.startswith("nothing in common with shot ")
+
+
+def test_of_two_scenes_in_a_folder_none_is_left_out(shots, tmp_path):
+    photograph(shots[1], scene(70, 100, seed=1))
+    for path in shots[2:]:
+        path.unlink()
+    assert "has nothing in common with" in wrong([tmp_path], tmp_path)
 
 
 def test_small_pictures_are_named(tmp_path):

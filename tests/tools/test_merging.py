@@ -160,7 +160,7 @@ def test_brighter_shots_are_not_sharper():
 
 
 def test_maps_of_other_programs_can_be_given():
-    shots = burst()
+    shots = burst(channels=1)  # colours of shots that lie elsewhere would be evened out
     still = torch.eye(2, 3).repeat(4, 1, 1)
     merged = merge(shots, reference=0, maps=still, network=Mean())
     torch.testing.assert_close(merged, shots.mean(0), atol=1e-5, rtol=0)
@@ -276,3 +276,57 @@ def test_the_network_of_the_package_removes_noise_that_colours_share(kind):
     merged = merge(shots, reference=0)
     assert merged.shape == clean.shape
     assert psnr(merged, clean) > psnr(shots.mean(0), clean) + 1
+
+
+def given(shots, maps=None, reference=0):
+    """Return the shots that a network gets, in the range of those that were given."""
+    seen = []
+
+    class Watched(Mean):
+        def forward(self, x):
+            seen.append(x[0, :, :3])
+            return super().forward(x)
+
+    merge(shots, reference=reference, network=Watched(), maps=maps)
+    return seen[0] * shots.max()
+
+
+def test_colours_of_shots_become_those_of_the_reference():
+    shots = 0.2 + 0.5 * burst()
+    balance = torch.tensor([0.8, 1.0, 1.25]).view(3, 1, 1)
+    tinted = torch.stack([shots[0], *(balance * shot for shot in shots[1:])])
+    maps = find_maps(shots, 0)
+    found = given(tinted, maps)
+    torch.testing.assert_close(found, given(shots, maps), atol=0.01, rtol=0)
+    assert (tinted - shots).abs().max() > 0.1
+
+
+@pytest.mark.parametrize("times", [0.25, 0.5, 2.0, 4.0])
+def test_shots_that_were_exposed_much_longer_or_shorter_become_as_bright(times):
+    shots = 0.05 + 0.9 * burst()
+    maps = find_maps(shots, 0)
+    exposed = torch.cat([shots[:1], (times * shots[1:]).clamp(max=1)])
+    torch.testing.assert_close(given(exposed, maps), given(shots, maps), atol=0.03, rtol=0)
+
+
+def test_exposures_that_the_network_learned_to_even_out_are_left_to_it():
+    shots = 0.1 + 0.6 * burst()[:1].expand(4, -1, -1, -1)
+    exposed = torch.cat([shots[:1], 1.25 * shots[1:2], 0.8 * shots[2:]])
+    still = find_maps(shots, 0, aligned=True)
+    torch.testing.assert_close(given(exposed, still), exposed, atol=1e-4, rtol=0)
+
+
+def test_the_reference_is_about_as_bright_as_most():
+    shots = burst(5)
+    noisy = shots + 0.06 * torch.randn_like(shots)
+    assert sharpest(torch.cat([0.1 * shots[:1] + 0.06 * torch.randn(1, 3, 100, 120), noisy])) > 0
+
+
+@pytest.mark.parametrize("channels", [1, 3])
+def test_pictures_that_fill_a_part_of_the_range_are_merged_as_well(channels):
+    """Such as those of a microscope, with 12 bits in files of 16."""
+    shots, net = burst(noise=0.05, channels=channels), small()
+    shots = shots / shots.max()
+    whole = merge(shots, reference=0, network=net)
+    torch.testing.assert_close(merge(shots / 16, reference=0, network=net), whole / 16)
+    assert merge(torch.zeros_like(shots), reference=0, network=net).isfinite().all()

@@ -204,3 +204,28 @@ def test_tiff_files_of_floating_point_numbers_are_refused_with_the_reason(tmp_pa
     why = "of floating-point numbers, not of 8 or 16 bits"
     assert caught.value.why == why
     assert str(caught.value) == f"shots must be pictures, but {path} is {why}"
+
+
+def test_tiff_files_in_which_zero_is_white_are_inverted(tmp_path):
+    pixels = levels(16, 1).squeeze()
+    tifffile.imwrite(tmp_path / "a.tif", 65535 - pixels, photometric="miniswhite")
+    found = read_shot(tmp_path / "a.tif")
+    assert (found.picture[0] * 65535).round().int().equal(torch.as_tensor(pixels.astype(np.int32)))
+
+
+@pytest.mark.parametrize(
+    ("kind", "shape", "colours", "why"),
+    [
+        (np.uint32, (20, 30), "minisblack", "of uint32 numbers, not of 8 or 16 bits"),
+        (np.int16, (20, 30), "minisblack", "of int16 numbers, not of 8 or 16 bits"),
+        (np.int8, (20, 30), "minisblack", "of int8 numbers, not of 8 or 16 bits"),
+        (np.uint16, (20, 30, 4), "separated", "of other colours than grey, or red, green and"),
+    ],
+)
+def test_tiff_files_that_would_be_misread_are_refused(tmp_path, kind, shape, colours, why):
+    path = tmp_path / "a.tif"
+    if kind(0).dtype.kind == "i":
+        kind = kind(0).dtype
+    tifffile.imwrite(path, np.zeros(shape, kind), photometric=colours)
+    with pytest.raises(UnusableShotError, match=why):
+        read_shot(path)

@@ -48,8 +48,8 @@ def merge(
 ) -> None:
     """Merge shots of one scene into one picture with less noise.
 
-    Shots may be shifted, turned a little, and differ in brightness and sharpness. One shot alone is
-    denoised, unless it is grey.
+    Shots may be shifted, turned a little, and differ in brightness, white balance and sharpness.
+    One shot alone is denoised, unless it is grey.
     """
     with user_errors(experiments=True):
         if scale != 1 or network is not None:
@@ -97,5 +97,6 @@ def _enlarge(
         )
     check_out("out", out, files_of(folders[0]), (".png", ".tif", ".tiff"))
     num = enlarge_scene(folders[0], out, network, turns=turns, device=device)
-    console.print(f"{num} pictures of {folders[0]}, three times as fine", soft_wrap=True)
+    pictures = "one picture" if num == 1 else f"{num} pictures"
+    console.print(f"{pictures} of {folders[0]}, three times as fine", soft_wrap=True)
     console.print(f"written to {out}", soft_wrap=True)

@@ -76,8 +76,10 @@ def _decoded(data: bytes, size: tuple[int, int], channels: int) -> np.ndarray:
     return both.reshape(*size[::-1], -1).view(">u2").astype(np.uint16)
 
 
-def write_png(values: np.ndarray, exif: bytes = b"") -> bytes:
-    """Return the content of a PNG file with values ``(H, W, 1 or 3)`` of 16 bits, and EXIF data.
+def write_png(values: np.ndarray, exif: bytes = b"", icc_profile: bytes | None = None) -> bytes:
+    """Return the content of a PNG file with values ``(H, W, 1 or 3)`` of 16 bits.
+
+    It may have EXIF data and an ICC profile, too.
 
     Example:
         >>> values = np.random.default_rng(0).integers(2**16, size=(4, 5, 3), dtype=np.uint16)
@@ -91,6 +93,8 @@ def write_png(values: np.ndarray, exif: bytes = b"") -> bytes:
     filtered = np.hstack([np.full((height, 1), 2, np.uint8), lines - above])  # kind 2: up
     head = struct.pack(">IIBBBBB", width, height, 16, kind, 0, 0, 0)
     about = [(b"eXIf", exif.removeprefix(b"Exif\0\0"))] if exif else []
+    if icc_profile:
+        about.append((b"iCCP", b"ICC profile\0\0" + zlib.compress(icc_profile)))
     pixels = (b"IDAT", zlib.compress(filtered.tobytes(), 6))
     chunks = [(b"IHDR", head), *about, pixels, (b"IEND", b"")]
     return MAGIC + b"".join(

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from symsets._files import check_file
+from symsets.data.images import IMAGE_SUFFIXES
 from symsets.pages.drawing import Picture
 from symsets.pages.sheets import Line, Sheet, Tile
 from symsets.saving import load_pretrained
@@ -84,29 +85,24 @@ def merge_files(
             raise ValueError(f"compare must be another file than out, got {compare} for both")
     network = load_pretrained(NAME)
     found, left_out, again = _read(inside)
+    kept = _reference(reference, list(found))
+    _check_alike(list(found), list(found.values()))
+    named = [path for path in paths if not path.is_dir()]
+    which, maps, others = _laid(found, kept, named, aligned=not align)
+    left_out += others
     shots, read = list(found), list(found.values())
-    number = _reference(reference, shots)
-    _check_sizes(shots, read)
-    pictures = _stacked(read)
-    which = sharpest(pictures) if number is None else number
-    try:
-        maps = find_maps(pictures, which, aligned=not align)
-        result = merge(
-            pictures,
-            reference=which,
-            maps=maps,
-            network=network,
-            turns=turns,
-            device=device,
-            watch=watch,
-        )
-    except DifferentScenesError as error:
-        raise ValueError(
-            f"shots must show one scene, but {shots[error.shot]} has nothing in common with "
-            f"{shots[error.reference]}; --no-align merges them as they lie"
-        ) from None
+    pictures = torch.stack([shot.picture for shot in read])
+    result = merge(
+        pictures,
+        reference=which,
+        maps=maps,
+        network=network,
+        turns=turns,
+        device=device,
+        watch=watch,
+    )
     bits = max(shot.bits for shot in read)
-    write_picture(out, result, bits)
+    write_picture(out, result, bits, read[which].colours)
     if compare:
         drawn = _sheet(pictures, maps, which, result)
         compare.parent.mkdir(parents=True, exist_ok=True)
@@ -120,7 +116,7 @@ def files_of(path: Path) -> list[Path]:
     if not path.is_dir():
         return [path]
     files = sorted(path.iterdir())
-    shots = [x for x in files if x.suffix.lower() in SUFFIXES and not x.name.startswith(".")]
+    shots = [x for x in files if x.suffix.lower() in IMAGE_SUFFIXES and x.name[0] != "."]
     return [file for file in shots if not is_ours(file)]
 
 
@@ -162,21 +158,24 @@ def check_out(name: str, path: Path, shots: Sequence[Path], suffixes: Sequence[s
         raise ValueError(f"{name} must not be one of the shots, got {path}; name another file")
 
 
-def _reference(reference: str, shots: Sequence[Path]) -> int | None:
+def _reference(reference: str, shots: Sequence[Path]) -> Path | None:
     if reference == "auto":
         return None
     if reference == "first":
-        return 0
-    for number, path in enumerate(shots):
-        if path == Path(reference) or path.name == reference:
-            return number
+        return shots[0]
+    same = [path for path in shots if path == Path(reference)]
+    if found := same or [path for path in shots if path.name == reference]:
+        if len(found) > 1:
+            raise ValueError(f"reference must be one shot, got {' and '.join(map(str, found))}")
+        return found[0]
     raise ValueError(
         f"reference must be auto, first or one of the shots, got {reference}; the shots are "
         f"{', '.join(path.name for path in shots)}"
     )
 
 
-def _check_sizes(paths: Sequence[Path], read: Sequence[Shot]) -> None:
+def _check_alike(paths: Sequence[Path], read: Sequence[Shot]) -> None:
+    """Raise ValueError unless shots have one size, and are all grey or all in colour."""
     first = read[0].picture.shape[1:]
     if min(first) < SMALLEST:
         raise ValueError(
@@ -191,10 +190,44 @@ def _check_sizes(paths: Sequence[Path], read: Sequence[Shot]) -> None:
                 f"{first[1]}×{first[0]} in {paths[0]}"
             )
 
+    grey, coloured = (
+        [path for path, shot in zip(paths, read, strict=True) if len(shot.picture) == channels]
+        for channels in (1, 3)
+    )
+    if grey and coloured:
+        raise ValueError(
+            f"shots must all be grey, or all in colour, got {grey[0]}, which is grey, and "
+            f"{coloured[0]}, which is not"
+        )
 
-def _stacked(read: Sequence[Shot]) -> Tensor:
-    channels = max(len(shot.picture) for shot in read)
-    return torch.stack([shot.picture.expand(channels, -1, -1) for shot in read])
+
+def _laid(
+    shots: dict[Path, Shot], kept: Path | None, named: Sequence[Path], *, aligned: bool
+) -> tuple[int, Tensor, list[tuple[str, str]]]:
+    """Return the number of the reference, where shots lie, and what shows another scene.
+
+    Most shots show the scene. Others are taken out of ``shots``, unless they were ``named``.
+    """
+    left_out: list[tuple[str, str]] = []
+    while True:
+        paths = list(shots)
+        pictures = torch.stack([shot.picture for shot in shots.values()])
+        which = sharpest(pictures) if kept is None else paths.index(kept)
+        try:
+            return which, find_maps(pictures, which, aligned=aligned), left_out
+        except DifferentScenesError as error:
+            most = 2 * len(error.shots) > len(paths) - 1
+            strange = [which] if most and kept is None else error.shots
+            other = paths[error.shots[0] if strange == [which] else which]
+            for path in (paths[number] for number in strange):
+                if path in named or len(shots) <= 2 or path == kept:
+                    raise ValueError(
+                        f"shots must show one scene, but {path} has nothing in common with "
+                        f"{other}: leave it out (--no-align merges shots that lie alike as they "
+                        "are)"
+                    ) from None
+                del shots[path]
+                left_out.append((str(path), f"nothing in common with {other.name}"))
 
 
 def _sheet(shots: Tensor, maps: Tensor, which: int, result: Tensor) -> Picture:

@@ -17,6 +17,7 @@ from symsets.models.sharpness import slopes
 from symsets.models.turns import over_turns
 from symsets.saving import load_pretrained
 from symsets.tools.aligning import align, other_scenes, sample
+from symsets.tools.exposure import as_bright, most_usual
 from symsets.train.inputs import chosen_device
 
 TILE, OVERLAP = 384, 48  # px; two tiles share a strip that fades from one to the other
@@ -43,8 +44,8 @@ def merge(
     """Merge shots of one scene into one picture with less noise.
 
     The picture lies where the reference lies and is as bright. Shots may be shifted, turned a
-    little, and differ in brightness and sharpness; what moves within the scene is taken from the
-    reference, more or less. One shot alone is denoised, unless it is grey.
+    little, and differ in brightness, white balance and sharpness; what moves within the scene is
+    taken from the reference, more or less. One shot alone is denoised, unless it is grey.
 
     The network learned from noise that is different in each colour. Where the colours share it, as
     in grey pictures and most JPEG, it gets each colour from another shot, so that they do not.
@@ -70,8 +71,11 @@ def merge(
     where = torch.device(chosen_device(device))
     colours = pictures.shape[1]
     pictures = pictures.to(where, torch.float32).expand(-1, 3, -1, -1)
+    brightest = pictures.max().clamp(min=1e-9)  # of 12 bits in 16, for example, it is 1 / 16
+    pictures = pictures / brightest
     which = sharpest(pictures) if reference == "auto" else _number(reference, len(pictures))
     maps = (find_maps(pictures, which) if maps is None else _maps(maps, len(pictures))).to(where)
+    pictures = as_bright(pictures, maps, which)
     exchanged = colours_share_noise(pictures, maps, which)
     network = network.to(where)
     applied = partial(over_turns, network) if turns else network
@@ -91,7 +95,7 @@ def merge(
             weight[inside] += fade
             if watch:
                 watch(k + 1, len(windows))
-    picture = (total / weight).clamp(0, 1)
+    picture = (total / weight).clamp(0, 1) * brightest
     return (picture.mean(0, keepdim=True) if colours == 1 else picture).cpu()
 
 
@@ -108,14 +112,19 @@ def _merged_tile(
 
     If colours are exchanged, each set of three is of three shots, one after the other.
     """
-    top, left, height, width = window
-    found, seen = sample(pictures, maps, top, left, (height, width))
-    found = torch.where(seen, found, found[which])  # beyond the border: nothing new
+    found = _laid_over(pictures, maps, which, window)
     if exchanged:
         found = torch.stack([found[:, c].roll(-c, 0) for c in range(3)], dim=1)
     on_gpu = pictures.device.type == "cuda"
     with torch.no_grad(), torch.autocast("cuda", torch.bfloat16, enabled=on_gpu):
         return network(with_reference(found[None], which))[0].float()
+
+
+def _laid_over(pictures: Tensor, maps: Tensor, which: int, window: Window) -> Tensor:
+    """Return a window of all shots, and of the reference what they do not show."""
+    top, left, height, width = window
+    found, seen = sample(pictures, maps, top, left, (height, width))
+    return torch.where(seen & found.isfinite(), found, found[which])
 
 
 @torch.no_grad()
@@ -128,8 +137,8 @@ def colours_share_noise(pictures: Tensor, maps: Tensor, reference: int) -> bool:
     sides = pictures.shape[-2:]
     parts = [min(side, LOOKED_AT) for side in sides]
     top, left = ((side - part) // 2 for side, part in zip(sides, parts, strict=True))
-    found, seen = sample(pictures, maps, top, left, (parts[0], parts[1]))
-    noise = torch.where(seen, found - found[reference], 0)
+    found = _laid_over(pictures, maps, reference, (top, left, parts[0], parts[1]))
+    noise = found - found[reference]
     noise = noise - F.avg_pool2d(noise, 3, 1, padding=1)
     power = F.avg_pool2d(noise.square().mean(1), BLOCK).flatten()  # of N · blocks
     total = noise.sum(1)
@@ -142,8 +151,11 @@ def colours_share_noise(pictures: Tensor, maps: Tensor, reference: int) -> bool:
 
 
 def sharpest(shots: Tensor) -> int:
-    """Return the number of the shot with the steepest slopes, after noise was smoothed away."""
-    return int(slopes(shots).argmax())
+    """Return the number of the shot with the steepest slopes, after noise was smoothed away.
+
+    Shots that are much brighter or darker than most are not looked at.
+    """
+    return int(torch.where(most_usual(shots), slopes(shots), -1).argmax())
 
 
 def find_maps(pictures: Tensor, reference: int, *, aligned: bool = False) -> Tensor:
@@ -151,20 +163,21 @@ def find_maps(pictures: Tensor, reference: int, *, aligned: bool = False) -> Ten
     if aligned or len(pictures) == 1:
         return torch.eye(2, 3, device=pictures.device).repeat(len(pictures), 1, 1)
     maps, alike = align(pictures, reference)
-    if len(others := other_scenes(pictures, maps, alike, reference).nonzero()):
-        raise DifferentScenesError(int(others[0]), reference)
+    others = other_scenes(pictures, maps, alike, reference).nonzero().flatten().tolist()
+    if others:
+        raise DifferentScenesError(others, reference)
     return maps
 
 
 class DifferentScenesError(ValueError):
-    """A shot does not show what the reference shows; both are numbers of shots."""
+    """Shots do not show what the reference shows; all are numbers of shots."""
 
-    def __init__(self, shot: int, reference: int) -> None:
+    def __init__(self, shots: list[int], reference: int) -> None:
         super().__init__(
-            f"shots must show one scene, but shot {shot} has nothing in common with shot "
+            f"shots must show one scene, but shot {shots[0]} has nothing in common with shot "
             f"{reference}"
         )
-        self.shot, self.reference = shot, reference
+        self.shots, self.reference = shots, reference
 
 
 def _checked(shots: Any) -> Tensor:

@@ -18,16 +18,20 @@ from symsets.data.deep_png import is_deep_png, read_png, write_png
 from symsets.pages.drawing import NAME, SOFTWARE, mark
 
 FULL_SIZE = 2**16  # px: nothing is read at less than its size
-SUFFIXES = (".png", ".jpg", ".jpeg", ".tif", ".tiff", ".webp")
+SUFFIXES = (".png", ".jpg", ".jpeg", ".tif", ".tiff", ".webp")  # of what is written
 DEEP = (".png", ".tif", ".tiff")  # that may have 16 bits
+WHITE_IS_ZERO, PLAIN = 0, (0, 1, 2)  # what numbers in a TIFF file mean: grey, or RGB
 TIFF = (b"II*\x00", b"MM\x00*", b"II+\x00", b"MM\x00+")
 
 
 class Shot(NamedTuple):
-    """A picture ``(1 or 3, H, W)`` with values in [0, 1], and how many bits its file has."""
+    """A picture ``(1 or 3, H, W)`` with values in [0, 1], how many bits its file has, and what its
+    colours mean (an ICC profile), if the file says so.
+    """
 
     picture: Tensor
     bits: int
+    colours: bytes | None = None
 
 
 class UnusableShotError(ValueError):
@@ -47,32 +51,34 @@ def read_shot(path: Path) -> Shot:
         wrong = f"{path} is no file" if path.exists() else f"there is no file {path}"
         raise UnusableShotError(wrong, "no file")
     try:
-        values, bits = _values(path.read_bytes())
+        values, bits, colours = _values(path.read_bytes())
     except decoding.UnusableError as error:
         raise UnusableShotError(f"{path} is {error}", str(error)) from None
     except (ValueError, OSError) as error:
         why = getattr(error, "strerror", None) or str(error)
         raise UnusableShotError(f"{path} cannot be read: {why}", why) from None
     scaled = values.reshape(*values.shape[:2], -1).astype(np.float32) / (2**bits - 1)
-    return Shot(torch.from_numpy(scaled).permute(2, 0, 1).contiguous(), bits)
+    return Shot(torch.from_numpy(scaled).permute(2, 0, 1).contiguous(), bits, colours)
 
 
-def _values(content: bytes) -> tuple[np.ndarray, int]:
-    """Return values ``(H, W)`` or ``(H, W, 1 or 3)``, and how many bits they have."""
+def _values(content: bytes) -> tuple[np.ndarray, int, bytes | None]:
+    """Return values ``(H, W)`` or ``(H, W, 1 or 3)``, how many bits they have, and a profile."""
     deep = None
     if is_deep_png(content):
         deep = read_png(content)
     elif content[:4] in TIFF:
         deep = _deep_tiff(content)
     with decoding.quiet(), decoding.opened_image(content) as image:
+        # Other kinds of colours are converted to red, green and blue, and lose their profile.
+        colours = image.info.get("icc_profile") if image.mode != "CMYK" else None
         if deep is not None:
-            return _turned(_opaque(deep), image.getexif().get(ORIENTATION, 1)), 16
+            return _turned(_opaque(deep), image.getexif().get(ORIENTATION, 1)), 16, colours
         upright = decoding.turned(image, FULL_SIZE)
         if decoding.is_deep(upright):
-            return decoding.sixteen_bits(upright), 16
+            return decoding.sixteen_bits(upright), 16, colours
         if upright.mode in ("1", "L") and not upright.has_transparency_data:
-            return np.asarray(upright.convert("L")), 8
-        return np.asarray(decoding.over_white(decoding.eight_bits(upright))), 8
+            return np.asarray(upright.convert("L")), 8, colours
+        return np.asarray(decoding.over_white(decoding.eight_bits(upright))), 8, colours
 
 
 def _deep_tiff(content: bytes) -> np.ndarray | None:
@@ -81,16 +87,22 @@ def _deep_tiff(content: bytes) -> np.ndarray | None:
     try:
         with tifffile.TiffFile(io.BytesIO(content)) as file:
             first = file.pages[0]
-            if first.dtype is not None and first.dtype.kind == "f":
-                raise decoding.UnusableError("of floating-point numbers, not of 8 or 16 bits")
+            if (kind := first.dtype) is not None and not (kind.kind in "bu" and kind.itemsize <= 2):
+                numbers = "floating-point" if kind.kind == "f" else str(kind)
+                raise decoding.UnusableError(f"of {numbers} numbers, not of 8 or 16 bits")
             same = sum(page.shape == first.shape for page in file.pages)
             deep = np.asarray(first.asarray()) if first.dtype == np.uint16 and same == 1 else None
+            meaning = first.photometric
     except (MissingExtraError, decoding.UnusableError):
         raise
     except Exception as error:  # it raises nearly anything on bad input
         raise ValueError(str(error) or "it is broken") from None
     if same > 1:
         raise ValueError(f"it holds {same} pictures, which must be files of their own")
+    if deep is not None and meaning not in PLAIN:
+        raise decoding.UnusableError("of other colours than grey, or red, green and blue")
+    if deep is not None and meaning == WHITE_IS_ZERO:
+        deep = 2**16 - 1 - deep
     if deep is not None and deep.ndim == 3 and deep.shape[0] in (3, 4) and deep.shape[2] > 4:
         deep = np.moveaxis(deep, 0, -1)  # colour after colour
     if deep is not None and (deep.ndim not in (2, 3) or (deep.ndim == 3 and deep.shape[2] > 4)):
@@ -123,10 +135,10 @@ def is_ours(path: Path) -> bool:
         return False
 
 
-def write_picture(path: Path, picture: Tensor, bits: int = 8) -> None:
+def write_picture(path: Path, picture: Tensor, bits: int = 8, colours: bytes | None = None) -> None:
     """Write a picture ``(1 or 3, H, W)`` with values in [0, 1]; 16 bits as PNG or TIFF only.
 
-    Its folder is made, and its EXIF data say that we wrote it.
+    Its folder is made, its EXIF data say that we wrote it, and its ICC profile is ``colours``.
     """
     suffix = path.suffix.lower()
     bits = bits if suffix in DEEP else 8
@@ -137,12 +149,13 @@ def write_picture(path: Path, picture: Tensor, bits: int = 8) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     with atomic_write(path) as part:
         if bits == 16 and suffix == ".png":
-            part.write_bytes(write_png(values, mark()))
+            part.write_bytes(write_png(values, mark(), colours))
         elif bits == 16:
             kind = "rgb" if in_colour else "minisblack"
             tifffile = require("tifffile", "images")
-            tifffile.imwrite(part, flat, photometric=kind, software=NAME)
+            tifffile.imwrite(part, flat, photometric=kind, software=NAME, iccprofile=colours)
         else:
             image = require("PIL.Image", "images")
             kind = image.registered_extensions()[suffix]
-            image.fromarray(flat).save(part, format=kind, quality=95, exif=mark())
+            about = {"exif": mark(), "icc_profile": colours}
+            image.fromarray(flat).save(part, format=kind, quality=95, **about)

@@ -68,9 +68,9 @@ def fit(
 ) -> Any:
     """Train a network on sets with targets, and return it.
 
-    The network itself is trained, all of it in training mode. At the end it has the weights of the epoch that was best on
-    validation, is in evaluation mode, and has two more attributes: ``history``, a dictionary for
-    each epoch, and ``card``, the :class:`~symsets.models.Card` that
+    The network itself is trained, all of it in training mode. At the end it has the weights of the
+    epoch that was best on validation, is in evaluation mode, and has two more attributes:
+    ``history``, a dictionary for each epoch, and ``card``, the :class:`~symsets.models.Card` that
     :func:`~symsets.train.predict` and :func:`symsets.save` read. Without validation sets it trains
     on all sets and keeps the weights of the last epoch.
 

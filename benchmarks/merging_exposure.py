@@ -1,0 +1,86 @@
+"""What does ``symsets merge`` make of shots that differ in exposure or in white balance?
+
+Run ``python benchmarks/merging_exposure.py [--photos FOLDER] [--limit 14] [--out FILE]``. Bursts
+are those of ``merging.py`` (five shots, shifts to 2 pixels). All shots but the reference are
+exposed longer or shorter, or their red and blue are multiplied; then noise is added, and whatever
+is brighter than white is cut off. PSNR in dB to the scene as the reference shows it: of one shot,
+of one shot merged alone, and of all merged, with and without evening out brightness and colours.
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from unittest.mock import patch
+
+import numpy as np
+import torch
+from kept import keep
+from merging import Setting, from_folder, from_scikit_image, shoot
+from torch import Tensor
+
+import symsets
+from symsets.tools import merging
+from symsets.train import psnr
+
+NOISE = (4, 10)
+EXPOSURES = {
+    "alike": (1, 1, 1, 1, 1),
+    "exposure ±30 %": (1, 0.7, 1.3, 0.8, 1.2),
+    "exposure ±50 %": (1, 0.5, 1.5, 0.7, 1.3),
+    "bracket, ¼ to 4": (1, 0.5, 0.25, 2, 4),
+}
+BALANCES = {"red, blue ±10 %": (0.9, 1, 1.1), "red, blue ±25 %": (0.75, 1, 1.25)}
+
+
+def burst(name: str, photo: Tensor, noise: int, how: str) -> tuple[Tensor, Tensor]:
+    """Return shots ``(5, 3, H, W)`` with 8 bits, and what they should become."""
+    clean, target = shoot(name, photo, Setting(0, 2))
+    gain = torch.tensor(EXPOSURES.get(how, (1.0,) * 5)).view(5, 1, 1, 1).expand(5, 3, 1, 1).clone()
+    gain[1:] *= torch.tensor(BALANCES.get(how, (1.0, 1.0, 1.0))).view(3, 1, 1)
+    draw = torch.Generator().manual_seed(len(name))
+    shots = gain * clean + noise / 255 * torch.randn(clean.shape, generator=draw)
+    return (255 * shots).round().clamp(0, 255) / 255, target
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--photos", type=Path, help="a folder of photographs (.jpg)")
+    parser.add_argument("--limit", type=int, default=14, help="photographs of the folder")
+    parser.add_argument("--network", default="merge", help="what symsets.load takes")
+    parser.add_argument("--device", default="cpu")
+    parser.add_argument("--out", type=Path)
+    options = parser.parse_args()
+    network = symsets.load(options.network)
+    photos = [*from_folder(options.photos, options.limit), *from_scikit_image()]
+
+    def merged(shots: Tensor) -> Tensor:
+        return symsets.merge(shots, reference=0, network=network, device=options.device)
+
+    def as_they_are(shots: Tensor) -> Tensor:
+        with patch.object(merging, "as_bright", lambda pictures, maps, reference: pictures):
+            return merged(shots)
+
+    rows = {
+        "one shot": lambda shots: shots[0],
+        "merge, one shot": lambda shots: merged(shots[:1]),
+        "merge, not evened out": as_they_are,
+        "merge": merged,
+    }
+    records = []
+    for noise in NOISE:
+        for how in (*EXPOSURES, *BALANCES):
+            found: dict[str, list[float]] = {row: [] for row in rows}
+            for name, photo in photos:
+                shots, target = burst(name, photo, noise, how)
+                for row, make in rows.items():
+                    found[row].append(float(psnr(1.0)(make(shots)[None], target[None])[0]))
+            for row, values in found.items():
+                value = round(float(np.mean(values)), 2)
+                records.append({"noise": noise, "shots": how, "row": row, "psnr": value})
+                print(f"noise {noise}, {how:16} {row:22} {value:6.2f} dB", flush=True)
+            keep(options.out, device=options.device, photographs=len(photos), records=records)
+
+
+if __name__ == "__main__":
+    main()

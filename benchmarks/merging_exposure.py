@@ -36,8 +36,9 @@ BALANCES = {"red, blue ±10 %": (0.9, 1, 1.1), "red, blue ±25 %": (0.75, 1, 1.2
 def burst(name: str, photo: Tensor, noise: int, how: str) -> tuple[Tensor, Tensor]:
     """Return shots ``(5, 3, H, W)`` with 8 bits, and what they should become."""
     clean, target = shoot(name, photo, Setting(0, 2))
-    gain = torch.tensor(EXPOSURES.get(how, (1.0,) * 5)).view(5, 1, 1, 1).expand(5, 3, 1, 1).clone()
-    gain[1:] *= torch.tensor(BALANCES.get(how, (1.0, 1.0, 1.0))).view(3, 1, 1)
+    exposures, balance = EXPOSURES.get(how, (1,) * 5), BALANCES.get(how, (1, 1, 1))
+    gain = torch.tensor(exposures, dtype=torch.float32).view(5, 1, 1, 1).repeat(1, 3, 1, 1)
+    gain[1:] *= torch.tensor(balance, dtype=torch.float32).view(3, 1, 1)
     draw = torch.Generator().manual_seed(len(name))
     shots = gain * clean + noise / 255 * torch.randn(clean.shape, generator=draw)
     return (255 * shots).round().clamp(0, 255) / 255, target

@@ -3,6 +3,7 @@
 import pytest
 import torch
 from shots import blurred, detailed
+from skimage import data
 from torch import nn
 
 from symsets.data import degrading
@@ -33,6 +34,22 @@ def test_shots_of_another_scene_than_most_are_found(seeds, numbers):
     found = strangers(shots_of(*seeds))
     assert set(found) == numbers
     assert not numbers & set(found.values())
+
+
+def photograph(name):
+    pixels = torch.from_numpy(getattr(data, name)().copy()).movedim(-1, 0)[None] / 255
+    return nn.functional.interpolate(pixels, size=(240, 320), mode="area")[0]
+
+
+@pytest.mark.parametrize(
+    ("scene", "other"),
+    [("astronaut", "chelsea"), ("astronaut", "rocket"), ("coffee", "immunohistochemistry")],
+)
+def test_another_photograph_is_found(scene, other):
+    draw = torch.Generator().manual_seed(0)
+    shots = [photograph(scene).roll((3 * k, -2 * k), (1, 2)) for k in range(4)]
+    noisy = [shot + 0.05 * torch.randn(shot.shape, generator=draw) for shot in shots]
+    assert set(strangers(torch.stack([*noisy, photograph(other)]).clamp(0, 1))) == {4}
 
 
 @pytest.mark.parametrize("seeds", [(0,), (0, 1)])

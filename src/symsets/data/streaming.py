@@ -56,6 +56,13 @@ class SetStream(SetDataset):
         return value.to(self._device, non_blocking=True)
 
 
+    def _moved_targets(self, value: Any) -> Any:
+        """Move targets; those that a dataset holds in float64 would lose digits in less."""
+        known = self.targets
+        exact = isinstance(known, Tensor) and known.dtype == torch.float64
+        return value.to(self._device) if exact else self._moved(value)
+
+
 class StreamedSets(SetStream):
     """The pairs ``(set, target)`` of any dataset with a length, read by workers.
 
@@ -112,7 +119,7 @@ class StreamedSets(SetStream):
                 batch = next(iterator, None)
             if batch is None:
                 return
-            yield self._moved(batch[0]), self._moved(batch[1])
+            yield self._moved(batch[0]), self._moved_targets(batch[1])
 
     def _make_loader(self) -> DataLoader[Any]:
         """Make a loader of whole batches; its workers live as long as the sets."""

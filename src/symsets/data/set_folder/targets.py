@@ -15,6 +15,7 @@ from symsets._checks import shown
 from symsets.data.set_folder.labels import Labels
 
 MOST_NUMBERED = 20  # classes that are called by whole numbers
+MOST_LOST = 1e-3  # of the deviation of a column: what rounding to float32 may take away
 FEW = 0.05  # the share of labels other than 0 and 1 up to which these are taken for mistakes
 CLASS_COLUMNS = ("label", "class")
 NUMBERED = 'whole numbers taken for classes; task="regress" takes them as they are'
@@ -57,7 +58,15 @@ def from_columns(labels: Labels, task: str | None, classes: tuple[str, ...] = ()
         if task == "labels" and (wrong := set(own) - {0, 1}):
             k, name = places[own.index(wrong.pop())]
             raise ValueError(f"{row.where}: {name} must be 0 or 1, got {row.values[k]}")
-    return Targets(task, classes or names, torch.tensor(numbers), note)
+    return Targets(task, classes or names, _numbers(numbers), note)
+
+
+def _numbers(values: list[list[float]]) -> Tensor:
+    """Return numbers as float32, or as float64 where they would run together."""
+    exact = torch.tensor(values, dtype=torch.float64)
+    rounded = exact.float()
+    loss, spread = (rounded - exact).abs().amax(0), exact.std(0, correction=0)
+    return exact if bool((loss > MOST_LOST * spread).any()) else rounded
 
 
 def _guess(labels: Labels) -> tuple[str, str]:

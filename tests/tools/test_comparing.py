@@ -5,7 +5,14 @@ import torch
 
 from symsets import RaggedSets
 from symsets.models import Card
-from symsets.tools.comparing import Outcome, Score, best_of, measure, trivial_answer
+from symsets.tools.comparing import (
+    Outcome,
+    Score,
+    best_of,
+    headline,
+    measure,
+    trivial_answer,
+)
 from symsets.train.evaluation import Evaluation
 
 
@@ -29,6 +36,17 @@ def test_the_metric_decides_and_between_equal_ones_the_loss(losses, accuracies, 
     card = Card("classify", "vectors", classes=("a", "b"))
     outcomes = [made(a, loss) for a, loss in zip(accuracies, losses, strict=True)]
     assert best_of(outcomes, card) == best
+
+
+@pytest.mark.parametrize(("task", "rare"), [("classify", True), ("labels", False)])
+def test_a_network_that_is_no_better_than_the_trivial_answer_is_not_praised(task, rare):
+    card = Card(task, "vectors", classes=("a", "b"))
+    good, bad = made((1, 1, 0), 0.1), made((1, 0, 0), 0.1)
+    assert "no better" not in headline([good, bad], card, 0)
+    for network in (good, bad):
+        said = headline([network, good], card, 0)
+        assert "That is no better: train for longer, on more sets" in said
+        assert ("--balanced" in said) == rare
 
 
 def accuracy(card, targets, x, y):

@@ -253,3 +253,45 @@ def test_vectors_far_from_unit_scale_are_learnt_as_well(vectors, tmp_path):
     scale = symsets.load(tmp_path / "out").scale
     assert bool((scale.mean - 300).abs().max() < 1)
     assert bool((scale.std < 1).all())
+
+
+def test_numbers_far_from_zero_are_measured_with_all_their_digits(numbers, tmp_path, monkeypatch):
+    """Read into memory or when needed, a large number added to all changes no error."""
+    options = {"epochs": 3, "schemes": ["dss-mean"], **QUICK}
+    plain = train_folder(numbers, tmp_path / "plain", **options)
+    head, *rows = csv.reader(numbers.read_text().splitlines())
+    labels = {row[0]: float(row[-1]) + 2**30 for row in rows}
+    with numbers.open("w", newline="") as file:
+        csv.writer(file).writerows([head, *([*row[:-1], labels[row[0]]] for row in rows)])
+    for memory in (2**29, 0):
+        monkeypatch.setattr("symsets.tools.training.MEMORY", memory)
+        moved = train_folder(numbers, tmp_path / f"far{memory}", **options)
+        for one, other in zip(plain.outcomes, moved.outcomes, strict=True):
+            assert one.test.mean == pytest.approx(other.test.mean, rel=1e-3)
+    out = tmp_path / "far.csv"
+    found = predict_folder(tmp_path / "far0", numbers, out, device="cpu", workers=0)
+    [note] = found.notes
+    errors = [abs(float(row["label"]) - labels[row["set"]]) for row in read_csv(found.rows)]
+    assert f"mae {np.mean(errors):.3f} " in note
+
+
+def test_columns_that_float32_cannot_tell_apart_are_named(vectors, tmp_path):
+    for path in vectors.glob("*.npy"):
+        rows = np.load(path).astype(np.float64)
+        np.save(path, np.column_stack([rows, 1.7e9 + 100 * rows[:, :1]]))
+    lines = []
+    options = QUICK | {"say": lines.append}
+    train_folder(vectors, tmp_path / "out", epochs=1, schemes=["dss-mean"], **options)
+    [line] = [line for line in lines if "single precision" in line]
+    assert line.startswith(f"columns [{rows.shape[1] + 1}] hardly differ")
+
+
+def test_networks_of_another_training_are_not_replaced(vectors, tmp_path):
+    out = tmp_path / "out"
+    train_folder(vectors, out, epochs=1, schemes=["dss-mean"], **QUICK)
+    before = (out / "model.safetensors").read_bytes()
+    with pytest.raises(ValueError, match="which holds networks of dss-mean, or this scheme must"):
+        train_folder(vectors, out, epochs=1, schemes=["dss-max"], **QUICK)
+    assert (out / "model.safetensors").read_bytes() == before
+    both = train_folder(vectors, out, epochs=1, schemes=["dss-mean", "dss-max"], **QUICK)
+    assert len(both.outcomes) == 3

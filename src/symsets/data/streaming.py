@@ -55,7 +55,6 @@ class SetStream(SetDataset):
             return value.to(self._device, self._dtype, non_blocking=True)
         return value.to(self._device, non_blocking=True)
 
-
     def _moved_targets(self, value: Any) -> Any:
         """Move targets; those that a dataset holds in float64 would lose digits in less."""
         known = self.targets

@@ -149,7 +149,12 @@ def headline(outcomes: Sequence[Outcome], card: Card, best: int) -> str:
         if one.name == "siamese" and one is not chosen:
             reached = shown_score(one.test, metric)
             sentence += f"; Siamese, whose elements meet only at the end, {reached}"
-    return f"{sentence}; the trivial answer ({trivial.name}) {shown_score(trivial.test, metric)}."
+    sentence += f"; the trivial answer ({trivial.name}) {shown_score(trivial.test, metric)}."
+    sign = 1 if task_of(card).metric.larger_is_better else -1
+    if sign * chosen.test.mean > sign * trivial.test.mean:
+        return sentence
+    rare = ", or weigh rare classes up (--balanced)" if card.task == "classify" else ""
+    return f"{sentence} That is no better: train for longer, on more sets{rare}."
 
 
 def trivial_answer(card: Card, targets: Tensor | None) -> tuple[str, Callable[[Sets], Any]]:

@@ -21,7 +21,7 @@ from symsets.nn.registry import is_scheme
 from symsets.nn.registry import schemes as all_schemes
 from symsets.pages import Table
 from symsets.pages.styles import style_of
-from symsets.saving import save
+from symsets.saving import DESCRIPTION, save
 from symsets.sets import RaggedSets
 from symsets.tools import comparing
 from symsets.tools.left_out import left_out_lines
@@ -33,6 +33,7 @@ SCHEMES = ("dss-mean", "siamese")
 PAGE = "report.html"
 MEMORY, BYTES = 2**29, 4  # for all elements of a folder, and for one of their numbers
 SEEN = 1000  # sets, or up to twice as many, from which the scale of vectors is learnt
+EPSILON = 2.0**-23  # how finely float32 divides numbers, as a share of them
 DECAY = 0.05  # of weights, by AdamW
 RATES = {True: 3e-3, False: 3e-4}  # of small networks, and of pretrained ones
 
@@ -95,6 +96,7 @@ def train_folder(
     root = Path(out)
     for place in (root, *(root / scheme for scheme in schemes)):
         check_place("out", place)
+    _check_own(root, schemes)
     check_outside(root, Path(folder))
     device = chosen_device(device)
     sets = SetFolder(folder, task=task, size=size, resize=resize, cache=True)
@@ -130,6 +132,8 @@ def train_folder(
     )
     networks = {}
     some = _sample(train) if card.kind == "vectors" else None
+    if some is not None and (numbers := _run_together(some)):
+        say(f"columns {numbers} hardly differ in single precision: subtract their mean first")
     for scheme in schemes:  # whatever is wrong with one of them is said before any is trained
         torch.manual_seed(seed)
         networks[scheme] = network_for(card, scheme=scheme, backbone=backbone)
@@ -155,6 +159,17 @@ def train_folder(
     return Trained(chosen.name, tuple(outcomes), table, told, page)
 
 
+def _check_own(root: Path, schemes: Sequence[str]) -> None:
+    """Raise ValueError if ``root`` holds a network that this training would replace unseen."""
+    finished = (path.parent.name for path in sorted(root.glob(f"*/{DESCRIPTION}")))
+    if others := [name for name in finished if is_scheme(name) and name not in schemes]:
+        raise ValueError(
+            f"out must be another folder than {root}, which holds networks of {', '.join(others)}, "
+            f"or {'these schemes' if len(others) > 1 else 'this scheme'} must be named, too, and "
+            "all are compared"
+        )
+
+
 def _check_classes(sets: SetFolder, train: SetFolder) -> None:
     """Raise ValueError naming a class that a network would be tested on but never saw."""
     if sets.task != "classify" or sets.targets is None or train.targets is None:
@@ -175,6 +190,13 @@ def _sample(sets: SetFolder) -> RaggedSets:
     """Return some of the sets, evenly spread, from which the scale of vectors is learnt."""
     step = max(1, len(sets) // SEEN)
     return RaggedSets.from_list([sets[k][0] for k in range(0, len(sets), step)])
+
+
+def _run_together(sets: RaggedSets) -> list[int]:
+    """Return the columns, counted from 1, of which float32 holds few different values."""
+    rows = sets.elements.double()
+    step, spread = rows.abs().amax(0) * EPSILON, rows.std(0)
+    return [k + 1 for k in ((spread > 0) & (spread < 100 * step)).nonzero().flatten().tolist()]
 
 
 def _is_small(sets: SetFolder) -> bool:

@@ -401,3 +401,9 @@ def test_a_slip_among_labels_of_0_and_1_makes_no_regression(folder):
     folder.labels(" ".join(["set,u,v", *rows]))
     refused(folder, "line 6: v must be 0 or 1, as nearly all labels are, got 2; task=.regress.")
     assert SetFolder(folder.root, task="regress").task == "regress"
+
+
+def test_numbers_with_a_comma_are_no_classes(folder):
+    folder.sets("a", "b", "c", "d", "e")
+    folder.labels("set;age a;1,5 b;2,5 c;3,5 d;4,5 e;1,5".replace(" ", "\n"))
+    refused(folder, "age must have a point, not a comma, in numbers, got '1,5'; task=\"classify\"")

@@ -1,4 +1,5 @@
 import pytest
+import torch
 
 from symsets.data import SetFolder
 
@@ -19,3 +20,12 @@ def test_a_file_may_be_called_by_its_path(folder):
     folder.sets("a", "b")
     folder.labels("set,file a,a/1.png b,2.png")
     assert SetFolder(folder.root).targets.tolist() == [1, 2]
+
+
+def test_numbers_that_would_run_together_keep_their_digits(folder):
+    folder.sets("a", "b", "c")
+    folder.labels("set,when a,1700000000.5 b,1700000001.25 c,1700000003.0")
+    targets = SetFolder(folder.root).targets
+    assert targets.flatten().tolist() == [1700000000.5, 1700000001.25, 1700000003.0]
+    folder.labels("set,age a,0.1 b,20.25 c,33.0")
+    assert SetFolder(folder.root).targets.dtype == torch.float32

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,6 +18,7 @@ from symsets.data.set_folder.labels import Labels
 MOST_NUMBERED = 20  # classes that are called by whole numbers
 MOST_LOST = 1e-3  # of the deviation of a column: what rounding to float32 may take away
 FEW = 0.05  # the share of labels other than 0 and 1 up to which these are taken for mistakes
+COMMA = re.compile(r"[+-]?\d+,\d+")
 CLASS_COLUMNS = ("label", "class")
 NUMBERED = 'whole numbers taken for classes; task="regress" takes them as they are'
 
@@ -81,6 +83,13 @@ def _guess(labels: Labels) -> tuple[str, str]:
                 "column may hold words"
             )
         return _guess_of_several(labels), ""
+    commas = [row for row in labels.rows if COMMA.fullmatch(row.values[0])]
+    if 2 * len(commas) > len(labels.rows):
+        row = commas[0]
+        raise ValueError(
+            f"{row.where}: {labels.columns[0]} must have a point, not a comma, in numbers, got "
+            f'{shown(row.values[0])}; task="classify" takes them all for names of classes'
+        )
     numbers = [row.values[0] for row in labels.rows if _is_number(row.values[0])]
     numbered = bool(numbers) and _are_numbered(labels.columns[0], numbers)
     if word is None:

@@ -18,10 +18,11 @@ CLIPPED, LESS = 0.995, 1 / 1.1  # what is as bright may have been brighter, if i
 
 
 @torch.no_grad()
-def as_bright(shots: Tensor, maps: Tensor, reference: int) -> Tensor:
+def as_bright(shots: Tensor, maps: Tensor, reference: int) -> tuple[Tensor, Tensor]:
     """Return shots ``(N, C, H, W)`` with the colours of the reference, and nearly as bright.
 
     Where a shot that is made darker is white, it does not say how bright it was: it gets NaN there.
+    Also return by what shots are to be multiplied to become just as bright, ``(N, 1, 1, 1)``.
     """
     scale = min(1, SIDE / max(shots.shape[-2:]))
     size = [max(8, round(side * scale)) for side in shots.shape[-2:]]
@@ -32,9 +33,10 @@ def as_bright(shots: Tensor, maps: Tensor, reference: int) -> Tensor:
     known = (told.float().mean((2, 3)) > FEW).all(1, keepdim=True)
     gain = torch.where(known, ratio.nanmedian(2).values, 0)  # (N, C); what moves hardly counts
     exposure = gain.mean(1, keepdim=True)
-    gain = (gain - torch.where(exposure.abs() < math.log(NEAR), exposure, 0)).exp()[..., None, None]
+    left = torch.where(exposure.abs() < math.log(NEAR), exposure, 0)
+    gain = (gain - left).exp()[..., None, None]
     white = ((shots >= CLIPPED) & (gain < LESS)).any(1, keepdim=True)
-    return torch.where(white, torch.nan, (shots * gain).clamp(max=1))
+    return torch.where(white, torch.nan, (shots * gain).clamp(max=1)), left.exp()[..., None, None]
 
 
 def most_usual(shots: Tensor) -> Tensor:

@@ -18,6 +18,7 @@ from symsets.models.turns import over_turns
 from symsets.saving import load_pretrained
 from symsets.tools.aligning import align, other_scenes, sample
 from symsets.tools.exposure import as_bright, most_usual
+from symsets.tools.moving import moved
 from symsets.train.inputs import chosen_device
 
 TILE, OVERLAP = 384, 48  # px; two tiles share a strip that fades from one to the other
@@ -45,7 +46,7 @@ def merge(
 
     The picture lies where the reference lies and is as bright. Shots may be shifted, turned a
     little, and differ in brightness, white balance and sharpness; what moves within the scene is
-    taken from the reference, more or less. One shot alone is denoised, unless it is grey.
+    taken from the reference. One shot alone is denoised, unless it is grey.
 
     The network learned from noise that is different in each colour. Where the colours share it, as
     in grey pictures and most JPEG, it gets each colour from another shot, so that they do not.
@@ -75,7 +76,7 @@ def merge(
     pictures = pictures / brightest
     which = sharpest(pictures) if reference == "auto" else _number(reference, len(pictures))
     maps = (find_maps(pictures, which) if maps is None else _maps(maps, len(pictures))).to(where)
-    pictures = as_bright(pictures, maps, which)
+    pictures, gain = as_bright(pictures, maps, which)
     exchanged = colours_share_noise(pictures, maps, which)
     network = network.to(where)
     applied = partial(over_turns, network) if turns else network
@@ -90,7 +91,7 @@ def merge(
             inside = (..., slice(top, top + height), slice(left, left + width))
             fade = _fade(*window, weight)
             total[inside] += fade * _merged_tile(
-                applied, pictures, maps, which, window, exchanged=exchanged
+                applied, pictures, gain, maps, which, window, exchanged=exchanged
             )
             weight[inside] += fade
             if watch:
@@ -102,6 +103,7 @@ def merge(
 def _merged_tile(
     network: Callable[[Tensor], Tensor],
     pictures: Tensor,
+    gain: Tensor,
     maps: Tensor,
     which: int,
     window: Window,
@@ -113,6 +115,7 @@ def _merged_tile(
     If colours are exchanged, each set of three is of three shots, one after the other.
     """
     found = _laid_over(pictures, maps, which, window)
+    found = torch.where(moved(found, gain, which), found[which], found)
     if exchanged:
         found = torch.stack([found[:, c].roll(-c, 0) for c in range(3)], dim=1)
     on_gpu = pictures.device.type == "cuda"

@@ -1,10 +1,11 @@
-"""What does ``symsets merge`` make of shots that differ in exposure or in white balance?
+"""What does ``symsets merge`` make of shots that differ by more than noise and place?
 
-Run ``python benchmarks/merging_exposure.py [--photos FOLDER] [--limit 14] [--out FILE]``. Bursts
+Run ``python benchmarks/merging_differences.py [--photos FOLDER] [--limit 14] [--out FILE]``. Bursts
 are those of ``merging.py`` (five shots, shifts to 2 pixels). All shots but the reference are
-exposed longer or shorter, or their red and blue are multiplied; then noise is added, and whatever
-is brighter than white is cut off. PSNR in dB to the scene as the reference shows it: of one shot,
-of one shot merged alone, and of all merged, with and without evening out brightness and colours.
+exposed longer or shorter, or their red and blue are multiplied, or a square of 40 pixels moves by
+25 from shot to shot; then noise is added, and whatever is brighter than white is cut off. PSNR in
+dB to the scene as the reference shows it: of one shot, of one shot merged alone, and of all merged,
+with and without evening out brightness and colours and looking for what moved.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from unittest.mock import patch
 
 import numpy as np
 import torch
+import torch.nn.functional as F
 from kept import keep
 from merging import Setting, from_folder, from_scikit_image, shoot
 from torch import Tensor
@@ -30,16 +32,23 @@ EXPOSURES = {
     "exposure ±50 %": (1, 0.5, 1.5, 0.7, 1.3),
     "bracket, ½ to 2": (1, 0.5, 0.5, 2, 2),
 }
+MOVING, SIDE, STEP = "a square moves", 40, 25
 BALANCES = {"red, blue ±10 %": (0.9, 1, 1.1), "red, blue ±25 %": (0.75, 1, 1.25)}
 
 
 def burst(name: str, photo: Tensor, noise: int, how: str) -> tuple[Tensor, Tensor]:
     """Return shots ``(5, 3, H, W)`` with 8 bits, and what they should become."""
-    clean, target = shoot(name, photo, Setting(0, 2))
+    clean, target = (x.clone() for x in shoot(name, photo, Setting(0, 2)))
     exposures, balance = EXPOSURES.get(how, (1,) * 5), BALANCES.get(how, (1, 1, 1))
     gain = torch.tensor(exposures, dtype=torch.float32).view(5, 1, 1, 1).repeat(1, 3, 1, 1)
     gain[1:] *= torch.tensor(balance, dtype=torch.float32).view(3, 1, 1)
     draw = torch.Generator().manual_seed(len(name))
+    if how == MOVING:
+        square = torch.rand(1, 3, 5, 5, generator=draw)
+        square = F.interpolate(square, (SIDE, SIDE), mode="bicubic").clamp(0, 1)[0]
+        for k, shot in enumerate(clean):
+            shot[:, 100 : 100 + SIDE, 60 + STEP * k : 60 + STEP * k + SIDE] = square
+        target[:, 100 : 100 + SIDE, 60 : 60 + SIDE] = square
     shots = gain * clean + noise / 255 * torch.randn(clean.shape, generator=draw)
     return (255 * shots).round().clamp(0, 255) / 255, target
 
@@ -59,18 +68,21 @@ def main() -> None:
         return symsets.merge(shots, reference=0, network=network, device=options.device)
 
     def as_they_are(shots: Tensor) -> Tensor:
-        with patch.object(merging, "as_bright", lambda pictures, maps, reference: pictures):
+        with (
+            patch.object(merging, "as_bright", lambda pictures, *_: (pictures, torch.ones(()))),
+            patch.object(merging, "moved", lambda found, *_: found[:, :1].isnan()),
+        ):
             return merged(shots)
 
     rows = {
         "one shot": lambda shots: shots[0],
         "merge, one shot": lambda shots: merged(shots[:1]),
-        "merge, not evened out": as_they_are,
+        "merge, as they are": as_they_are,
         "merge": merged,
     }
     records = []
     for noise in NOISE:
-        for how in (*EXPOSURES, *BALANCES):
+        for how in (*EXPOSURES, *BALANCES, MOVING):
             found: dict[str, list[float]] = {row: [] for row in rows}
             for name, photo in photos:
                 shots, target = burst(name, photo, noise, how)

@@ -14,7 +14,7 @@ from symsets.tools.aligning import align, other_scenes
 SIDE = 64  # px of the longer side at which shots are compared
 FINE, BROAD = 1.5, 6.0  # px: what is blurred away, and what is too broad for a detail
 FAR = 4  # shots may be shifted by one part in so many
-ALIKE = 0.55  # correlation of details from which on two shots show one scene
+ALIKE = 0.62  # correlation of details from which on two shots show one scene
 VISIBLE = 2.5 / 255  # contrast of details below which a shot shows nothing
 CLEAN = 0.6  # and over the level of noise; 0.2 of white noise is left, 0.5 of that in JPEG
 

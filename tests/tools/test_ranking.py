@@ -147,3 +147,14 @@ def test_other_arguments_are_named():
         rank([GOOD], network="best")
     with pytest.raises(ValueError, match="device must be one of"):
         rank([GOOD], network=Slopes(), device="gpu")
+
+
+@pytest.mark.parametrize("bits", [8, 12, 15, 16])
+def test_shots_that_fill_a_part_of_the_range_are_ranked_alike(bits):
+    """Such as those of a microscope, with 12 bits in files of 16."""
+    net = BestNetwork(channels=(4, 4), num_blocks=(1, 1), hidden=(4,))
+    shots = torch.stack(spoilt(scene(300, 260)))
+    shots = shots / shots.max()
+    scores = rank(shots, network=net, device="cpu")
+    assert scores.std() > 0
+    torch.testing.assert_close(rank(shots * 2.0 ** (bits - 16), network=net, device="cpu"), scores)

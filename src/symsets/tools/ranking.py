@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
@@ -85,14 +86,26 @@ def rank_views(
     smallest = min(views, key=lambda view: (view.size[0] * view.size[1], view.size))
     shape = smallest.picture.shape[1:]
     small = torch.stack([resized(view.picture, shape) for view in views])
+    gain = _filling(small)
     sets = [small]
     if max(max(view.size) for view in views) > SMALL:
         sets += _parts(small, [view.size for view in views], shots)
     on_gpu = torch.autocast("cuda", torch.bfloat16, enabled=where.type == "cuda")
     with evaluating(network.to(where)), torch.no_grad(), on_gpu:
-        scores = [network(x[None].to(where))[0].float().cpu() for x in sets]
+        scores = [network(gain * x[None].to(where))[0].float().cpu() for x in sets]
     mean = torch.stack(scores).mean(0)
     return DECIBELS * (mean - mean.mean())
+
+
+def _filling(shots: Tensor) -> float:
+    """Return the power of two by which shots fill [0, 1]: 16, for 12 bits in files of 16.
+
+    Example:
+        >>> _filling(torch.tensor([0.0, 1.0])), _filling(torch.tensor([0.0, 4095 / 65535]))
+        (1.0, 16.0)
+    """
+    brightest = min(1.0, max(1e-4, float(shots.max())))
+    return 2.0 ** math.floor(-math.log2(brightest))
 
 
 def _parts(

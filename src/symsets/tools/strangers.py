@@ -27,7 +27,7 @@ def strangers(shots: Tensor) -> dict[int, int]:
     only by what is seen in it beside the noise, and belongs to the scene if it is like any of its
     shots, or like one that is, or can be laid over its sharpest one.
     """
-    grey = shots.mean(1, keepdim=True)
+    grey = shots.mean(1, keepdim=True) / shots.max().clamp(min=1e-4)
     scale = min(1, SIDE / max(grey.shape[-2:]))
     size = [max(8, round(scale * side)) for side in grey.shape[-2:]]
     small = F.interpolate(grey, size=size, mode="area")

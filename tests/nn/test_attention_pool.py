@@ -6,7 +6,7 @@ from torch import nn
 from torch.autograd import gradcheck
 
 from symsets import RaggedSets
-from symsets.nn import AttentionPool, Classify, Merge, Select
+from symsets.nn import AttentionPool, Classify, Merge
 from symsets.testing import equivariance_error, roll
 
 KINDS = [{}, {"num_queries": 3}, {"heads": 2}, {"gated": True}]
@@ -98,7 +98,7 @@ def test_a_head_saves_its_pool_with_its_weights():
             lambda: Classify(8, 3, pool=AttentionPool(4)),
             "pool must be an AttentionPool of in_channels = 8 channels, got one of 4",
         ),
-        (lambda: Select(4, pool=AttentionPool(4)), "pool must be one of"),
+        (lambda: Select(4, pool=AttentionPool(4)), "pool must be a name or a function"),
     ],
 )
 def test_wrong_input_is_named(call, message):

@@ -4,10 +4,13 @@ from elements import EDGES
 from matrices import GROUPS, D, N, dimension_spanned, one_channel
 from torch import nn
 
-from symsets import DSS, RaggedSets, Siamese, groups
-from symsets.nn import Exchangeable, Graph, GraphConv
+from symsets import DSS, ConcatPool, RaggedSets, Siamese, groups, pool
+from symsets.describing import describe
+from symsets.making import make
+from symsets.nn import AttentionPool, Exchangeable, Graph, GraphConv, Merge
 from symsets.nn.graph import GraphBatch
-from symsets.testing import equivariance_error
+from symsets.sets import fold, map_elements
+from symsets.testing import assert_equivariant, equivariance_error
 
 
 @pytest.mark.parametrize("H", GROUPS, ids=str)
@@ -182,3 +185,49 @@ def test_numbers_may_be_looked_up_for_each_element():
     layer, x = DSS(nn.Embedding(9, 4), pool_last=True), torch.tensor([[1, 8, 3]])
     expected = layer.element(x) + layer.context(x).sum(1, keepdim=True)
     torch.testing.assert_close(layer(x), expected)
+
+
+def smallest(x):
+    return -pool(map_elements(x, torch.neg), "max")
+
+
+class Weighted(nn.Module):
+    """A sum of elements, each multiplied by learned weights."""
+
+    def __init__(self, channels):
+        super().__init__()
+        self.weight = nn.Parameter(torch.randn(channels))
+
+    def forward(self, x):
+        return pool(map_elements(x, lambda rows: self.weight * rows), "sum")
+
+
+@pytest.mark.parametrize("own", [smallest, Weighted(4), AttentionPool(4)])
+@pytest.mark.parametrize("ragged", [False, True])
+def test_a_summary_of_ones_own(own, ragged):
+    x = RaggedSets(torch.randn(7, 4), [2, 1, 4]) if ragged else torch.randn(3, 5, 4)
+    layer = DSS(nn.Linear(4, 6), pool=own)
+    sets = list(x)
+    summaries = torch.stack([own(one[None])[0].squeeze(0) for one in sets])
+    for found, one, summary in zip(layer(x), sets, summaries, strict=True):
+        torch.testing.assert_close(found, layer.element(one) + layer.context(summary))
+    for made in (layer, ConcatPool(nn.Linear(4, 4), pool=own), Merge(nn.Linear(4, 2), pool=own)):
+        assert_equivariant(made, x, task="merge" if isinstance(made, Merge) else "transform")
+        fold(made(x) if not isinstance(made, Merge) else made(x)[None])[0].sum().backward()
+    if isinstance(own, nn.Module):
+        assert all(p.grad is not None for p in own.parameters())
+        assert {f"pool.{name}" for name in own.state_dict()} <= layer.state_dict().keys()
+
+
+def test_summaries_of_ones_own_are_checked_and_named():
+    layer = DSS(nn.Linear(4, 6), pool=smallest)
+    assert layer.formula == "element(x_i) + context(smallest_j x_j)"
+    with pytest.raises(ValueError, match=r"pool must return one element for each of 3 sets"):
+        DSS(nn.Linear(4, 6), pool=lambda x: x.sum())(torch.randn(3, 5, 4))
+    with pytest.raises(ValueError, match="'pool' is <function"):
+        describe(layer)
+    net = DSS(nn.Linear(4, 6), pool=AttentionPool(4))
+    again = make(describe(net))
+    again.load_state_dict(net.state_dict())
+    x = torch.randn(2, 3, 4)
+    assert torch.equal(again(x), net(x))

@@ -9,7 +9,7 @@ from symsets.nn._explain import explained
 from symsets.nn.base import SetLayer
 from symsets.ops import memory_order
 from symsets.sets import Pool, RaggedSets, Sets, add_to_elements, pool, spread
-from symsets.sets.pooling import check_pool, pool_symbol
+from symsets.sets.pooling import OwnPool, check_pool, pool_symbol
 from symsets.sets.ragged import common_rows
 
 
@@ -40,7 +40,7 @@ class ConcatPool(SetLayer):
         Networks. ECCV 2018.
     """
 
-    def __init__(self, element: nn.Module, *, pool: Pool | str = "max") -> None:
+    def __init__(self, element: nn.Module, *, pool: Pool | str | OwnPool = "max") -> None:
         super().__init__(element)
         check_pool(pool)
         self.pool = pool

@@ -9,7 +9,7 @@ from symsets.nn._explain import check_context, explained
 from symsets.nn._maps import as_element, check_keeps_input, context_args, first_part, twin
 from symsets.nn.base import AdditiveSetLayer, SetLayer
 from symsets.sets import Pool, Sets, add_to_elements, map_elements, pool, spread
-from symsets.sets.pooling import check_pool, check_size, pool_symbol, power_degree
+from symsets.sets.pooling import OwnPool, check_pool, check_size, pool_symbol, power_degree
 
 
 class Siamese(SetLayer):
@@ -57,7 +57,8 @@ class DSS(AdditiveSetLayer):
         element: :math:`L_1`, applied to each element on its own.
         context: :math:`L_2`, applied once per set; a freshly initialised twin of ``element``
             without its bias if left out. With power sums the twin has one part per power.
-        pool: How the set is summarised (see :func:`symsets.pool`).
+        pool: How the set is summarised (see :func:`symsets.pool`), also by a function or module of
+            one's own.
         size: A constant that ``pool="sum"`` divides by. With the set size of training the layer
             starts at unit scale and stays linear; 1 is the textbook form.
         pool_last: Apply the context to every element and pool what it gives,
@@ -93,7 +94,7 @@ class DSS(AdditiveSetLayer):
         element: nn.Module,
         context: nn.Module | None = None,
         *,
-        pool: Pool | str = "sum",
+        pool: Pool | str | OwnPool = "sum",
         size: float = 1.0,
         pool_last: bool = False,
     ) -> None:

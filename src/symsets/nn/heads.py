@@ -16,7 +16,7 @@ from symsets.nn.base import SetHead, SetModule
 from symsets.nn.dss import DSS
 from symsets.nn.sequential import Sequential
 from symsets.sets import Pool, RaggedSets, Sets, fold, map_elements, pool
-from symsets.sets.pooling import check_pool, check_size, pool_symbol, power_degree
+from symsets.sets.pooling import OwnPool, check_pool, check_size, pool_symbol, power_degree
 
 Entries = Literal["sum", "mean", "max", "flatten"]
 REDUCTIONS: dict[str, Callable[..., Tensor]] = {
@@ -34,7 +34,7 @@ class _InvariantHead(SetModule):
     def __init__(
         self,
         in_channels: int,
-        pool: Pool | str | AttentionPool,
+        pool: Pool | str | OwnPool,
         entries: Entries | str,
         size: float,
     ) -> None:
@@ -117,7 +117,7 @@ class Classify(_InvariantHead, SetHead):
         num_classes: int,
         *,
         hidden: Sequence[int] = (),
-        pool: Pool | str | AttentionPool = "sum",
+        pool: Pool | str | OwnPool = "sum",
         entries: Entries | str = "mean",
         size: float = 1.0,
     ) -> None:
@@ -136,7 +136,7 @@ class Classify(_InvariantHead, SetHead):
     @explained
     def forward(self, x: Sets) -> Tensor:
         """Return one vector per set."""
-        return self.mlp(_pooled(self._features(x), self.pool, self.size))
+        return self.mlp(pool(self._features(x), self.pool, size=self.size))
 
 
 class Select(_InvariantHead):
@@ -173,12 +173,17 @@ class Select(_InvariantHead):
         in_channels: int,
         *,
         hidden: Sequence[int] = (),
-        pool: Pool | str = "sum",
+        pool: Pool | str | OwnPool = "sum",
         entries: Entries | str = "mean",
         size: float = 1.0,
     ) -> None:
         super().__init__(in_channels, pool, entries, size)
         check_pool(pool)
+        if isinstance(pool, nn.Module):
+            raise ValueError(
+                f"pool must be a name or a function for layers of several widths, "
+                f"got {type(pool).__name__}"
+            )
         self.hidden = tuple(_widths(hidden))
         layers: list[nn.Module] = []
         for i, o in pairwise([in_channels, *self.hidden, 1]):
@@ -223,7 +228,7 @@ class Merge(SetHead):
         self,
         element: nn.Module,
         *,
-        pool: Pool | str | AttentionPool = "sum",
+        pool: Pool | str | OwnPool = "sum",
         size: float = 1.0,
     ) -> None:
         super().__init__()
@@ -244,7 +249,7 @@ class Merge(SetHead):
     @explained
     def forward(self, x: Sets, *args: Any) -> Tensor:
         """Return one element per set."""
-        pooled = _pooled(x, self.pool, self.size)
+        pooled = pool(x, self.pool, size=self.size)
         return self.element(pooled, *context_args(x, args))
 
 
@@ -259,10 +264,6 @@ def _num_summaries(how: Any, channels: int | None = None) -> int:
             f"got one of {how.channels}"
         )
     return how.num_queries
-
-
-def _pooled(x: Sets, how: Any, size: float) -> Tensor:
-    return how(x) if isinstance(how, AttentionPool) else pool(x, how, size=size)
 
 
 def _symbol(how: Any, size: float, of: str = "x_j") -> str:

@@ -18,10 +18,13 @@ from symsets.sets.ragged import RaggedSets, common_rows, expand_as
 Pool = Literal["sum", "mean", "max", "median"]
 """How a set may be summarised; ``"power2"``, ``"power3"``, … are further names."""
 
+OwnPool = Callable[[Any], Tensor]
+"""A summary of one's own: a function or module of sets that gives one element for each."""
+
 MAX_DEGREE = 100  # of power sums: far beyond it no type has numbers for them
 
 
-def pool(x: Sets, how: Pool | str = "sum", *, size: float = 1.0) -> Tensor:
+def pool(x: Sets, how: Pool | str | OwnPool = "sum", *, size: float = 1.0) -> Tensor:
     r"""Summarise every set by one element.
 
     .. math:: \frac{1}{\text{size}} \sum_j x_j, \quad \operatorname{mean}_j x_j, \quad
@@ -37,7 +40,8 @@ def pool(x: Sets, how: Pool | str = "sum", *, size: float = 1.0) -> Tensor:
     Args:
         x: A batch of sets.
         how: ``"sum"``, ``"mean"``, ``"max"``, ``"median"``, or ``"power2"``, ``"power3"``, … for
-            the first 2, 3, … power sums side by side on the channel axis.
+            the first 2, 3, … power sums side by side on the channel axis. Or a function or module
+            of one's own, from sets to one element for each; the symmetry is then what it keeps.
         size: A constant that sums are divided by, such as the set size of training.
 
     Shape:
@@ -59,6 +63,8 @@ def pool(x: Sets, how: Pool | str = "sum", *, size: float = 1.0) -> Tensor:
             check_size(size)
         if how in POOLS:
             return POOLS[how](x, size)
+        if callable(how):
+            return _own(how, x)
         check_pool(how)
         return power_sums(x, power_degree(how) or 0, size=size)
     except (RuntimeError, TypeError, AttributeError, IndexError):
@@ -123,13 +129,27 @@ def softmax(x: Sets) -> Sets:
     return x.with_elements(shares.to(rows.dtype))
 
 
-def check_pool(how: str) -> None:
-    """Raise ValueError unless ``how`` names a pooling."""
+def _own(how: OwnPool, x: Sets) -> Tensor:
+    """Return what a pooling of one's own gives; raise ValueError unless that is a row per set."""
+    pooled = how(x)
+    if torch.compiler.is_compiling():  # the number of sets stays open
+        return pooled
+    if not isinstance(pooled, Tensor) or pooled.shape[:1] != (len(x),):
+        raise ValueError(
+            f"pool must return one element for each of {len(x)} sets, (B, …), got {shown(pooled)}"
+        )
+    return pooled
+
+
+def check_pool(how: Any) -> None:
+    """Raise ValueError unless ``how`` is a pooling."""
+    if callable(how):
+        return
     if not isinstance(how, str) or (how not in POOLS and power_degree(how) is None):
         choices = sorted([*POOLS, "power2", "power3"])
         raise ValueError(
-            f"pool must be one of {choices} (or another power, up to {MAX_DEGREE}), "
-            f"got {shown(how)}"
+            f"pool must be one of {choices} (or another power, up to {MAX_DEGREE}), or a function "
+            f"of sets, got {shown(how)}"
         )
 
 
@@ -140,7 +160,7 @@ def check_size(size: Any) -> None:
         raise ValueError(f"size must be {rule}, got {shown(size)}")
 
 
-def power_degree(how: str) -> int | None:
+def power_degree(how: Any) -> int | None:
     """Return 3 for ``"power3"``, and None for poolings that are no power sums."""
     degree = how.removeprefix("power") if isinstance(how, str) else ""
     # no regular expression, which older versions of torch cannot compile
@@ -148,7 +168,7 @@ def power_degree(how: str) -> int | None:
     return int(degree) if fits and len(degree) < 4 and int(degree) <= MAX_DEGREE else None
 
 
-def pool_symbol(how: str, size: float = 1.0, of: str = "x_j") -> str:
+def pool_symbol(how: Any, size: float = 1.0, of: str = "x_j") -> str:
     """Return how a pooling reads in a formula, such as ``Σ_j x_j / 25``."""
     degree = power_degree(how)
     over = "" if size == 1 else f" / {size:g}"
@@ -156,7 +176,8 @@ def pool_symbol(how: str, size: float = 1.0, of: str = "x_j") -> str:
         return f"Σ_j {of}{over}"
     if degree is not None:
         return "[" + ", ".join(f"Σ_j {of}^{k}{over}" for k in range(1, degree + 1)) + "]"
-    return f"{how}_j {of}"
+    name = how if isinstance(how, str) else getattr(how, "__name__", type(how).__name__)
+    return f"{name}_j {of}"
 
 
 def _as_dense(x: Sets) -> Tensor | None:
@@ -319,7 +340,7 @@ def _zero_where_empty(summary: Tensor, x: RaggedSets) -> Tensor:
     return summary.masked_fill(expand_as(x.sizes == 0, summary), 0)
 
 
-POOLS: Mapping[str, Callable[[Sets, float], Tensor]] = {
+POOLS: Mapping[Any, Callable[[Sets, float], Tensor]] = {
     "sum": _sum,
     "mean": _mean,
     "max": _max,

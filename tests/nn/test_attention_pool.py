@@ -6,7 +6,7 @@ from torch import nn
 from torch.autograd import gradcheck
 
 from symsets import RaggedSets
-from symsets.nn import AttentionPool, Classify, Merge
+from symsets.nn import AttentionPool, Classify, Merge, Select
 from symsets.testing import equivariance_error, roll
 
 KINDS = [{}, {"num_queries": 3}, {"heads": 2}, {"gated": True}]

@@ -2,6 +2,7 @@
 
 import csv
 import html
+import json
 import re
 import shutil
 from dataclasses import replace
@@ -98,7 +99,7 @@ def test_every_task_ends_in_a_page_and_predictions(layout, task, shown, request,
     if task == "merge":
         files = sorted((tmp_path / "answers").glob("*.png"))
         assert [row["file"] for row in rows] == [str(file) for file in files]
-    assert "The folder has labels" in found.notes[0]
+    assert found.notes[0].startswith("The network was trained with ")
     assert found.page.read_text("utf-8").startswith("<!doctype html>")
 
 
@@ -268,8 +269,9 @@ def test_numbers_far_from_zero_are_measured_with_all_their_digits(numbers, tmp_p
         moved = train_folder(numbers, tmp_path / f"far{memory}", **options)
         for one, other in zip(plain.outcomes, moved.outcomes, strict=True):
             assert one.test.mean == pytest.approx(other.test.mean, rel=1e-3)
+    new = shutil.copy(numbers, tmp_path / "new.csv")
     out = tmp_path / "far.csv"
-    found = predict_folder(tmp_path / "far0", numbers, out, device="cpu", workers=0)
+    found = predict_folder(tmp_path / "far0", new, out, device="cpu", workers=0)
     [note] = found.notes
     errors = [abs(float(row["label"]) - labels[row["set"]]) for row in read_csv(found.rows)]
     assert f"mae {np.mean(errors):.3f} " in note
@@ -295,3 +297,27 @@ def test_networks_of_another_training_are_not_replaced(vectors, tmp_path):
     assert (out / "model.safetensors").read_bytes() == before
     both = train_folder(vectors, out, epochs=1, schemes=["dss-mean", "dss-max"], **QUICK)
     assert len(both.outcomes) == 3
+
+
+def test_sets_that_a_network_has_seen_do_not_tell_how_good_it_is(vectors, tmp_path):
+    trained = train_folder(vectors, tmp_path / "out", epochs=4, schemes=["dss-mean"], **QUICK)
+    options = {"device": "cpu", "workers": 0}
+    found = predict_folder(tmp_path / "out", vectors, tmp_path / "a.csv", **options)
+    parts = json.loads((tmp_path / "out" / "sets.json").read_text())
+    assert len(read_csv(found.rows)) == 60
+    score = trained.headline.split(" reaches ")[1].split(" %")[0]
+    num = len(parts["train"]) + len(parts["val"])
+    note = (
+        f"The network was trained with {num} of these 60 sets. On the others: accuracy {score} %."
+    )
+    assert found.notes == (note,)
+    shutil.copytree(vectors, tmp_path / "new")
+    new = predict_folder(tmp_path / "out", tmp_path / "new", tmp_path / "b.csv", **options)
+    assert new.notes[0].startswith("The folder has labels: accuracy ")
+    rows = (vectors / "labels.csv").read_text().splitlines()
+    for name in parts["test"]:
+        (vectors / f"{name}.npy").unlink()
+    kept = [row for row in rows if row.split(",")[0] not in parts["test"]]
+    (vectors / "labels.csv").write_text("\n".join(kept))
+    seen = predict_folder(tmp_path / "out", vectors, tmp_path / "c.csv", **options)
+    assert seen.notes[0].startswith("The network was trained with all of these sets")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ from torch import Tensor
 
 from symsets._checks import as_path
 from symsets._extras import require
-from symsets._files import atomic_write, check_outside, check_place, write_csv
+from symsets._files import atomic_write, check_outside, check_place, reading, write_csv
 from symsets.data.set_folder import SetFolder
 from symsets.models.card import Card
 from symsets.pages import Cell, Picture, Table, write_page
@@ -22,6 +23,7 @@ from symsets.tools.answers import said
 from symsets.tools.comparing import SHARES, Score, measure, shown_score, task_of
 from symsets.tools.figures import ShownSet, sheet, short
 from symsets.tools.report import QUESTIONS, Section
+from symsets.tools.training import PARTS
 from symsets.train import Prediction, predict
 
 SHOWN = 12  # sets on the page and in the terminal
@@ -76,7 +78,7 @@ def predict_folder(
     answers = predict(network, sets, device=device, workers=workers)
     path.parent.mkdir(parents=True, exist_ok=True)
     write_csv(path, list(_rows(answers, path.with_suffix(""))))
-    notes = _right(network, card, sets, workers)
+    notes = _right(network, card, sets, _new(Path(model), sets), workers)
     table = _table(answers)
     page = path.with_suffix(".html")
     content = {
@@ -123,15 +125,33 @@ def _save_picture(folder: Path, name: str, picture: Tensor) -> Path:
     return path
 
 
-def _right(network: Any, card: Card, sets: SetFolder, workers: int | None) -> list[str]:
-    """Say how good the answers are, where the folder knows what is right."""
+def _new(model: Path, sets: SetFolder) -> SetFolder:
+    """Return the sets of a folder that a network was neither trained nor chosen by."""
+    with suppress(ValueError, FileNotFoundError), reading(model / PARTS, "parts of sets") as parts:
+        if parts.get("folder") == str(sets.root.resolve()):
+            seen = {*parts.get("train", ()), *parts.get("val", ())}
+            return sets.subset(k for k, name in enumerate(sets.names) if name not in seen)
+    return sets
+
+
+def _right(
+    network: Any, card: Card, sets: SetFolder, new: SetFolder, workers: int | None
+) -> list[str]:
+    """Say how good the answers about new sets are, where the folder knows what is right."""
     if len(sets) == 0 or sets[0][1] is None:
         return []
+    if len(new) == 0:
+        return ["The network was trained with all of these sets: how good it is, new ones tell."]
     metric = task_of(card).metric.name
     device = str(next(network.parameters()).device)
-    found = measure(network, card, sets, device=device, workers=workers)
+    found = measure(network, card, new, device=device, workers=workers)
     score = f"{shown_score(Score.of(found, metric), metric)}{' %' if metric in SHARES else ''}"
-    return [f"The folder has labels: {metric} {score}."]
+    if len(new) == len(sets):
+        return [f"The folder has labels: {metric} {score}."]
+    return [
+        f"The network was trained with {len(sets) - len(new)} of these {len(sets)} sets. "
+        f"On the others: {metric} {score}."
+    ]
 
 
 def _table(answers: Sequence[Prediction]) -> Table:

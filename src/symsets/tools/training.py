@@ -13,7 +13,7 @@ from typing import Any
 import torch
 
 from symsets._checks import shown
-from symsets._files import check_outside, check_place
+from symsets._files import check_outside, check_place, write_json
 from symsets.data.set_folder import SetFolder
 from symsets.data.set_folder.targets import too_few
 from symsets.models import network_for
@@ -30,7 +30,7 @@ from symsets.train import fit
 from symsets.train.inputs import chosen_device
 
 SCHEMES = ("dss-mean", "siamese")
-PAGE = "report.html"
+PAGE, PARTS = "report.html", "sets.json"
 MEMORY, BYTES = 2**29, 4  # for all elements of a folder, and for one of their numbers
 SEEN = 1000  # sets, or up to twice as many, from which the scale of vectors is learnt
 EPSILON = 2.0**-23  # how finely float32 divides numbers, as a share of them
@@ -153,6 +153,8 @@ def train_folder(
     measured = {f"val_{metric}": chosen.val.mean, f"test_{metric}": chosen.test.mean}
     chosen.network.card = replace(card, metrics=measured)
     save(chosen.network, root)
+    names = {name: part.names for name, part in zip(("train", "val", "test"), parts, strict=True)}
+    write_json(root / PARTS, {"folder": str(sets.root.resolve()), **names})
     table = comparing.results_table(outcomes, card, best)
     told = comparing.headline(outcomes, card, best)
     page = write_report(root / PAGE, parts, outcomes, best, table, told)

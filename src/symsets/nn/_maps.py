@@ -22,8 +22,8 @@ for _kind, _axes in (("1d", ("L",)), ("2d", ("H", "W")), ("3d", ("D", "H", "W"))
     MAPS[getattr(nn, f"Conv{_kind}")] = MAPS[getattr(nn, f"ConvTranspose{_kind}")] = _axes
 # Torch's layers for sequences take a tensor with one axis less for a single sequence: rows of
 # vectors, which are the elements of all sets, would attend to each other.
-SOFTMAX = (nn.Softmax, nn.LogSoftmax, nn.Softmin)
 SEQUENCE_LAYERS = (nn.TransformerEncoderLayer, nn.TransformerEncoder)
+SOFTMAX = (nn.Softmax, nn.LogSoftmax, nn.Softmin)
 # What may return its input, or a view of it; dropout does so in evaluation.
 PASSES_ON = (nn.Identity, nn.Flatten, nn.Unflatten, _DropoutNd)
 # A subclass with its own forward may take anything.

@@ -23,7 +23,7 @@ from symsets.tools.answers import said
 from symsets.tools.comparing import SHARES, Score, measure, shown_score, task_of
 from symsets.tools.figures import ShownSet, sheet, short
 from symsets.tools.report import QUESTIONS, Section
-from symsets.tools.training import PARTS
+from symsets.tools.training import PARTS, place_of
 from symsets.train import Prediction, predict
 
 SHOWN = 12  # sets on the page and in the terminal
@@ -127,8 +127,8 @@ def _save_picture(folder: Path, name: str, picture: Tensor) -> Path:
 
 def _new(model: Path, sets: SetFolder) -> SetFolder:
     """Return the sets of a folder that a network was neither trained nor chosen by."""
-    with suppress(ValueError, FileNotFoundError), reading(model / PARTS, "parts of sets") as parts:
-        if parts.get("folder") == str(sets.root.resolve()):
+    with suppress(ValueError), reading(model / PARTS, "parts of sets") as parts:
+        if parts.get("folder") == place_of(sets):
             seen = {*parts.get("train", ()), *parts.get("val", ())}
             return sets.subset(k for k, name in enumerate(sets.names) if name not in seen)
     return sets

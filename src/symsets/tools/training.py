@@ -13,7 +13,7 @@ from typing import Any
 import torch
 
 from symsets._checks import shown
-from symsets._files import check_outside, check_place, write_json
+from symsets._files import check_outside, check_place, digest, write_json
 from symsets.data.set_folder import SetFolder
 from symsets.data.set_folder.targets import too_few
 from symsets.models import network_for
@@ -154,11 +154,16 @@ def train_folder(
     chosen.network.card = replace(card, metrics=measured)
     save(chosen.network, root)
     names = {name: part.names for name, part in zip(("train", "val", "test"), parts, strict=True)}
-    write_json(root / PARTS, {"folder": str(sets.root.resolve()), **names})
+    write_json(root / PARTS, {"folder": place_of(sets), **names})
     table = comparing.results_table(outcomes, card, best)
     told = comparing.headline(outcomes, card, best)
     page = write_report(root / PAGE, parts, outcomes, best, table, told)
     return Trained(chosen.name, tuple(outcomes), table, told, page)
+
+
+def place_of(sets: SetFolder) -> str:
+    """Return what tells a folder from others, and does not say where it is."""
+    return digest(str(sets.root.resolve()).encode())
 
 
 def _check_own(root: Path, schemes: Sequence[str]) -> None:

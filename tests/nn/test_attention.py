@@ -7,6 +7,9 @@ from symsets.nn import AttentionPool, InducedAttention
 from symsets.sets import fold
 from symsets.testing import assert_equivariant, equivariance_error
 
+no_cuda = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
+cuda = pytest.param("cuda", marks=[pytest.mark.gpu, no_cuda])
+
 
 @pytest.mark.parametrize("compare", ["element", "summary"])
 def test_weights_are_what_values_are_mixed_with(compare):
@@ -158,8 +161,10 @@ def test_points_with_channels_last_may_be_permuted(kind, options, ragged):
     assert fold(alike(turned))[0].mT.allclose(fold(layer(x))[0], atol=1e-5)
 
 
-def test_ragged_elements_may_have_another_type_than_what_autocast_mixes():
-    x = RaggedSets(torch.randn(7, 4), [2, 5])
-    pool = AttentionPool(4)
-    with torch.autocast("cpu", torch.bfloat16):
-        assert pool(x).dtype == pool(torch.randn(2, 3, 4)).dtype
+@pytest.mark.parametrize("device", ["cpu", cuda])
+def test_ragged_elements_may_have_another_type_than_what_autocast_mixes(device):
+    x = RaggedSets(torch.randn(7, 4, device=device), [2, 5])
+    pool, layer = AttentionPool(4).to(device), InducedAttention(nn.Linear(4, 4)).to(device)
+    with torch.autocast(device, torch.bfloat16):
+        assert pool(x).dtype == pool(torch.randn(2, 3, 4, device=device)).dtype
+        assert layer(x).elements.isfinite().all()

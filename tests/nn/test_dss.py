@@ -224,6 +224,8 @@ def test_summaries_of_ones_own_are_checked_and_named():
     assert layer.formula == "element(x_i) + context(smallest_j x_j)"
     with pytest.raises(ValueError, match=r"pool must return one element for each of 3 sets"):
         DSS(nn.Linear(4, 6), pool=lambda x: x.sum())(torch.randn(3, 5, 4))
+    with pytest.raises(ValueError, match=r"pool must be one of .*, or a function of sets, got Lin"):
+        DSS(nn.Linear(4, 6), pool=nn.Linear(4, 4))
     with pytest.raises(ValueError, match="'pool' is <function"):
         describe(layer)
     net = DSS(nn.Linear(4, 6), pool=AttentionPool(4))

@@ -3,10 +3,10 @@
 import math
 import numbers
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Literal
+from typing import Any, Literal, TypeGuard
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.autograd.forward_ad import unpack_dual
 
 from symsets._checks import positive, shown
@@ -63,7 +63,7 @@ def pool(x: Sets, how: Pool | str | OwnPool = "sum", *, size: float = 1.0) -> Te
             check_size(size)
         if how in POOLS:
             return POOLS[how](x, size)
-        if callable(how):
+        if is_own(how):
             return _own(how, x)
         check_pool(how)
         return power_sums(x, power_degree(how) or 0, size=size)
@@ -141,9 +141,15 @@ def _own(how: OwnPool, x: Sets) -> Tensor:
     return pooled
 
 
+def is_own(how: Any) -> TypeGuard[OwnPool]:
+    """Whether ``how`` may be a pooling of one's own; a layer of torch, such as Linear, is none."""
+    layer = isinstance(how, nn.Module) and next(how.children(), None) is None
+    return callable(how) and not (layer and type(how).__module__.startswith("torch.nn."))
+
+
 def check_pool(how: Any) -> None:
     """Raise ValueError unless ``how`` is a pooling."""
-    if callable(how):
+    if is_own(how):
         return
     if not isinstance(how, str) or (how not in POOLS and power_degree(how) is None):
         choices = sorted([*POOLS, "power2", "power3"])

@@ -23,7 +23,7 @@ def moved(found: Tensor, gain: Tensor, reference: int) -> Tensor:
     noise = SPREAD * steps.abs().flatten(1).median(1).values
     limit = (LEAST + SURE / AROUND * noise).view(-1, 1, 1, 1)
     apart = _mean(apart, AROUND)
-    white = _largest(_mean(found.amax(1, keepdim=True), 3), AROUND) > WHITE
+    white = _largest(_mean(found, 3), AROUND) > WHITE  # each colour by itself
     darker = (apart < -limit) & ~(white & (gain < 1))
     brighter = (apart > limit) & ~(white[reference] & (gain > 1))
     far = (darker | brighter).any(1, keepdim=True)

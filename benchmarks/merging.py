@@ -19,7 +19,7 @@ import json
 import math
 import resource
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import lru_cache, partial
 from importlib.util import find_spec
 from multiprocessing import get_context
@@ -102,6 +102,17 @@ def shoot(name: str, photo: Tensor, setting: Setting) -> tuple[Tensor, Tensor]:
     noisy = 255 * seen + setting.noise * torch.randn(seen.shape, generator=noise)
     spare = (photo.shape[1] - SIZE) // 2
     return noisy.round().clamp(0, 255) / 255, photo[:, spare:-spare, spare:-spare]
+
+
+def mean_psnr(
+    rows: Mapping[str, Callable[[Tensor], Tensor]], bursts: Iterable[tuple[Tensor, Tensor]]
+) -> dict[str, float]:
+    """Return the mean over bursts, shots and their target, of what each row makes of the shots."""
+    found: dict[str, list[float]] = {row: [] for row in rows}
+    for shots, target in bursts:
+        for row, make in rows.items():
+            found[row].append(float(psnr(1.0)(make(shots)[None], target[None])[0]))
+    return {row: round(float(np.mean(values)), 2) for row, values in found.items()}
 
 
 def aligned_mean(shots: Tensor) -> Tensor:

@@ -14,16 +14,14 @@ import argparse
 from pathlib import Path
 from unittest.mock import patch
 
-import numpy as np
 import torch
 import torch.nn.functional as F
 from kept import keep
-from merging import Setting, from_folder, from_scikit_image, shoot
+from merging import Setting, from_folder, from_scikit_image, mean_psnr, shoot
 from torch import Tensor
 
 import symsets
 from symsets.tools import merging
-from symsets.train import psnr
 
 NOISE = (4, 10)
 EXPOSURES = {
@@ -83,13 +81,8 @@ def main() -> None:
     records = []
     for noise in NOISE:
         for how in (*EXPOSURES, *BALANCES, MOVING):
-            found: dict[str, list[float]] = {row: [] for row in rows}
-            for name, photo in photos:
-                shots, target = burst(name, photo, noise, how)
-                for row, make in rows.items():
-                    found[row].append(float(psnr(1.0)(make(shots)[None], target[None])[0]))
-            for row, values in found.items():
-                value = round(float(np.mean(values)), 2)
+            bursts = (burst(name, photo, noise, how) for name, photo in photos)
+            for row, value in mean_psnr(rows, bursts).items():
                 records.append({"noise": noise, "shots": how, "row": row, "psnr": value})
                 print(f"noise {noise}, {how:16} {row:22} {value:6.2f} dB", flush=True)
             keep(options.out, device=options.device, photographs=len(photos), records=records)

@@ -16,13 +16,12 @@ from pathlib import Path
 import numpy as np
 import torch
 from kept import keep
-from merging import Setting, aligned_mean, from_folder, from_scikit_image, shoot
+from merging import Setting, aligned_mean, from_folder, from_scikit_image, mean_psnr, shoot
 from PIL import Image
 from torch import Tensor
 
 import symsets
 from symsets.data.degrading import grey
-from symsets.train import psnr
 
 QUALITY, HALVED = 95, 2  # what Pillow calls the halving of colours in both directions
 
@@ -63,13 +62,8 @@ def main() -> None:
     records = []
     for noise in (3, 10, 25):
         for kept in ("8 bits", "JPEG", "grey"):
-            found: dict[str, list[float]] = {row: [] for row in rows}
-            for name, photo in photos:
-                shots, target = burst(name, photo, noise, kept)
-                for row, make in rows.items():
-                    found[row].append(float(psnr(1.0)(make(shots)[None], target[None])[0]))
-            for row, values in found.items():
-                value = round(float(np.mean(values)), 2)
+            bursts = (burst(name, photo, noise, kept) for name, photo in photos)
+            for row, value in mean_psnr(rows, bursts).items():
                 records.append({"noise": noise, "kept": kept, "row": row, "psnr": value})
                 print(f"noise {noise}, {kept:7} {row:13} {value:6.2f} dB", flush=True)
             keep(options.out, device=options.device, photographs=len(photos), records=records)

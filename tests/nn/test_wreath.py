@@ -43,3 +43,14 @@ def test_repr_shows_the_formula(layer, formula):
 def test_wrong_input_is_named(call, error, message):
     with pytest.raises(error, match=message):
         call()
+
+
+@pytest.mark.parametrize("given", [{}, {"channel_axis": -1}])
+def test_points_of_a_linear_map_move_on_their_own(given):
+    """As many points as channels: taking one for the other would raise nothing."""
+    layer, x = Wreath(nn.Linear(4, 4), **given), torch.randn(2, 3, 4, 4)
+    mixed = x.clone()
+    mixed[0, 1] = x[0, 1][torch.randperm(4)]  # one element alone
+    torch.testing.assert_close(layer(mixed)[:, [0, 2]], layer(x)[:, [0, 2]])
+    by_hand = layer.element(x) + (x.mean(2).sum(1) @ layer.beta.T)[:, None, None]
+    torch.testing.assert_close(layer(x), by_hand)

@@ -14,14 +14,17 @@ NOTHING = "–"
 
 
 def results_table(comparison: Comparison) -> Table:
-    """Return every model's mean ± std over initialisations beside the published number."""
+    """Return every model's mean ± std over initialisations beside the published number.
+
+    Of several sizes of training sets all but the largest have the first metric alone.
+    """
     paper = comparison.paper
     # A published baseline gives our numbers a meaning, even if we did not compute it.
     models = sorted({*comparison.models, *{*comparison.printed} & {*BASELINES}}, key=rank)
     columns: dict[str, list[Cell]] = {}
     for size in comparison.sizes:
         runs = [comparison.score(model, size=size).count for model in models]
-        for m in comparison.metrics:
+        for m in comparison.metrics if size == comparison.largest else comparison.metrics[:1]:
             scores = [comparison.score(model, metric=m.name, size=size) for model in models]
             columns[_head(size, m, comparison)] = _scores(scores, m, runs)
             if (size, m.name) == (comparison.largest, paper.metric):
@@ -176,11 +179,11 @@ def _published(comparison: Comparison, model: str) -> Cell:
 
 
 def _runs(comparison: Comparison, model: str) -> str:
-    """Return the number of runs per cell: one number if all cells of the row agree."""
-    counts = [comparison.score(model, size=size).count for size in comparison.sizes]
-    low, high = min(counts), max(counts)
-    if not high:
+    """Return the number of runs per cell that has any: one number if all of the row agree."""
+    counts = {comparison.score(model, size=size).count for size in comparison.sizes} - {0}
+    if not counts:
         return NOTHING
+    low, high = min(counts), max(counts)
     return str(high) if low == high else f"{low}–{high}"
 
 

@@ -11,6 +11,31 @@ no_cuda = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU"
 cuda = pytest.param("cuda", marks=[pytest.mark.gpu, no_cuda])
 
 
+@pytest.mark.parametrize("heads", [1, 2])
+def test_pictures_lie_in_memory_as_they_did(heads):
+    torch.manual_seed(0)
+    layer = SetAttention(nn.Conv2d(4, 6, 1), heads=heads).double()
+    x = torch.randn(3, 5, 4, 8, 9, dtype=torch.float64)
+    last = x.permute(0, 1, 3, 4, 2).contiguous().permute(0, 1, 4, 2, 3)
+    gradients = []
+    for each in (x, last):
+        found = layer(each.requires_grad_())
+        gradients.append(torch.autograd.grad(found.sin().sum(), [each, *layer.parameters()]))
+    for one, other in zip(*gradients, strict=True):
+        torch.testing.assert_close(one, other)
+    torch.testing.assert_close(layer(last), layer(x))
+    assert layer(last).permute(0, 1, 3, 4, 2).is_contiguous()
+    assert layer(x).is_contiguous()
+
+
+def test_attention_copies_no_pictures_with_channels_last():
+    layer = SetAttention(nn.Conv2d(4, 6, 1)).to(memory_format=torch.channels_last)
+    x = torch.randn(2, 3, 8, 9, 4).permute(0, 1, 4, 2, 3)
+    with torch.no_grad(), torch.profiler.profile() as seen:
+        layer(x)
+    assert "aten::clone" not in {event.key for event in seen.key_averages()}
+
+
 @pytest.mark.parametrize("compare", ["element", "summary"])
 def test_weights_are_what_values_are_mixed_with(compare):
     layer = SetAttention(nn.Conv1d(2, 4, 1), heads=2, compare=compare).double()

@@ -11,6 +11,9 @@ from symsets.sets import RaggedSets, Sets
 from symsets.sets.partition import OpenPartition, Partition
 from symsets.sets.ragged import common_rows
 
+# Where channels stand in a batch of sets, (B, N, C, *E) or (B, N, *E, C), and heads beside them.
+PLACES = {False: (2, 2), True: (-1, -2)}
+
 
 def attend(query: Sets, key: Sets, value: Sets, *, heads: int = 1, channel_axis: int = 1) -> Tensor:
     """Return the mean of values for every query, with the weights of :func:`weights_of`.
@@ -27,10 +30,12 @@ def attend(query: Sets, key: Sets, value: Sets, *, heads: int = 1, channel_axis:
 
     def mix(query: Tensor, key: Tensor, value: Tensor, apart: Tensor | None = None) -> Tensor:
         weights = weights_of(query, key, heads=heads, apart=apart, channel_axis=channel_axis)
-        v = _split(value, heads, "value", channel_axis)  # (B, h, N, C' / h, *F)
-        mixed = weights.to(v.dtype) @ v.flatten(3)
-        mixed = mixed.unflatten(3, v.shape[3:]).transpose(1, 2).flatten(2, 3)
-        return mixed.movedim(2, _with_sets(channel_axis)) if mixed.ndim > 3 else mixed
+        last = _channels_last(value, channel_axis)
+        v = _split(value, heads, "value", channel_axis, last)
+        mixed = (weights.to(v.dtype) @ v.flatten(3)).unflatten(3, v.shape[3:])  # (B, h, M, …)
+        place, heads_at = PLACES[last]
+        joined = mixed.movedim(1, heads_at).flatten(heads_at, heads_at + 1)
+        return joined.movedim(place, _with_sets(channel_axis))
 
     parts = (query, key, value)
     ragged = next((part for part in parts if isinstance(part, RaggedSets)), None)
@@ -65,8 +70,9 @@ def weights_of(
         apart: Pairs ``(M, N)`` that must not see each other, if there are any.
         channel_axis: Which axis of a batch of elements ``(B, C, *E)`` holds the channels.
     """
-    q = _split(query, heads, "query", channel_axis).flatten(3)
-    k = _split(key, heads, "key", channel_axis).flatten(3)
+    last = _channels_last(query, channel_axis)
+    q = _split(query, heads, "query", channel_axis, last).flatten(3)
+    k = _split(key, heads, "key", channel_axis, last).flatten(3)
     try:
         # Divided first: the inner product of large elements does not fit into float16.
         scores = q / math.sqrt(max(q.shape[-1], 1)) @ k.transpose(-1, -2)  # (B, h, M, N)
@@ -98,15 +104,24 @@ def _with_sets(axis: int) -> int:
     return axis + 1 if axis > 0 else axis
 
 
-def _split(x: Tensor, heads: int, name: str, channel_axis: int) -> Tensor:
-    """Split the channels into heads: ``(B, N, C, *E)`` to ``(B, h, N, C / h, *E)``."""
+def _channels_last(x: Tensor, axis: int) -> bool:
+    """Whether the channels of each entry lie side by side in memory."""
+    return x.ndim > 3 and x.stride(_with_sets(axis)) == 1
+
+
+def _split(x: Tensor, heads: int, name: str, channel_axis: int, last: bool) -> Tensor:
+    """Split the channels into heads: ``(B, N, C, *E)`` to ``(B, h, N, C / h, *E)``.
+
+    To ``(B, h, N, *E, C / h)`` if ``last``. Where the channels lie so in memory and there is one
+    head, the numbers of an element follow each other, and nothing need be copied.
+    """
     if x.ndim < 3:
         raise ValueError(f"{name} must return elements with channels, (C, …), got numbers")
-    if x.ndim > 3:
-        x = x.movedim(_with_sets(channel_axis), 2)
-    if x.shape[2] % heads:
-        raise ValueError(f"heads must divide the channels of {name}, {x.shape[2]}, got {heads}")
-    return x.unflatten(2, (heads, -1)).transpose(1, 2)
+    place, heads_at = PLACES[last]
+    x = x.movedim(_with_sets(channel_axis), place)
+    if x.shape[place] % heads:
+        raise ValueError(f"heads must divide the channels of {name}, {x.shape[place]}, got {heads}")
+    return x.unflatten(place, (heads, -1)).movedim(heads_at, 1)
 
 
 def _attend_by_size(

@@ -28,8 +28,6 @@ from symsets.nn.registry import dss_pool
 from symsets.ops.layout import pixel_rows
 from symsets.sets import Sets, fold, map_elements, pool
 
-__all__ = ["WIDTHS", "UNet"]
-
 TASKS = ("transform", "merge")
 LAST_STRIDE = 8  # of the pooling before the bottleneck; all others have stride 2
 WIDTHS: dict[int, dict[str, dict[str, tuple[int, ...]]]] = {

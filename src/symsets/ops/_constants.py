@@ -10,8 +10,6 @@ from typing import Any, TypeVar
 import torch
 from torch import Tensor, nn
 
-__all__ = ["constant", "outside_transforms"]
-
 T = TypeVar("T")
 
 

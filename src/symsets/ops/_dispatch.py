@@ -13,8 +13,6 @@ from torch.autograd.forward_ad import unpack_dual
 from symsets._checks import check_choice
 from symsets.ops.triton import kernels
 
-__all__ = ["OPERATIONS", "captured", "fast", "kernel", "plain", "switched_off"]
-
 OPERATIONS = (
     "add_bias",
     "channel_norm",

@@ -8,8 +8,6 @@ from typing import Any
 import torch
 from torch import Tensor
 
-__all__ = ["operator", "plain_gradients"]
-
 
 def operator(
     *,

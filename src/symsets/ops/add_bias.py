@@ -12,8 +12,6 @@ from symsets.ops._register import operator
 from symsets.ops.layout import pixel_rows
 from symsets.ops.triton import kernels
 
-__all__ = ["add_bias"]
-
 
 def add_bias(x: Tensor, bias: Tensor) -> Tensor:
     """Add ``bias (C,)`` to images ``x (T, C, H, W)``; the result has the type of the images.

@@ -14,8 +14,6 @@ from symsets.ops._register import operator, plain_gradients
 from symsets.ops.layout import pixel_rows
 from symsets.ops.triton import kernels
 
-__all__ = ["channel_norm"]
-
 MOST_CHANNELS = 1024  # a program holds whole pixels
 
 

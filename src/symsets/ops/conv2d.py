@@ -11,8 +11,6 @@ from torch import Tensor
 from symsets.ops._dispatch import fast, kernel
 from symsets.ops.add_bias import add_bias
 
-__all__ = ["MULTIPLE", "conv2d"]
-
 MULTIPLE = 8  # of channels that the matrix units of GPUs are made for
 
 

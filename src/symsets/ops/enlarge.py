@@ -9,8 +9,6 @@ from torch import Tensor
 from symsets.ops._constants import constant
 from symsets.ops._dispatch import switched_off
 
-__all__ = ["enlarge"]
-
 
 def enlarge(x: Tensor, scale: int, *, align_corners: bool = False) -> Tensor:
     """Enlarge images ``x (T, C, H, W)`` bilinearly, as :class:`torch.nn.Upsample` does.

@@ -12,8 +12,6 @@ from symsets.ops._register import operator, plain_gradients
 from symsets.ops.layout import pixel_rows
 from symsets.ops.triton import kernels
 
-__all__ = ["gate"]
-
 
 def gate(x: Tensor, context: Tensor | None = None) -> Tensor:
     r"""Return :math:`a_i \cdot \sigma(b_i)` of :math:`(a_i, b_i) = x_i + c`.

@@ -17,15 +17,6 @@ from typing import Any
 import torch
 from torch import Tensor
 
-__all__ = [
-    "by_strides",
-    "entries_first",
-    "memory_order",
-    "order_of",
-    "pixel_rows",
-    "to_fast_layout",
-]
-
 
 def memory_order(x: Tensor) -> tuple[list[int], list[int]]:
     """Return the axes of ``x`` in the order in which they lie in memory, and the way back.

@@ -13,8 +13,6 @@ from symsets.ops._register import operator
 from symsets.ops.layout import pixel_rows
 from symsets.ops.triton import kernels
 
-__all__ = ["max_pool"]
-
 LARGEST = 15  # window: places in it are 8-bit numbers
 MOST_CHANNELS = 2048
 MOST_PIXELS = 2**31 - 2**12  # of all images, counted in 32 bits

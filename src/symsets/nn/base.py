@@ -63,8 +63,6 @@ class SetLayer(SetModule):
             the first one for others.
     """
 
-    channel_axis = 1  # of layers that an earlier version pickled
-
     def __init__(self, element: nn.Module) -> None:
         super().__init__()
         self.element = as_element(element)

@@ -4,9 +4,9 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from symsets._checks import check_choice
+from symsets._checks import check_choice, shown
 from symsets.sets import RaggedSets, Sets, pool, spread
-from symsets.sets.ragged import common_rows, some_of
+from symsets.sets.ragged import common_rows
 
 
 def select_loss(scores: Sets, target: Tensor, *, reduction: str = "mean") -> Tensor:
@@ -72,8 +72,9 @@ def _check_target(target: Tensor, scores: Sets) -> None:
     except RuntimeError:  # under vmap, a tensor stands for those of several networks
         return
     if any(not 0 <= t < n for t, n in zip(numbers, counts, strict=True)):
-        got = f"{some_of(numbers)} for sizes {some_of(counts)}"
-        raise ValueError(f"target must index into its set, got {got}")
+        raise ValueError(
+            f"target must index into its set, got {shown(numbers)} for sizes {shown(counts)}"
+        )
 
 
 def _ragged_losses(scores: RaggedSets, target: Tensor) -> Tensor:

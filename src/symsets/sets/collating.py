@@ -1,13 +1,12 @@
 """Make batches of sets out of single samples, for a ``DataLoader``."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from torch import Tensor
 from torch.utils.data._utils.collate import collate as torch_collate
 from torch.utils.data._utils.collate import default_collate_fn_map
 
-from symsets._checks import is_ours, shown
 from symsets.sets.graphs import GraphSets, are_graphs
 from symsets.sets.ragged import RaggedSets
 
@@ -27,29 +26,13 @@ def collate(samples: Sequence[Any]) -> Any:
         >>> collate(samples)
         [RaggedSets(2 sets of 2–5 elements (3,)), tensor([0, 1])]
     """
-    if not isinstance(samples, Iterable) or isinstance(samples, str | Tensor):
-        raise TypeError(f"samples must be a list of samples, got {type(samples).__name__}")
-    batch = list(samples)
-    if not batch:
+    if not len(samples):
         raise ValueError("samples must hold at least one sample, got none")
-    try:
-        return torch_collate(batch, collate_fn_map=_COLLATE)
-    except Exception as error:
-        if is_ours(error):
-            raise
-        raise TypeError(
-            "samples must all be alike, and made of tensors (on one device), arrays, numbers, "
-            f"strings, lists, tuples or dictionaries, got {_kinds(batch)}"
-        ) from error
+    return torch_collate(samples, collate_fn_map=_COLLATE)
 
 
 def _collate_graphs(batch: Sequence[GraphSets], *, collate_fn_map: Any = None) -> GraphSets:
     return GraphSets.join(batch)
-
-
-def _kinds(batch: Sequence[Any]) -> str:
-    """Show a few samples that differ."""
-    return " and ".join(list(dict.fromkeys(map(shown, batch[:100])))[:4])
 
 
 def _collate_tensors(batch: Sequence[Tensor], *, collate_fn_map: Any = None) -> Tensor | RaggedSets:
@@ -63,14 +46,6 @@ def _collate_lists(batch: Sequence[list[Any]], *, collate_fn_map: Any = None) ->
     """Take the first items of all lists together, then the second ones, …, as PyTorch does."""
     if any(map(are_graphs, batch)):
         return GraphSets.from_data(batch)
-    if not all(isinstance(items, list) for items in batch):
-        raise TypeError(f"samples must all be alike, got {_kinds(batch)}")
-    lengths = sorted({len(items) for items in batch})
-    if len(lengths) > 1:
-        raise ValueError(
-            f"lists in samples must have one length, got {lengths}; a set of clouds is no list "
-            "but RaggedSets.from_list(clouds)"
-        )
     return [
         torch_collate(list(same), collate_fn_map=collate_fn_map)
         for same in zip(*batch, strict=True)
@@ -80,7 +55,7 @@ def _collate_lists(batch: Sequence[list[Any]], *, collate_fn_map: Any = None) ->
 def _collate_nothing(batch: Sequence[None], *, collate_fn_map: Any = None) -> None:
     """Return None for sets without labels."""
     if any(item is not None for item in batch):
-        raise TypeError(f"samples must all be alike, got {_kinds(batch)}")
+        raise TypeError("samples must all be alike, got None beside others")
 
 
 _COLLATE: dict[Any, Any] = {

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -122,10 +123,8 @@ class GraphSets(RaggedSets):
 
     def __getitem__(self, which: Any) -> GraphSets:
         """Return some of the sets, in any order; one set is a batch of one."""
-        if not isinstance(which, slice | list | Tensor) or (
-            isinstance(which, Tensor) and which.ndim == 0
-        ):
-            which = [self._place(which)]
+        if not isinstance(which, slice) and np.ndim(which) == 0:
+            which = [which]
         nodes, edges = (
             RaggedSets(part, self.partition.counts)[which] for part in (self.elements, self.edges)
         )

@@ -58,9 +58,6 @@ class Partition:
     def __reduce__(self) -> tuple[Any, ...]:
         return Partition, (self.counts, self.device)
 
-    def __setstate__(self, state: dict[str, Any]) -> None:  # from a file of an earlier version
-        Partition.__init__(self, state["counts"])
-
     def to(self, device: torch.device | str) -> Partition:
         """Return the same partition on another device."""
         device = torch.device(device)
@@ -143,19 +140,8 @@ class OpenPartition(Partition):
         ends = sizes.cumsum(0)
         self.offsets = torch.cat([ends.new_zeros(1), ends])
 
-    def __getattr__(self, name: str) -> Any:
-        raise TypeError(f"{name} must not be asked for while sizes are open, as in an export")
-
     @property
     def index(self) -> Tensor:
         """The set that each row belongs to, ``(T,)``."""
         rows = torch.arange(self.total, device=self.device)
         return (rows[:, None] >= self.offsets[1:]).sum(1)
-
-    @property
-    def buckets(self) -> list[tuple[Tensor, Tensor]]:
-        """Not known."""
-        raise TypeError("sets cannot be grouped by size while sizes are open, as in an export")
-
-
-torch.serialization.add_safe_globals([Partition])  # in files of earlier versions

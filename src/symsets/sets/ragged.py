@@ -7,12 +7,12 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 from torch.utils import _pytree as pytree
 
 from symsets._checks import shown
-from symsets.sets._html import sets_html
 from symsets.sets.partition import Partition
 
 
@@ -58,8 +58,6 @@ class RaggedSets:
     ) -> None:
         if partition is None:
             partition = Partition(_checked_sizes(elements, sizes), elements.device)
-        elif not isinstance(partition, Partition):
-            raise TypeError(f"partition must be that of other sets, got {_shown(partition)}")
         elif len(sizes):
             raise ValueError("sizes must be left out where partition says them, got both")
         else:
@@ -77,9 +75,6 @@ class RaggedSets:
         # So a file holds elements and numbers, which are checked when it is read.
         return RaggedSets, (self.elements, list(self.partition.counts))
 
-    def __setstate__(self, state: dict[str, Any]) -> None:  # from a file of an earlier version
-        RaggedSets.__init__(self, state["elements"], state["partition"].counts)
-
     @classmethod
     def from_list(cls, sets: Iterable[Any]) -> RaggedSets:
         """Join sets given one by one: tensors ``(N_i, *E)``, or lists of clouds ``(P_ij, *E)``.
@@ -90,25 +85,12 @@ class RaggedSets:
             >>> RaggedSets.from_list([torch.zeros(2, 3), torch.zeros(4, 3)]).sizes
             tensor([2, 4])
         """
-        if not isinstance(sets, Iterable):
-            raise TypeError(f"sets must be a list of tensors (N, *E), got {_shown(sets)}")
         sets = list(sets)
         if not sets:
             raise ValueError("sets must hold at least one set, got none")
         if all(isinstance(s, list | tuple) for s in sets):
             clouds = [cloud for s in sets for cloud in s]
             return cls(cls.from_list(clouds), [len(s) for s in sets])
-        ragged = all(isinstance(s, RaggedSets) for s in sets)
-        for s in sets:
-            if not (ragged or isinstance(s, Tensor)) or s.ndim == 0:
-                raise TypeError(
-                    f"sets must be tensors (N, *E), or lists of tensors (P, *E), got {_shown(s)}"
-                )
-        if len(shapes := {_entries(s) for s in sets}) > 1:
-            raise ValueError(
-                f"sets must have elements of one shape, got {' and '.join(sorted(shapes))}; "
-                "give lists of elements for elements of different sizes"
-            )
         return cls(end_to_end(sets), [len(s) for s in sets])
 
     @classmethod
@@ -120,11 +102,10 @@ class RaggedSets:
             >>> RaggedSets.from_padded(x, torch.tensor([[True, False, True], [True, True, True]]))
             RaggedSets(2 sets of 2–3 elements (1,))
         """
-        if not isinstance(x, Tensor) or x.ndim < 2:
-            raise ValueError(f"x must be a tensor (B, N, *E), got {_shown(x)}")
-        shape = tuple(x.shape[:2])
-        if not isinstance(mask, Tensor) or mask.dtype != torch.bool or mask.shape != shape:
-            raise ValueError(f"mask must be boolean of shape {shape}, got {_shown(mask)}")
+        if mask.dtype != torch.bool or mask.shape != x.shape[:2]:
+            raise ValueError(
+                f"mask must be boolean of shape {tuple(x.shape[:2])}, got {shown(mask)}"
+            )
         return cls(x[mask], mask.sum(1))
 
     def to_padded(self, value: float = 0.0) -> tuple[Tensor, Tensor]:
@@ -206,51 +187,24 @@ class RaggedSets:
     def __len__(self) -> int:
         return len(self.partition)
 
-    def __getitem__(self, which: int | slice | list[int] | list[bool] | Tensor) -> Any:
+    def __getitem__(self, which: Any) -> Any:
         """Return one set ``(N_i, *E)``, or a batch of some of the sets, in any order.
+
+        They are chosen by an integer, a slice, a list, or a tensor, of integers or booleans.
 
         Example:
             >>> RaggedSets(torch.arange(6), [1, 2, 3])[[2, 0]].elements
             tensor([3, 4, 5, 0])
         """
-        if isinstance(which, list) or getattr(which, "ndim", 0) == 1:
-            return self._some(which)
-        if isinstance(which, slice):
-            start, stop, step = which.indices(len(self))
-            if step != 1:
-                return self._some(list(range(start, stop, step)))
-            stop = max(start, stop)
-            rows = slice(self.partition.starts[start], self.partition.starts[stop])
-            return RaggedSets(self.elements[rows], self.partition.counts[start:stop])
-        place = self._place(which)
-        return self.elements[self.partition.starts[place] : self.partition.starts[place + 1]]
-
-    def _place(self, which: Any) -> int:
-        """Return the number of a set, counted from the start."""
-        try:
-            place = operator.index(which)
-        except TypeError:
-            raise TypeError(
-                f"index must be an integer, a slice, or a list of integers, got {shown(which)}"
-            ) from None
-        if not -len(self) <= place < len(self):
-            raise IndexError(f"index must be in -{len(self)}..{len(self) - 1}, got {place}")
-        return place % len(self)
-
-    def _some(self, which: Any) -> RaggedSets:
         if getattr(which, "dtype", None) == torch.uint8:  # torch takes them for a mask
             raise TypeError("index must be integers or booleans, got torch.uint8: call .bool()")
-        try:
-            numbers = torch.tensor(which).tolist() if isinstance(which, list) else which.tolist()
-        except (RuntimeError, TypeError, ValueError):  # torch's words are of numbers and axes
-            raise TypeError(f"index must be a list of integers, got {shown(which)}") from None
-        if {type(number) for number in numbers} == {bool}:
-            if len(numbers) != len(self):
-                raise IndexError(f"mask must have {len(self)} entries, got {len(numbers)}")
-            numbers = [i for i, kept in enumerate(numbers) if kept]
-        places = [self._place(number) for number in numbers]
-        some = Partition([self.partition.counts[i] for i in places], self.device)
-        first = some._tensor([self.partition.starts[i] for i in places])
+        own, which = self.partition, which.tolist() if isinstance(which, Tensor) else which
+        if np.ndim(which):
+            places = np.arange(len(self))[which].tolist()
+        elif isinstance(places := range(len(self))[which], int):
+            return self.elements[own.starts[places] : own.starts[places + 1]]
+        some = Partition([own.counts[i] for i in places], self.device)
+        first = some._tensor([own.starts[i] for i in places])
         # Row k of the result is as far from the old start of its set as from the new one.
         shift = (first - some.offsets[:-1])[some.index]
         rows = torch.arange(some.total, device=self.device) + shift
@@ -266,7 +220,7 @@ class RaggedSets:
         if self.partition != other.partition:
             raise ValueError(
                 "sets must have the same sizes to be added, "
-                f"got {some_of(self.partition.counts)} and {some_of(other.partition.counts)}"
+                f"got {shown(self.partition.counts)} and {shown(other.partition.counts)}"
             )
         if self.ndim != other.ndim:  # torch would add up the last axes, whatever they are
             raise ValueError(
@@ -290,19 +244,6 @@ class RaggedSets:
             inner = repr(self.elements)[len("RaggedSets(") : -1]
             return f"RaggedSets({len(self)} sets of {span} from [{inner}])"
         return f"RaggedSets({len(self)} sets of {span} elements {tuple(self.elements.shape[1:])})"
-
-    def _repr_html_(self) -> str:
-        title = repr(self)
-        if isinstance(self.elements, torch.Tensor):
-            title += f" {str(self.dtype).removeprefix('torch.')}, {self.device}"
-        return sets_html(title, self.partition.counts)
-
-
-def _entries(sets: Any) -> str:
-    """Say what elements are: the shape of one, or clouds of some shape."""
-    if isinstance(sets, RaggedSets):
-        return f"clouds of {_entries(sets.elements)}"
-    return str(tuple(sets.shape[1:]))
 
 
 def end_to_end(batches: Sequence[Any]) -> Any:
@@ -343,44 +284,24 @@ def _checked_sizes(elements: Tensor | RaggedSets, sizes: Tensor | Sequence[int])
         raise TypeError(
             f"elements must be a tensor (T, *E) or RaggedSets, got {not_sets(elements)}"
         )
-    if isinstance(sizes, Tensor):
-        if sizes.ndim != 1 or sizes.is_floating_point() or sizes.dtype == torch.bool:
-            raise ValueError(f"sizes must be a vector of integers, got {_shown(sizes)}")
-        counts = sizes.tolist()
-    else:
-        try:
-            counts = [operator.index(n) for n in sizes]
-        except TypeError:
-            raise TypeError(f"sizes must be a vector of integers, got {shown(sizes)}") from None
-    if min(counts, default=0) < 0:
-        raise ValueError(f"sizes must not be negative, got {some_of(counts)}")
+    try:
+        counts = [
+            operator.index(n) for n in (sizes.tolist() if isinstance(sizes, Tensor) else sizes)
+        ]
+    except TypeError:
+        raise TypeError(f"sizes must be a vector of integers, got {shown(sizes)}") from None
     if sum(counts) != len(elements):
         raise ValueError(
             f"sizes must add up to the number of elements, {len(elements)}, "
-            f"got {some_of(counts)} (sum {sum(counts)})"
+            f"got {shown(counts)} (sum {sum(counts)})"
         )
     return counts
 
 
-def some_of(counts: Sequence[int]) -> str:
-    """Show the first of many sizes."""
-    shown = ", ".join(map(str, counts[:8]))
-    return f"[{shown}]" if len(counts) <= 8 else f"[{shown}, … {len(counts) - 8} more]"
-
-
-def _shown(value: Any) -> str:
-    """Describe a value that is not what it must be."""
-    if isinstance(value, Tensor):
-        return f"{value.dtype} of shape {tuple(value.shape)}"
-    return type(value).__name__
-
-
 def not_sets(value: Any) -> str:
     """Describe a value that is no batch of sets, and what makes one of a list."""
-    if not isinstance(value, list | tuple):
-        return _shown(value)
-    kind = type(value).__name__
-    return f"{kind}: RaggedSets.from_list makes sets of a {kind} of tensors (N, *E)"
+    hint = ": RaggedSets.from_list makes sets of a list of tensors (N, *E)"
+    return type(value).__name__ + (hint if isinstance(value, list | tuple) else "")
 
 
 class NotTensorsError(TypeError):

@@ -283,11 +283,6 @@ def test_a_network_knows_what_it_was_made_for_but_not_what_another_one_reached()
             TypeError,
             "x must be GraphSets, as symsets.collate makes of lists of graphs",
         ),
-        (
-            lambda: network("classify", "vectors")(torch.zeros(1, 2, 4), torch.ones(1, 2) > 0),
-            TypeError,
-            r"SetNetwork must get x alone, got 2 arguments: .* RaggedSets\.from_padded\(x, mask\)",
-        ),
     ],
 )
 def test_wrong_input_is_named(call, error, message):

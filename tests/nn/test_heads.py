@@ -150,7 +150,7 @@ SCORES = torch.zeros(2, 3)
         ),
         (
             lambda: select_loss(RaggedSets(torch.zeros(3), [1, 2]), torch.tensor([1, 0])),
-            r"target must index into its set, got \[1, 0\] for sizes \[1, 2\]",
+            r"target must index into its set, got \[1, 0\] for sizes \(1, 2\)",
         ),
         (
             lambda: select_loss(RaggedSets(torch.zeros(3), [0, 3]), torch.tensor([0, 0])),

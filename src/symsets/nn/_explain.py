@@ -12,21 +12,10 @@ import torch
 from torch import Tensor, nn
 
 from symsets._checks import is_ours
-from symsets.nn._maps import (
-    AXES,
-    SEQUENCE_LAYERS,
-    SOFTMAX,
-    accepts_args,
-    first_map,
-    first_part,
-    kind_of,
-)
-from symsets.nn.pyg import PyGConv
+from symsets.nn._maps import AXES, first_map, first_part, kind_of
 from symsets.sets import RaggedSets, Sets
 from symsets.sets.folding import check_sets
-from symsets.sets.ragged import NoTensorError, NotTensorsError
 
-TENSOR_MAPS = ("torch.nn.modules.", "symsets.nn.")  # modules there take tensors, or are set modules
 # What torch raises for wrong shapes and types. Any other exception is a signal to whoever waits for
 # it: so checkpoints end their second forward pass, and hooks one whose rest nobody needs.
 TORCHS = (RuntimeError, ValueError, TypeError, LookupError, AttributeError, AssertionError)
@@ -46,18 +35,8 @@ def explained(forward: Forward) -> Forward:
             if x.ndim >= self.min_axes:
                 return forward(self, x, *args, **options)
             raise IndexError(f"x must have at least {self.min_axes} axes, got {x.ndim}")
-        except NoTensorError as error:
-            raise TypeError(
-                f"{error} from a map of {type(self).__name__}: it must return the tensor alone "
-                "(of a recurrent network made with batch_first=True, or it mixes sets)"
-            ) from None
         except TORCHS as error:
             explain(self.check_input, x, error)
-            if args and isinstance(error, TypeError) and not accepts_args(self):
-                raise TypeError(
-                    f"{type(self).__name__} must get x alone, got {1 + len(args)} arguments: "
-                    "where sets are padded, RaggedSets.from_padded(x, mask) takes the mask"
-                ) from error
             raise
 
     return call  # type: ignore[return-value]
@@ -68,25 +47,12 @@ def explain(check: Callable[[Any], None], x: Any, error: Exception) -> None:
 
     The outermost layer that finds something speaks: its input is what the user gave.
     """
-    if is_ours(error) and not isinstance(error, NotTensorsError):
+    if is_ours(error):
         return
     try:
         check(x)
     except (ValueError, TypeError) as found:
         raise found from error
-
-
-def explain_refusal(part: nn.Module, x: Sets, error: Exception) -> None:
-    """Raise ValueError naming one of torch's modules that refused the elements of ``x``."""
-    torchs = type(part).__module__.startswith("torch.nn.modules.")
-    single = torchs and next(part.children(), None) is None
-    if single and not isinstance(error, torch.OutOfMemoryError):
-        over_sets = "symsets.sets.softmax goes over the elements of each set"
-        raise ValueError(
-            f"x must be sets of elements that {type(part).__name__} takes, "
-            f"got {x if isinstance(x, RaggedSets) else tuple(x.shape)}: "
-            f"{over_sets if isinstance(part, SOFTMAX) else error}"
-        ) from error
 
 
 def check_channels(features: Any, expected: int, owner: nn.Module) -> None:
@@ -107,15 +73,8 @@ def check_elements(x: Sets, element: nn.Module, owner: nn.Module) -> None:
     check_sets(x)
     rows = x.elements if isinstance(x, RaggedSets) else x
     if not isinstance(rows, Tensor):
-        _check_takes_sets(element, owner)
         return
     check_device(rows, next(element.parameters(), rows), owner)
-    if isinstance(layer := first_part(element), SEQUENCE_LAYERS) and x.ndim < 4:
-        raise ValueError(
-            f"x must have elements that are sequences, (B, N, L, C), for the {type(layer).__name__}"
-            f" in {type(owner).__name__}, got {x if isinstance(x, RaggedSets) else tuple(x.shape)}:"
-            " use SetAttention for attention between the elements of a set"
-        )
     if (first := first_map(element)) is None:
         own = getattr(first_part(element), "check_input", None)
         if own is not None:  # a map of ours, or a set layer in a set layer
@@ -142,46 +101,11 @@ def check_rows(x: Tensor, layer: nn.Module, name: str) -> None:
     check_type(x, first)
 
 
-def _check_takes_sets(element: nn.Module, owner: nn.Module) -> None:
-    """Raise ValueError if ``element`` is a map of tensors, where elements are themselves sets."""
-    first = first_part(element)
-    if first is None or hasattr(first, "returns_sets"):
-        return
-    kind = kind_of(first)
-    if kind is PyGConv:
-        raise ValueError(
-            f"x must be sets of graphs of one size for the {type(first.conv).__name__} in "
-            f"{type(owner).__name__}, got graphs of many: apply it to the nodes of all, as in "
-            "x.with_elements(x.elements.map(conv, x.edge_index))"
-        )
-    keeps = kind in (nn.Identity, nn.Sequential)  # an empty chain keeps what it gets, too
-    if not keeps and kind.forward.__module__.startswith(TENSOR_MAPS):
-        raise ValueError(
-            "element must itself be a set layer where the elements of x are sets, "
-            f"as in Siamese(Siamese({kind.__name__}(…))), got the {kind.__name__} in "
-            f"{type(owner).__name__}"
-        )
-
-
-def check_context(summary: Tensor, context: nn.Module) -> None:
-    """Raise ValueError unless ``context`` takes pooled sets ``(B, *E)``."""
-    first = first_map(context)
-    if first is not None and (wanted := _wanted(first, summary.shape[1:])):
-        pooled = ", ".join(("B", *map(str, summary.shape[1:])))
-        raise ValueError(
-            f"context must take pooled sets ({pooled}), "
-            f"got a {kind_of(first).__name__} for (B, {wanted})"
-        )
-
-
 def _wanted(first: nn.Module, shape: Sequence[int]) -> str:
     """Return what one of torch's own maps takes, unless it takes elements of a shape."""
     axes = AXES[kind_of(first).forward]
     if axes:
         fits = len(shape) == 1 + len(axes) and shape[0] == first.in_channels
-        least = _least(first)
-        if fits and any(n < m for n, m in zip(shape[1:], least, strict=True)):
-            fits, axes = False, tuple(f"{axis} ≥ {m}" for axis, m in zip(axes, least, strict=True))
         return "" if fits else ", ".join((str(first.in_channels), *axes))
     fits = len(shape) > 0 and shape[-1] == first.in_features
     return "" if fits else f"…, {first.in_features}"
@@ -212,11 +136,3 @@ def check_device(x: Sets, weight: Any, owner: nn.Module) -> None:
             f"x must be on the device of the weights of {type(owner).__name__}, {weight.device}, "
             f"got {x.device}: move one of them with .to(device)"
         )
-
-
-def _least(first: Any) -> list[int]:
-    """Return the smallest size, on each axis, of what a convolution takes."""
-    if first.transposed or isinstance(first.padding, str):
-        return [1] * len(first.kernel_size)
-    sizes = zip(first.kernel_size, first.dilation, first.padding, strict=True)
-    return [max(1, d * (k - 1) + 1 - 2 * p) for k, d, p in sizes]

@@ -129,11 +129,6 @@ class ElementMap(nn.Module):
 
     def check_input(self, x: Any) -> None:
         """Raise ValueError or TypeError naming what is wrong with ``x``; called after torch."""
-        if isinstance(x, RaggedSets):  # a set layer around this map says more
-            raise TypeError(
-                f"x must be a tensor of single elements for {type(self).__name__}, got {x}: "
-                f"a set layer, as in Siamese({type(self).__name__}(…)), takes sets"
-            )
         if not isinstance(x, Tensor):
             raise TypeError(f"x must be a tensor, got {type(x).__name__}")
         wanted, lengths = (self.in_channels, *self.axes), dict[str | int, int]()

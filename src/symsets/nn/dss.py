@@ -5,7 +5,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from symsets.nn._explain import check_context, explained
+from symsets.nn._explain import explained
 from symsets.nn._maps import as_element, check_keeps_input, context_args, first_part, twin
 from symsets.nn.base import AdditiveSetLayer, SetLayer
 from symsets.sets import Pool, Sets, add_to_elements, map_elements, pool, spread
@@ -124,11 +124,6 @@ class DSS(AdditiveSetLayer):
         if self.pool_last:
             return f"element(x_i) + {pool_symbol(self.pool, self.size, of='context(x_j)')}"
         return f"element(x_i) + context({pool_symbol(self.pool, self.size)})"
-
-    def check_input(self, x: Sets) -> None:
-        super().check_input(x)
-        if not self.pool_last:
-            check_context(pool(x, self.pool), self.context)
 
     def summary(self, x: Sets, *args: Any) -> Tensor:
         """Return the context of every set, ``(B, *F)``."""

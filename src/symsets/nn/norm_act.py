@@ -6,7 +6,7 @@ from torch import Tensor, nn
 
 from symsets import ops
 from symsets._checks import check_kind
-from symsets.nn._explain import TORCHS, explain_refusal, explained
+from symsets.nn._explain import explained
 from symsets.nn.base import SetModule
 from symsets.nn.dss import DSS
 from symsets.nn.sequential import takes_sets
@@ -65,13 +65,7 @@ class NormAct(SetModule):
         if isinstance(x, Tensor) and kernel("norm_act", x) and type(self.layer) is DSS:
             return self._of_sum(x, *args)
         y = self.layer(x, *args)
-        try:
-            if isinstance(y, Tensor):
-                return ops.norm_act(y, None, self.norm, self.act)
-            return self._map(y)
-        except TORCHS as error:
-            explain_refusal(self.norm, y, error)
-            raise
+        return ops.norm_act(y, None, self.norm, self.act) if isinstance(y, Tensor) else self._map(y)
 
     def _map(self, y: Any) -> Any:
         """Normalise rows, those of sets, or those of clouds in sets."""

@@ -11,7 +11,7 @@ from symsets._checks import check_kind
 from symsets.ops._constants import outside_transforms
 from symsets.ops.layout import memory_order
 from symsets.sets.partition import Partition
-from symsets.sets.ragged import NoTensorError, RaggedSets, check_rows, not_sets
+from symsets.sets.ragged import RaggedSets, check_rows, not_sets
 
 Sets: TypeAlias = Union[Tensor, RaggedSets]  # noqa: UP007 (mypy wants a plain alias here)
 
@@ -84,7 +84,7 @@ def spread(summary: Tensor, x: Sets) -> Tensor:
     if not fits:
         check_sets(x)
         if not isinstance(summary, Tensor):
-            raise NoTensorError(f"summary must be one tensor, got {type(summary).__name__}")
+            raise TypeError(f"summary must be one tensor, got {type(summary).__name__}")
         got = tuple(summary.shape)
         raise ValueError(f"summary must have one row for each of {len(x)} sets, got {got}")
     if not isinstance(x, RaggedSets):

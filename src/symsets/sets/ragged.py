@@ -231,7 +231,7 @@ class RaggedSets:
     @classmethod
     def __torch_function__(cls, fn: Any, *args: Any, **kwargs: Any) -> Any:
         """Say what to do instead where a function of torch gets ragged sets."""
-        raise NotTensorsError(
+        raise TypeError(
             f"{getattr(fn, '__name__', fn)} must get tensors, got {cls.__name__}: apply it to the "
             "elements, as in x.map(fn), or put the layer into a symsets.Sequential"
         )
@@ -304,18 +304,10 @@ def not_sets(value: Any) -> str:
     return type(value).__name__ + (hint if isinstance(value, list | tuple) else "")
 
 
-class NotTensorsError(TypeError):
-    """A function of torch got ragged sets; a layer around it knows better what is wrong."""
-
-
-class NoTensorError(TypeError):
-    """A map returned something else than a tensor; the layer that called it adds its name."""
-
-
 def check_rows(rows: Any, total: int, who: str = "element must return") -> None:
     """Raise TypeError or ValueError unless ``rows`` are one per element."""
     if not isinstance(rows, (Tensor, RaggedSets)):
-        raise NoTensorError(f"{who} one tensor, got {type(rows).__name__}")
+        raise TypeError(f"{who} one tensor, got {type(rows).__name__}")
     if isinstance(rows, Tensor):
         got = rows.shape[0] if rows.ndim else "a single number"
     else:

@@ -47,9 +47,7 @@ def test_a_larger_group_is_not_kept(fails):
 
 
 def test_groups_must_act_on_the_elements():
-    with pytest.raises(
-        ValueError, match=r"last axes of an element, got C5 for elements of shape \(3, 8\)"
-    ):
+    with pytest.raises(ValueError, match=r"x must end in the axes \(5,\)"):
         equivariance_error(lambda x: x, dense(), symmetry=groups.Cyclic(5))
 
 

@@ -165,17 +165,6 @@ def test_models_inputs_and_random_numbers_are_left_alone():
     assert not any(module._forward_hooks for module in net.modules())
 
 
-@pytest.mark.parametrize("net", [DSS(circular(3, 4)), Siamese(nn.Linear(8, 2)), nn.Linear(8, 2)])
-def test_functions_around_single_precision_get_advice_that_works(net):
-    with pytest.raises(
-        TypeError, match=r"^model must take x in float64.* x, net\), and it is conv"
-    ):
-        assert_equivariant(lambda x: net(x), dense())
-    assert_equivariant(lambda x, net: net(x), dense(), net)
-    assert_equivariant(net, dense())
-    assert {p.dtype for p in net.parameters()} == {torch.float32}
-
-
 def test_other_errors_of_a_model_are_its_own():
     with pytest.raises(ValueError, match="my own"):
         assert_equivariant(Fn(lambda x: (_ for _ in ()).throw(ValueError("my own"))), dense())
@@ -195,3 +184,10 @@ class Position(nn.Module):
 
 def test_what_breaks_between_two_layers_is_blamed_on_neither(fails):
     fails(Position(), dense(), rf"{ORDER}; it first breaks before 'norm' \(LayerNorm\)")
+
+
+@pytest.mark.parametrize("net", [DSS(circular(3, 4)), nn.Linear(8, 2)])
+def test_networks_in_single_precision_are_copied_to_double(net):
+    assert_equivariant(lambda x, net: net(x), dense(), net)
+    assert_equivariant(net, dense())
+    assert {p.dtype for p in net.parameters()} == {torch.float32}

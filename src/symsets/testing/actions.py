@@ -5,7 +5,6 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Self
 
-import numpy as np
 import torch
 from torch import Tensor
 
@@ -46,11 +45,7 @@ def draw_actions(
             f"symmetry must be a function or a permutation group, got {shown(symmetry)}; "
             "symsets.groups.parse reads names"
         )
-    if not (output_symmetry is None or callable(output_symmetry)):
-        raise TypeError(f"output_symmetry must be a function, got {shown(output_symmetry)}")
     counts = x.partition.counts if isinstance(x, RaggedSets) else (x.shape[1],) * x.shape[0]
-    if isinstance(seed, bool) or not isinstance(seed, int):
-        raise TypeError(f"seed must be an integer, got {shown(seed)}")
     generator = torch.Generator().manual_seed(seed)
     actions = []
     of_group = symmetry.group.generators if isinstance(symmetry, PermutationGroup) else ()
@@ -61,8 +56,9 @@ def draw_actions(
             start += n
         act = identity if symmetry is None else symmetry
         if isinstance(act, PermutationGroup):
-            drawn = _random_element(act, generator)  # all generators first: then nothing is missed
-            act = partial(_act, act, of_group[k] if k < len(of_group) else drawn)
+            number = int(torch.randint(2**31, (1,), generator=generator, device="cpu"))
+            drawn = act.group.random_element(number)  # all generators first: nothing is missed
+            act = partial(act.act, element=of_group[k] if k < len(of_group) else drawn)
         actions.append(GroupAction(torch.cat(order), act, output_symmetry or act))
     return actions
 
@@ -76,21 +72,6 @@ def random_order(n: int, generator: torch.Generator) -> Tensor:
 def identity(x: Tensor) -> Tensor:
     """Return ``x``."""
     return x
-
-
-def _random_element(group: PermutationGroup, generator: torch.Generator) -> Any:
-    seed = int(torch.randint(2**31, (1,), generator=generator, device="cpu"))
-    return group.group.random_element(np.random.default_rng(seed))
-
-
-def _act(group: PermutationGroup, element: Any, x: Tensor) -> Tensor:
-    """Let an element of a group act on the last axes of a tensor."""
-    if tuple(x.shape[x.ndim - len(group.shape) :]) != group.shape:
-        raise ValueError(
-            f"symmetry must act on the last axes of an element, got {group} for "
-            f"elements of shape {tuple(x.shape[1:])}"
-        )
-    return group.act(x, element)
 
 
 def reorder(rows: Any, order: Tensor) -> Any:

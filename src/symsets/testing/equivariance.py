@@ -54,7 +54,8 @@ def equivariance_error(
         model: What to test. It returns a tensor, sets, or a tuple, list or dictionary of them.
         x: A batch of sets.
         args: Further arguments of the model that all elements share, such as a graph. Networks
-            among them run in float64 as the model does.
+            among them run in float64 as the model does; one that the model holds by itself, as
+            ``lambda x: net(x)`` does, stays in its type.
         symmetry: How :math:`h` acts on a batch of elements ``(T, C, *E)``: a function such as
             :func:`roll`, or a permutation group acting on the last axes: all its generators are
             tried, and elements that are drawn. None tests the order alone.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -147,22 +148,16 @@ def _of_group(text: str, x: Tensor, seed: int) -> Drawn:
             f"symmetry must be one of {', '.join(KINDS)}, or a group such as 'S5 x C4', got "
             f"{text!r} ({error})"
         ) from error
-    rank = len(group.shape)
-    if tuple(x.shape[x.ndim - rank :]) != group.shape:
-        raise ValueError(
-            f"symmetry must act on the last axes of the input, got {group} for {_shape(x)}"
-        )
     rng = np.random.default_rng(seed)
     for _ in range(20):  # until one moves something; none of a trivial group does
         element = group.group.random_element(rng)
         if (element != np.arange(len(element))).any():
             break
 
-    def moves(t: Tensor) -> list[Move]:
-        fits = t.ndim >= rank and tuple(t.shape[t.ndim - rank :]) == group.shape
-        return [lambda t: group.act(t, element)] if fits else []
-
-    return Drawn(lambda t: group.act(t, element), moves)
+    act = partial(group.act, element=element)
+    act(x)  # raises unless x ends in the axes of the group
+    rank = len(group.shape)
+    return Drawn(act, lambda t: [act] if tuple(t.shape)[-rank:] == group.shape else [])
 
 
 def _options(text: str, rest: str, usual: dict[str, Any]) -> dict[str, Any]:

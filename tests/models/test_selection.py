@@ -114,7 +114,7 @@ def test_networks_are_made_again_from_their_arguments(recipe):
 
 def test_printing_says_what_the_network_is():
     shown = repr(small("dss-sum"))
-    assert "dss-sum, recipe ours, widths [[2, 2, 4]" in shown
+    assert "model=dss-sum, recipe=ours, widths=[[2, 2, 4]" in shown
     assert "element(x_i) + context(Σ_j x_j / 4)" in shown
 
 

@@ -194,7 +194,7 @@ def test_networks_are_made_again_from_their_arguments(task, recipe):
 
 def test_printing_says_what_the_network_is():
     shown = repr(small("dss-sum", task="merge"))
-    assert "dss-sum, merge, recipe ours, 64 px, widths [2, 2, 4, 4]" in shown
+    assert "model=dss-sum, size=64, recipe=ours, widths=[2, 2, 4, 4], task=merge" in shown
     assert "element(x_i) + context(Σ_j x_j / 3)" in shown
     assert "element(max_j x_j)" in shown
 

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import batch_norm
 
-from symsets._checks import check_choice, check_number, shown
+from symsets._checks import check_choice
 from symsets.models._convolution import convolution
 from symsets.nn import DSS, NormAct, Sequential, SetModule, set_layer
 from symsets.nn.registry import Make, Scheme, dss_pool, is_scheme, schemes
@@ -33,12 +33,6 @@ def default_widths(table: dict[str, dict[str, Widths]], model: str, recipe: str)
     family = alike.get(model, model)
     family = family if family in table["ours"] else "dss"
     return table[recipe].get(family) or table["ours"][family]
-
-
-def check_widths(widths: Any) -> None:
-    """Raise TypeError unless ``widths`` is a list."""
-    if not isinstance(widths, Sequence) or isinstance(widths, str | bytes):
-        raise TypeError(f"widths must be a list of numbers of channels, got {shown(widths)}")
 
 
 def image_size(x: Sets, channels: int, *, stride: int = 1, smallest: int = 0) -> tuple[int, int]:
@@ -116,9 +110,6 @@ class Layers:
         activation: Callable[[], nn.Module],
         dropout: float,
     ) -> None:
-        check_number("dropout", dropout)
-        if dropout >= 1:
-            raise ValueError(f"dropout must be below 1, got {dropout}")
         self.published = recipe == "published"
         self.scheme = "siamese" if model == "siamese-ds" else model
         self.late_scheme = "siamese" if model == "siamese" else "dss-max"

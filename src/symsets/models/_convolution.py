@@ -34,10 +34,8 @@ class Conv2d(nn.Conv2d):
 class MaxPool2d(nn.MaxPool2d):
     """:class:`torch.nn.MaxPool2d` of square windows (see :func:`symsets.ops.max_pool`)."""
 
-    def __init__(self, window: int, stride: int | None = None) -> None:
-        super().__init__(window, stride)
-        self.window = window
-        self.step = stride
+    kernel_size: int
+    stride: int
 
     def forward(self, input: Tensor) -> Tensor:
-        return max_pool(input, self.window, self.step)
+        return max_pool(input, self.kernel_size, self.stride)

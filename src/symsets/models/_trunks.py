@@ -64,6 +64,7 @@ def halving_trunk(channels: int, size: Sequence[int], width: int, scheme: str) -
     axes = len(size)
     conv: Callable[..., nn.Module] = convolution if axes == 2 else nn.Conv1d
     norm: Callable[[int], nn.Module] = nn.BatchNorm2d if axes == 2 else nn.BatchNorm1d
+    average: Callable[..., nn.Module] = nn.AdaptiveAvgPool2d if axes == 2 else nn.AdaptiveAvgPool1d
     make: Make = partial(conv, kernel_size=3, padding=1, bias=False)
     times = max(1, math.ceil(math.log2(max(min(size), 1) / GRID)))
     grid = [math.ceil(n / 2**times) for n in size]
@@ -82,7 +83,7 @@ def halving_trunk(channels: int, size: Sequence[int], width: int, scheme: str) -
             ),
         ]
     last = LENGTH * width
-    parts += [norm(wide[-1]), nn.ReLU(), Grid(grid), nn.Flatten()]
+    parts += [norm(wide[-1]), nn.ReLU(), average(grid), nn.Flatten()]
     return Sequential(*parts, nn.Linear(wide[-1] * math.prod(grid), last), nn.ReLU())
 
 
@@ -167,34 +168,6 @@ class GraphVectors(SetModule):
         of_graphs = x.elements.with_elements(nodes)
         pooled = [pool(of_graphs, how) for how in ("mean", "max")]
         return x.with_elements(self.last(torch.cat(pooled, dim=1)))
-
-
-class Grid(nn.Module):
-    """Average pictures or signals over the cells of a grid; those of its size stay as they are.
-
-    Args:
-        size: Cells on each axis.
-
-    Example:
-        >>> Grid([4, 4])(torch.randn(2, 8, 9, 7)).shape
-        torch.Size([2, 8, 4, 4])
-    """
-
-    def __init__(self, size: Sequence[int]) -> None:
-        super().__init__()
-        self.size = tuple(size)
-
-    def extra_repr(self) -> str:
-        return "×".join(map(str, self.size))
-
-    def forward(self, x: Tensor) -> Tensor:
-        """Average rows ``(T, C, *E)``."""
-        if x.shape[2:] == self.size:
-            return x
-        average: Callable[..., Tensor] = (
-            F.adaptive_avg_pool2d if len(self.size) == 2 else F.adaptive_avg_pool1d
-        )
-        return average(x, self.size)
 
 
 class Shift(nn.Module):

@@ -18,7 +18,7 @@ from symsets.models.registry import RegisteredNetwork, register_network
 from symsets.models.restoration import GatedBlock, in_cells
 from symsets.models.sharpness import MEASURED, appearance
 from symsets.nn import Select, Sequential, Siamese
-from symsets.sets import Sets, map_elements
+from symsets.sets import Sets, fold, map_elements
 
 CELL = 2  # pixels on each side of what the first layer reads
 ENLARGED = 4.0  # what detail is multiplied by: noise and blur are small beside edges
@@ -106,7 +106,8 @@ class BestNetwork(RegisteredNetwork):
                 x = map_elements(x, self.coarsen[level - 1])
             x = blocks(x)
             found.append(map_elements(x, _summary))
-        return in_full_precision(self.scores, self.scores, _joined(found))
+        rows, unfolds = zip(*map(fold, found), strict=True)
+        return in_full_precision(self.scores, self.scores, unfolds[0](torch.cat(rows, dim=-1)))
 
     def _cells(self, rows: Tensor) -> Tensor:
         detail = rows - F.avg_pool2d(rows, 3, 1, padding=1, count_include_pad=False)
@@ -125,10 +126,3 @@ def _summary(rows: Tensor) -> Tensor:
     rows = rows.float() if rows.dtype != torch.float64 else rows
     variance, mean = torch.var_mean(rows, (2, 3), correction=0)
     return torch.cat([mean, (variance + FAINT).log()], dim=1)  # (T, 2 C)
-
-
-def _joined(found: list[Any]) -> Any:
-    """Put vectors of the same sets side by side."""
-    if isinstance(found[0], Tensor):
-        return torch.cat(found, dim=-1)
-    return found[0].with_elements(torch.cat([part.elements for part in found], dim=-1))

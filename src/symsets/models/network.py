@@ -24,7 +24,7 @@ from symsets.models._trunks import (
     vector_trunk,
 )
 from symsets.models.card import KINDS, TASKS, Card
-from symsets.models.registry import register_network
+from symsets.models.registry import RegisteredNetwork, register_network
 from symsets.models.restoration import WeightedMerge, restoration_trunk
 from symsets.nn import AttentionPool, Classify, Merge, Sequential, SetModule, Siamese, set_layer
 from symsets.nn._explain import check_channels, explained
@@ -40,7 +40,7 @@ WIDTHS = {"pictures": 16, "signals": 16, "vectors": 128, "clouds": 128, "graphs"
 
 
 @register_network("network")
-class SetNetwork(SetModule):
+class SetNetwork(RegisteredNetwork, SetModule):
     r"""Answer one of six questions about sets of pictures, vectors, signals, clouds or graphs.
 
     A trunk makes a vector of every element, the vectors meet, and a head answers. Pictures and
@@ -126,7 +126,7 @@ class SetNetwork(SetModule):
         width = positive("width", WIDTHS[kind] if width is None else width)
         if pool != "attention":
             check_pool(pool)
-        self.arguments: dict[str, Any] = {
+        self.arguments = {
             "task": task,
             "kind": kind,
             "channels": positive("channels", channels),
@@ -157,9 +157,6 @@ class SetNetwork(SetModule):
             self.trunk = Sequential(moves(positive("shift", shift)), self.trunk)
         self.meet = Sequential(set_layer(scheme, nn.Linear, features, features), nn.ReLU())
         self.head = self._head(features)
-
-    def extra_repr(self) -> str:
-        return "{task}, {kind}, {scheme}, {backbone}".format(**self.arguments)
 
     @explained
     def forward(self, x: Sets) -> Any:

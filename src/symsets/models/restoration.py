@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from symsets import ops
 from symsets._checks import check_number, positive
-from symsets.models._convolution import Conv2d, convolution
+from symsets.models._convolution import Conv2d, convolution, zero_convolution
 from symsets.nn import DSS, Sequential, SetModule, Siamese, set_layer
 from symsets.nn._explain import explained
 from symsets.ops._dispatch import kernel
@@ -104,10 +104,7 @@ class GatedBlock(SetModule):
         make = partial(convolution, kernel_size=3, padding=1)
         self.norm = ChannelNorm()
         self.hear = set_layer(scheme, make, channels, 2 * channels, size=size)
-        self.last = make(channels, channels)
-        nn.init.zeros_(self.last.weight)
-        if self.last.bias is not None:
-            nn.init.zeros_(self.last.bias)
+        self.last = zero_convolution(channels, channels)
 
     def extra_repr(self) -> str:
         """Show the formula."""

@@ -1,7 +1,6 @@
 """The network that selects one image of a set."""
 
 from collections.abc import Sequence
-from typing import Any
 
 from torch import nn
 
@@ -10,12 +9,11 @@ from symsets.models._blocks import (
     RECIPES,
     Layers,
     check_model,
-    check_widths,
     default_widths,
     image_size,
 )
 from symsets.models._convolution import MaxPool2d
-from symsets.models.registry import register_network
+from symsets.models.registry import RegisteredNetwork, register_network
 from symsets.nn import Sequential
 from symsets.sets import Sets
 
@@ -40,7 +38,7 @@ WIDTHS: dict[str, dict[str, Blocks]] = {
 
 
 @register_network("selection")
-class SelectionNetwork(nn.Module):
+class SelectionNetwork(RegisteredNetwork):
     r"""Give every image of a set a score: nine convolutions, then a DeepSets block.
 
     Three blocks of three 3×3 convolutions without padding, each followed by batch normalisation,
@@ -97,10 +95,9 @@ class SelectionNetwork(nn.Module):
         check_choice("recipe", recipe, RECIPES)
         if widths is None:
             widths = default_widths(WIDTHS, model, recipe)
-        check_widths(widths)
         if len(widths) != len(POOLS) or not all(isinstance(b, Sequence) and b for b in widths):
             raise ValueError(f"widths must hold the channels of three blocks, got {shown(widths)}")
-        self.arguments: dict[str, Any] = {
+        self.arguments = {
             "model": model,
             "recipe": recipe,
             "widths": [[positive("widths", width) for width in block] for block in widths],
@@ -119,9 +116,6 @@ class SelectionNetwork(nn.Module):
             channels = inner[-1]
         self.features = Sequential(*parts, nn.AdaptiveAvgPool2d(1), nn.Flatten())
         self.scores = layers.scores([channels, *HIDDEN, 1])
-
-    def extra_repr(self) -> str:
-        return "{model}, recipe {recipe}, widths {widths}".format(**self.arguments)
 
     def forward(self, x: Sets) -> Sets:
         """Return one score per image."""

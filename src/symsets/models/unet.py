@@ -14,13 +14,12 @@ from symsets.models._blocks import (
     RECIPES,
     Layers,
     check_model,
-    check_widths,
     default_widths,
     image_size,
     in_full_precision,
 )
 from symsets.models._convolution import Conv2d, MaxPool2d
-from symsets.models.registry import register_network
+from symsets.models.registry import RegisteredNetwork, register_network
 from symsets.nn import Merge, Sequential
 from symsets.nn._explain import check_type
 from symsets.nn.base import SetModule
@@ -63,7 +62,7 @@ WIDTHS: dict[int, dict[str, dict[str, tuple[int, ...]]]] = {
 
 
 @register_network("unet")
-class UNet(nn.Module):
+class UNet(RegisteredNetwork):
     r"""Map a set of images to new images through several resolutions.
 
     The encoder has a block of two 3×3 convolutions (padding 1, batch normalisation, ReLU,
@@ -139,13 +138,12 @@ class UNet(nn.Module):
         check_choice("task", task, TASKS)
         defaults = default_widths(WIDTHS[size], model, recipe)
         widths = defaults if widths is None else widths
-        check_widths(widths)
         if len(widths) != len(defaults):
             raise ValueError(
                 f"widths must hold {len(defaults)} numbers of channels for size {size}, "
                 f"got {list(widths)}"
             )
-        self.arguments: dict[str, Any] = {
+        self.arguments = {
             "model": model,
             "size": size,
             "recipe": recipe,
@@ -191,11 +189,6 @@ class UNet(nn.Module):
         self.joins = nn.ModuleList(
             _Join(scale, align_corners=layers.published)
             for scale in (LAST_STRIDE, *(2 for _ in outputs))
-        )
-
-    def extra_repr(self) -> str:
-        return "{model}, {task}, recipe {recipe}, {size} px, widths {widths}".format(
-            **self.arguments
         )
 
     def forward(self, x: Sets) -> Sets:

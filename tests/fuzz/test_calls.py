@@ -80,10 +80,6 @@ NAMED = {
         "elements must be one row per element, 5, got 4",
     ),
     "Exchangeable": (lambda: nn.Exchangeable(3, 4)(RAGGED), "x must be a tensor, got RaggedSets"),
-    "set_layer": (
-        lambda: symsets.set_layer("attention", lambda i, o: None, 3, 4),
-        "what make returns must be a module, got NoneType",
-    ),
     "select_loss": (
         lambda: symsets.select_loss(torch.zeros(0, 3), torch.zeros(0).long()),
         "scores must hold at least one set",

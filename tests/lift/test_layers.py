@@ -132,7 +132,7 @@ def test_the_messages_of_whole_blocks_start_at_zero_and_learn(scheme):
     assert all(bool((p.grad != 0).any()) for p in last.parameters())
     assert any(p is last.scale for p in net.message_parameters())
     assert "LiftedBlock(\n      + " in repr(net)
-    with pytest.raises(ValueError, match=r"layer '0' cannot be lifted \(in_channels and out_ch"):
+    with pytest.raises(ValueError, match=r"layer '0' cannot be lifted \(out_channels must"):
         lift(nn.Sequential(nn.PReLU(2)), "wreath", where=["0"])
 
 

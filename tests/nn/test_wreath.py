@@ -26,7 +26,7 @@ def test_repr_shows_the_formula(layer, formula):
 @pytest.mark.parametrize(
     ("call", "error", "message"),
     [
-        (lambda: Wreath(nn.ReLU()), ValueError, "in_channels and out_channels must be given"),
+        (lambda: Wreath(nn.ReLU()), TypeError, "out_channels must be an integer, got None"),
         (lambda: Wreath(nn.Linear(1, 1), size=-1), ValueError, "size must be positive, got -1"),
         (
             lambda: Wreath(nn.ReLU(), in_channels=4, out_channels=4)(torch.zeros(1, 2, 3)),

@@ -13,7 +13,7 @@ from symsets.experiments.signals import network as signal_networks
 from symsets.experiments.signals.network import SignalNetwork
 from symsets.nn import DSS, CircularConv1d, ConcatPool, Graph, GraphConv, NormAct, RemoveMean
 from symsets.ops import norm_act, to_fast_layout
-from symsets.ops.layout import entries_first, memory_order
+from symsets.ops.layout import entries_first
 from symsets.sets import fold, pool
 
 B, N, C, L = 2, 3, 4, 12
@@ -148,11 +148,6 @@ def test_networks_give_the_same_in_either_layout(model, which, monkeypatch):
     now = value_and_gradients(there, x)
     torch.testing.assert_close(now, last)
     torch.testing.assert_close(there.state_dict(), net.state_dict())
-
-
-def test_what_is_no_tensor_is_named():
-    with pytest.raises(TypeError, match="x must be a tensor, got int"):
-        memory_order(3)
 
 
 def test_points_of_another_device_are_refused():

@@ -81,18 +81,12 @@ class DirectSum(PermutationGroup):
 
     def join(self, pieces: Sequence[Tensor]) -> Tensor:
         """Undo :meth:`split`."""
-        shapes = [part.shape for part in self.parts]
-        ends = [
-            tuple(piece.shape[piece.ndim - len(shape) :])
-            for piece, shape in zip(pieces, shapes, strict=False)
-        ]
-        if ends != shapes or len(pieces) != len(shapes):
-            got = [tuple(piece.shape) for piece in pieces]
-            raise ValueError(f"pieces must end in the axes {shapes}, got {got}")
-        flat = [
-            piece.reshape(*piece.shape[: piece.ndim - len(shape)], -1)
-            for piece, shape in zip(pieces, shapes, strict=True)
-        ]
+        flat = []
+        for piece, part in zip(pieces, self.parts, strict=True):
+            lead = piece.shape[: piece.ndim - len(part.shape)]
+            if piece.shape[len(lead) :] != part.shape:
+                raise ValueError(f"pieces must end in the axes {part.shape}, got {piece.shape}")
+            flat.append(piece.reshape(*lead, -1))
         return torch.cat(flat, dim=-1).reshape(*flat[0].shape[:-1], *self.shape)
 
     def on(self, *axes: int) -> PermutationGroup:

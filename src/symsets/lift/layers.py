@@ -110,7 +110,6 @@ class LiftedLayer(_Layer):
     lifted: type[nn.Module]
     _current: CurrentBatch
     _name: str
-    _parameters_of_forward: list[tuple[str, Any]]
 
     def forward(self, *args: Any, **kwargs: Any) -> Tensor:
         """Apply the layer to all rows and add the messages from their sets."""
@@ -140,14 +139,14 @@ class LiftedLayer(_Layer):
         """Return all arguments by position, as messages take them."""
         if not kwargs:
             return args
-        named = dict(kwargs)
-        rest = [named.pop(*parameter) for parameter in self._parameters_of_forward[len(args) :]]
-        if named:
+        bound = inspect.signature(self.lifted.forward).bind(self, *args, **kwargs)
+        bound.apply_defaults()
+        if by_name := sorted(kwargs.keys() & bound.kwargs.keys()):
             raise TypeError(
                 f"layer {self._name!r} must be able to take its arguments by position, got "
-                f"{sorted(named)} by name only: leave it out with where="
+                f"{by_name} by name only: leave it out with where="
             )
-        return *args, *rest
+        return bound.args[1:]
 
     def extra_repr(self) -> str:
         """Show the formula."""
@@ -165,11 +164,8 @@ _CLASSES: dict[type[nn.Module], type[nn.Module]] = {}
 def _lifted_class(base: type[nn.Module]) -> type[nn.Module]:
     if base in _CLASSES:
         return _CLASSES[base]
-    positional = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-    _, *parameters = inspect.signature(base.forward).parameters.values()  # without self
-    names = [(p.name, p.default) for p in parameters if p.kind in positional]
-    own = {"lifted": base, "_parameters_of_forward": names}
-    return _CLASSES.setdefault(base, type(f"Lifted{base.__name__}", (LiftedLayer, base), own))
+    made = type(f"Lifted{base.__name__}", (LiftedLayer, base), {"lifted": base})
+    return _CLASSES.setdefault(base, made)
 
 
 def _restore(base: type[nn.Module]) -> nn.Module:

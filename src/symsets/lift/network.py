@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from torch.nn.utils import parametrize
 from torch.utils import _pytree as pytree
 
-from symsets._checks import check_kind, shown
+from symsets._checks import check_kind, check_number, shown
 from symsets.lift.layers import (
     CurrentBatch,
     Gate,
@@ -30,8 +30,7 @@ from symsets.nn.dss import DSS
 from symsets.nn.induced import InducedAttention
 from symsets.nn.registry import Scheme, dss_pool, schemes
 from symsets.nn.wreath import Wreath
-from symsets.sets import RaggedSets, Sets, fold
-from symsets.sets.pooling import check_size
+from symsets.sets import Sets, fold
 
 LIFTABLE: tuple[type[nn.Module], ...] = (*MAPS, CircularConv1d, CircularConv2d)
 CLOSED = (nn.MultiheadAttention, SetModule)  # layers inside do not get one row per element
@@ -73,7 +72,7 @@ def lift(
     check_kind("model", model, nn.Module, "module")
     if isinstance(model, Lifted):
         raise ValueError("model must be a network for single elements, got one lifted already")
-    check_size(size)
+    check_number("size", size, zero=False)
     allowed = [s for s in schemes() if s in LIFTING_SCHEMES or dss_pool(s)]
     if scheme not in allowed and not dss_pool(str(scheme)):
         raise ValueError(
@@ -87,7 +86,7 @@ def lift(
     for name, module in chosen.items():
         try:
             messages[name] = _message(module, scheme, size)
-        except ValueError as error:
+        except (ValueError, TypeError) as error:
             cause = str(error).partition(": ")[0]
             raise ValueError(
                 f"layer {name!r} cannot be lifted ({cause}): leave it out with where="
@@ -128,10 +127,6 @@ class Lifted(SetModule):
     @explained
     def forward(self, x: Sets, *args: Any, **kwargs: Any) -> Any:
         """Run the network on all elements of all sets."""
-        if any(isinstance(arg, RaggedSets) for arg in (*args, *kwargs.values())):
-            raise TypeError(
-                "further arguments must be rows, one per element, got RaggedSets: pass its elements"
-            )
         rows, unfold = fold(x)
         is_first = not self._called_before and not torch.compiler.is_compiling()
         total = rows.shape[0] if isinstance(rows, Tensor) else len(rows)
@@ -233,12 +228,6 @@ def _chosen(model: nn.Module, where: Where) -> dict[str, nn.Module]:
         for inner in module.modules()
     }
     chosen: dict[str, nn.Module]
-    is_names = isinstance(where, Collection) and not isinstance(where, str | Tensor)
-    if isinstance(where, type) or not (where is None or callable(where) or is_names):
-        raise TypeError(
-            "where must be a list of names, or a function such as lambda name, module: "
-            f"isinstance(module, nn.Conv2d), got {shown(where)}"
-        )
     if where is None or callable(where):
         chosen = {
             name: module

@@ -9,7 +9,7 @@ from typing import Any
 import torch.nn.functional as F
 from torch import nn
 
-from symsets._checks import positive, shown
+from symsets._checks import positive
 from symsets.models._convolution import convolution
 from symsets.models.restoration import GatedBlock
 from symsets.nn import Sequential
@@ -83,9 +83,6 @@ class Hourglass(SetModule):
 
 def checked_resolutions(**given: Any) -> list[list[int]]:
     """Return two arguments; raise unless both have a number for each resolution."""
-    for name, numbers in given.items():
-        if not isinstance(numbers, Sequence) or isinstance(numbers, str):
-            raise TypeError(f"{name} must be a number for each resolution, got {shown(numbers)}")
     first, second = ([positive(name, n) for n in numbers] for name, numbers in given.items())
     if len(first) != len(second) or not first:
         names = " and ".join(given)

@@ -40,7 +40,7 @@ def with_reference(x: Sets, which: int | Sequence[int] = 0) -> Any:
     if not isinstance(rows, Tensor) or rows.ndim < 2:
         raise ValueError(f"x must be sets of elements with channels, got {shown(x)}")
     sizes = x.sizes.cpu() if isinstance(x, RaggedSets) else torch.full((len(x),), x.shape[1])
-    places = torch.tensor(_places(which, len(sizes)), dtype=torch.int64)
+    places = torch.tensor(which).expand(len(sizes))
     if bool(((places < 0) | (places >= sizes)).any()):
         raise ValueError(f"which must be an element of each set, got {shown(which)}")
     flag = rows.new_zeros(len(rows), 1, *rows.shape[2:])
@@ -50,18 +50,6 @@ def with_reference(x: Sets, which: int | Sequence[int] = 0) -> Any:
         first = sizes.cumsum(0) - sizes
         flag[(first + places).to(rows.device)] = 1
     return unfold(torch.cat([rows, flag], dim=1))
-
-
-def _places(which: Any, num_sets: int) -> list[int]:
-    """Return a number for each set; raise TypeError if there is none."""
-    if isinstance(which, int):
-        return [which] * num_sets
-    given = list(which) if isinstance(which, Sequence) else []
-    if len(given) != num_sets or not all(isinstance(place, int) for place in given):
-        raise TypeError(
-            f"which must be a number, or one for each of {num_sets} sets, got {shown(which)}"
-        )
-    return given
 
 
 @register_network("merge")

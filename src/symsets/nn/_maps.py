@@ -127,13 +127,7 @@ def twin(module: nn.Module, *, bias: bool = True, instead: str = "context=") -> 
             f"{type(module).__name__} without any: put it into a symsets.Sequential as it is, to "
             f"be applied to every element, or pass {instead} yourself"
         )
-    try:
-        copied = copy.deepcopy(module)
-    except RuntimeError as error:  # torch copies no weight that is computed from others
-        raise ValueError(
-            f"element must have weights that can be copied, got {type(module).__name__}: normalise "
-            f"or prune weights after the layer is made, or pass {instead} yourself"
-        ) from error
+    copied = copy.deepcopy(module)
     for part in copied.modules():
         reset: Any = getattr(part, "reset_parameters", None)
         if reset is not None:

@@ -5,11 +5,12 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from symsets._checks import check_number
 from symsets.nn._explain import explained
 from symsets.nn._maps import as_element, check_keeps_input, context_args, first_part, twin
 from symsets.nn.base import AdditiveSetLayer, SetLayer
 from symsets.sets import Pool, Sets, add_to_elements, map_elements, pool, spread
-from symsets.sets.pooling import OwnPool, check_pool, check_size, pool_symbol, power_degree
+from symsets.sets.pooling import OwnPool, check_pool, pool_symbol, power_degree
 
 
 class Siamese(SetLayer):
@@ -100,7 +101,7 @@ class DSS(AdditiveSetLayer):
     ) -> None:
         super().__init__(element)
         check_pool(pool)
-        check_size(size)
+        check_number("size", size, zero=False)
         self.pool_last = pool_last
         self.pool = pool
         self.size = size

@@ -6,10 +6,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import linear
 
-from symsets._checks import check_choice
+from symsets._checks import check_choice, check_number
 from symsets.nn._explain import explained
 from symsets.nn.base import ElementMap
-from symsets.sets.pooling import check_size
 
 POOLS = ("max", "mean", "sum")
 
@@ -61,7 +60,7 @@ class Exchangeable(ElementMap):
     ) -> None:
         super().__init__(in_channels, out_channels)
         check_choice("pool", pool, POOLS)
-        check_size(size)
+        check_number("size", size, zero=False)
         self.pool, self.size = pool, size
         self.weight = nn.Parameter(torch.empty(2, self.out_channels, self.in_channels))  # A and B
         self.bias = nn.Parameter(torch.empty(self.out_channels)) if bias else None

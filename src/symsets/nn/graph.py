@@ -156,9 +156,6 @@ class GraphBatch(Topology):
     def __init__(self, graphs: Sequence[Graph]) -> None:
         if not graphs:
             raise ValueError("graphs must hold at least one graph, got none")
-        for graph in graphs:
-            if not isinstance(graph, Graph):
-                raise TypeError(f"graphs must hold Graph objects, got {type(graph).__name__}")
         counts = sorted({graph.num_nodes for graph in graphs})
         if len(counts) > 1:
             raise ValueError(
@@ -284,12 +281,7 @@ class GraphConv(ElementMap):
         self._draw((3.0 / self.in_channels) ** 0.5)
 
     @explained
-    def forward(self, x: Tensor, graph: Graph | GraphBatch | None = None) -> Tensor:
-        if not isinstance(graph, Topology):
-            raise TypeError(
-                f"graph must be a Graph or a GraphBatch, got {type(graph).__name__}; "
-                "make one with Graph(edge_index, num_nodes) and call layer(x, graph)"
-            )
+    def forward(self, x: Tensor, graph: Graph | GraphBatch) -> Tensor:
         graph.check(x)
         widens = self.out_channels > self.in_channels
         if widens:

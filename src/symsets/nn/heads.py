@@ -8,7 +8,7 @@ from typing import Any, Literal
 import torch
 from torch import Tensor, nn
 
-from symsets._checks import check_choice, positive, shown
+from symsets._checks import check_choice, check_number, positive
 from symsets.nn._explain import check_channels, check_elements, check_type, explained
 from symsets.nn._maps import as_element, context_args, min_axes
 from symsets.nn.attention_pool import AttentionPool
@@ -16,7 +16,7 @@ from symsets.nn.base import SetHead, SetModule
 from symsets.nn.dss import DSS
 from symsets.nn.sequential import Sequential
 from symsets.sets import Pool, RaggedSets, Sets, fold, map_elements, pool
-from symsets.sets.pooling import OwnPool, check_pool, check_size, pool_symbol, power_degree
+from symsets.sets.pooling import OwnPool, check_pool, pool_symbol, power_degree
 
 Entries = Literal["sum", "mean", "max", "flatten"]
 REDUCTIONS: dict[str, Callable[..., Tensor]] = {
@@ -39,7 +39,7 @@ class _InvariantHead(SetModule):
         size: float,
     ) -> None:
         super().__init__()
-        check_size(size)
+        check_number("size", size, zero=False)
         check_choice("entries", entries, ["flatten", *sorted(REDUCTIONS)])
         self.in_channels = positive("in_channels", in_channels)
         self.pool = pool
@@ -54,11 +54,6 @@ class _InvariantHead(SetModule):
 
     def _reduce(self, x: Tensor | RaggedSets, first: int) -> Tensor:
         if isinstance(x, RaggedSets):  # clouds (P, C) with different numbers of points
-            if self.entries == "flatten":
-                raise ValueError(
-                    "entries must be 'sum', 'mean' or 'max' for elements of different sizes, "
-                    "got 'flatten'"
-                )
             return pool(x, self.entries)
         if x.ndim == first:
             return x
@@ -122,7 +117,7 @@ class Classify(_InvariantHead, SetHead):
         size: float = 1.0,
     ) -> None:
         super().__init__(in_channels, pool, entries, size)
-        self.num_classes, self.hidden = num_classes, tuple(_widths(hidden))
+        self.num_classes, self.hidden = num_classes, tuple(positive("hidden", n) for n in hidden)
         pooled = in_channels * _num_summaries(pool, in_channels)
         layers: list[nn.Module] = []
         for i, o in pairwise([pooled, *self.hidden, positive("num_classes", num_classes)]):
@@ -184,7 +179,7 @@ class Select(_InvariantHead):
                 f"pool must be a name or a function for layers of several widths, "
                 f"got {type(pool).__name__}"
             )
-        self.hidden = tuple(_widths(hidden))
+        self.hidden = tuple(positive("hidden", n) for n in hidden)
         layers: list[nn.Module] = []
         for i, o in pairwise([in_channels, *self.hidden, 1]):
             layers += [DSS(nn.Linear(i, o), pool=pool, size=size), nn.ReLU()]
@@ -233,7 +228,7 @@ class Merge(SetHead):
     ) -> None:
         super().__init__()
         _num_summaries(pool)
-        check_size(size)
+        check_number("size", size, zero=False)
         self.element = as_element(element)
         self.min_axes = min_axes(self.element)
         self.pool = pool
@@ -270,11 +265,3 @@ def _symbol(how: Any, size: float, of: str = "x_j") -> str:
     if isinstance(how, AttentionPool):
         return how.symbol(of)
     return pool_symbol(how, size, of=of)
-
-
-def _widths(hidden: Any) -> list[int]:
-    if not isinstance(hidden, Sequence) or isinstance(hidden, str):
-        raise TypeError(
-            f"hidden must list the widths of layers, as in (128, 64), got {shown(hidden)}"
-        )
-    return [positive("hidden", width) for width in hidden]

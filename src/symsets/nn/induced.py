@@ -76,10 +76,6 @@ class InducedAttention(SetAttention):
     ) -> None:
         super().__init__(element, value, query, key, heads=heads, compare=compare)
         in_channels = channels(element, "in") if in_channels is None else in_channels
-        if in_channels is None:
-            raise ValueError(
-                f"in_channels must be given where {type(element).__name__} does not show them"
-            )
         shape = positive("num_points", num_points), positive("in_channels", in_channels)
         like = next(element.parameters(), torch.empty(0))
         self.points = nn.Parameter(torch.empty(shape, dtype=like.dtype, device=like.device))

@@ -31,12 +31,8 @@ def select_loss(scores: Sets, target: Tensor, *, reduction: str = "mean") -> Ten
         tensor(True)
     """
     check_choice("reduction", reduction, ("mean", "sum", "none"))
-    if not isinstance(scores, Tensor | RaggedSets):
-        raise TypeError(f"scores must be a tensor or RaggedSets, got {type(scores).__name__}")
     if scores.ndim != 2:
         raise ValueError("scores must be (B, N), or ragged with one number per element")
-    if not scores.dtype.is_floating_point:
-        raise TypeError(f"scores must hold floating-point numbers, got {scores.dtype}")
     if len(scores) == 0 and reduction == "mean":
         raise ValueError("scores must hold at least one set, got none to take the mean of")
     _check_target(target, scores)
@@ -49,8 +45,6 @@ def select_loss(scores: Sets, target: Tensor, *, reduction: str = "mean") -> Ten
 
 
 def _check_target(target: Tensor, scores: Sets) -> None:
-    if not isinstance(target, Tensor):
-        raise TypeError(f"target must be a tensor, got {type(target).__name__}")
     wrong = target.is_floating_point() or target.dtype == torch.bool
     if wrong or target.shape != (len(scores),):
         raise ValueError(

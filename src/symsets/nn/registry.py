@@ -6,7 +6,7 @@ from typing import Literal, Protocol
 
 from torch import nn
 
-from symsets._checks import check_kind, check_new, positive, shown
+from symsets._checks import check_new, check_number, positive, shown
 from symsets.nn._maps import without_bias
 from symsets.nn.aggregate import ConcatPool, RemoveMean
 from symsets.nn.attention import SetAttention
@@ -15,7 +15,7 @@ from symsets.nn.dss import DSS, Siamese
 from symsets.nn.induced import InducedAttention
 from symsets.nn.sequential import takes_sets
 from symsets.nn.wreath import Wreath
-from symsets.sets.pooling import POOLS, check_size, power_degree
+from symsets.sets.pooling import POOLS, power_degree
 
 Scheme = Literal[
     "siamese",
@@ -71,31 +71,15 @@ def set_layer(
         raise ValueError(
             f"scheme must be one of {schemes()} (or dss-power2, dss-power3, …), got {shown(scheme)}"
         )
-    if isinstance(make, nn.Module) or not callable(make):
-        raise TypeError(
-            "make must be a function of input and output channels that returns a module, "
-            f"got {type(make).__name__}"
-        )
-    check_size(size)
+    check_number("size", size, zero=False)
     given = positive("in_channels", in_channels), positive("out_channels", out_channels)
-    layer = builder(_checked(make), *given, size=size)
+    layer = builder(make, *given, size=size)
     if not isinstance(layer, nn.Module) or not takes_sets(layer):
         raise TypeError(
             f"scheme {scheme!r} must make a set layer, such as a SetLayer, "
             f"got {type(layer).__name__}"
         )
     return layer
-
-
-def _checked(make: Make) -> Make:
-    """Return ``make``; what it returns must be a module."""
-
-    def checked(in_channels: int, out_channels: int) -> nn.Module:
-        made = make(in_channels, out_channels)
-        check_kind("what make returns", made, nn.Module, "module")
-        return made
-
-    return checked
 
 
 def register_scheme(name: str) -> Callable[[SchemeBuilder], SchemeBuilder]:

@@ -10,7 +10,6 @@ from typing import Any, NamedTuple, Self
 
 from torch import nn
 
-from symsets._checks import check_kind
 from symsets.nn._explain import TORCHS, check_elements, explain
 from symsets.nn._maps import accepts_args, min_axes
 from symsets.nn.base import SetModule
@@ -63,7 +62,6 @@ class Sequential(SetModule, nn.Sequential):
 
     def add_module(self, name: str, module: nn.Module | None) -> None:
         """Add a module; a plain ``nn.Sequential`` with set layers inside becomes a chain, too."""
-        check_kind("each of modules", module, nn.Module, "module")
         with self._changed():
             super().add_module(name, _as_chain(module))
 

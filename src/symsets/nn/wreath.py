@@ -6,13 +6,13 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from symsets._checks import positive
+from symsets._checks import check_number, positive
 from symsets.nn._entries import mean_of_entries
 from symsets.nn._explain import check_channels
 from symsets.nn._maps import channels
 from symsets.nn.base import AdditiveSetLayer
 from symsets.sets import RaggedSets, Sets, pool, spread
-from symsets.sets.pooling import check_size, pool_symbol
+from symsets.sets.pooling import pool_symbol
 
 
 class Wreath(AdditiveSetLayer):
@@ -61,12 +61,7 @@ class Wreath(AdditiveSetLayer):
         super().__init__(element)
         in_channels = channels(element, "in") if in_channels is None else in_channels
         out_channels = channels(element, "out") if out_channels is None else out_channels
-        if in_channels is None or out_channels is None:
-            raise ValueError(
-                f"in_channels and out_channels must be given where {type(element).__name__} "
-                "does not show them"
-            )
-        check_size(size)
+        check_number("size", size, zero=False)
         self.pool = "sum"
         self.size = size
         if channel_axis is not None:

@@ -34,12 +34,8 @@ def memory_order(x: Tensor) -> tuple[list[int], list[int]]:
 
 def by_strides(kept: Any, x: Tensor) -> Any:
     """Return what a function with a cache says of the strides of ``x``."""
-    try:
-        stride = x.stride()
-    except AttributeError:
-        raise TypeError(f"x must be a tensor, got {type(x).__name__}") from None
     # Symbols, which strides may be in a compiler, have no hash.
-    return (kept.__wrapped__ if torch.compiler.is_compiling() else kept)(stride)
+    return (kept.__wrapped__ if torch.compiler.is_compiling() else kept)(x.stride())
 
 
 @cache

@@ -1,7 +1,6 @@
 """Summaries of a set that do not depend on the order of its elements."""
 
 import math
-import numbers
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal, TypeGuard
 
@@ -9,7 +8,7 @@ import torch
 from torch import Tensor, nn
 from torch.autograd.forward_ad import unpack_dual
 
-from symsets._checks import positive, shown
+from symsets._checks import check_number, positive, shown
 from symsets.ops import reduce_sets, set_max
 from symsets.sets.folding import Sets, check_sets, spread
 from symsets.sets.partition import OpenPartition, Partition
@@ -60,7 +59,7 @@ def pool(x: Sets, how: Pool | str | OwnPool = "sum", *, size: float = 1.0) -> Te
     """
     try:
         if not 0 < size < math.inf:
-            check_size(size)
+            check_number("size", size, zero=False)
         if how in POOLS:
             return POOLS[how](x, size)
         if is_own(how):
@@ -70,11 +69,7 @@ def pool(x: Sets, how: Pool | str | OwnPool = "sum", *, size: float = 1.0) -> Te
     except (RuntimeError, TypeError, AttributeError, IndexError):
         check_pool(how)
         check_sets(x)
-        check_size(size)
-        if how in ("max", "median") and x.dtype.is_complex:
-            raise TypeError(
-                f"x must be real, since complex numbers have no {how}, got {x.dtype}"
-            ) from None
+        check_number("size", size, zero=False)
         raise
 
 
@@ -157,13 +152,6 @@ def check_pool(how: Any) -> None:
             f"pool must be one of {choices} (or another power, up to {MAX_DEGREE}), or a function "
             f"of sets, got {shown(how)}"
         )
-
-
-def check_size(size: Any) -> None:
-    """Raise ValueError unless sums can be divided by ``size``."""
-    if not isinstance(size, numbers.Real) or not 0 < float(size) < math.inf:
-        rule = "finite" if isinstance(size, float) and size > 0 else "positive"
-        raise ValueError(f"size must be {rule}, got {shown(size)}")
 
 
 def power_degree(how: Any) -> int | None:
@@ -257,16 +245,11 @@ def _max(x: Sets, size: float = 1.0) -> Tensor:
     assert isinstance(x, RaggedSets)
     rows = common_rows(x)
     index = expand_as(x.partition.index, rows).expand_as(rows)
-    # Starting from the lowest value keeps the start out of the ties that share the gradient.
-    start = rows.new_full((x.partition.num_sets, *rows.shape[1:]), _lowest(rows.dtype))
-    top = start.scatter_reduce(0, index, rows, "amax")
+    # Starting from -∞ keeps the start out of the ties that share the gradient.
+    floats = rows.is_floating_point()
+    start = rows.new_full((x.partition.num_sets, *rows.shape[1:]), -torch.inf if floats else 0)
+    top = start.scatter_reduce(0, index, rows, "amax", include_self=floats)
     return _zero_where_empty(top, x)
-
-
-def _lowest(dtype: torch.dtype) -> float:
-    if dtype.is_floating_point:
-        return -torch.inf
-    return 0 if dtype == torch.bool else torch.iinfo(dtype).min
 
 
 def _median(x: Sets, size: float = 1.0) -> Tensor:

@@ -11,10 +11,6 @@ them first.
 
 from __future__ import annotations
 
-from functools import cache
-from typing import Any
-
-import torch
 from torch import Tensor
 
 
@@ -25,23 +21,12 @@ def memory_order(x: Tensor) -> tuple[list[int], list[int]]:
     ``x`` does.
 
     Example:
+        >>> import torch
         >>> images = torch.zeros(2, 3, 8, 8).to(memory_format=torch.channels_last)
         >>> memory_order(images)
         ([0, 2, 3, 1], [0, 3, 1, 2])
     """
-    return by_strides(order_of, x)
-
-
-def by_strides(kept: Any, x: Tensor) -> Any:
-    """Return what a function with a cache says of the strides of ``x``."""
-    # Symbols, which strides may be in a compiler, have no hash.
-    return (kept.__wrapped__ if torch.compiler.is_compiling() else kept)(x.stride())
-
-
-@cache
-def order_of(stride: tuple[int, ...]) -> tuple[list[int], list[int]]:
-    """Return the axes with these strides in the order of memory, and the way back."""
-    axes = range(len(stride))
+    stride, axes = x.stride(), range(x.ndim)
     # Counted, for a compiler cannot sort by sizes that it leaves open.
     back = [
         len([b for b in axes if stride[b] > stride[a] or (b < a and stride[b] == stride[a])])
@@ -54,6 +39,7 @@ def entries_first(rows: Tensor) -> bool:
     """Whether rows ``(T, C, L)`` lie in memory as ``(L, T, C)``.
 
     Example:
+        >>> import torch
         >>> entries_first(torch.zeros(5, 3, 8)), entries_first(torch.zeros(8, 5, 3).movedim(0, -1))
         (False, True)
     """
@@ -64,6 +50,7 @@ def pixel_rows(x: Tensor) -> bool:
     """Whether images ``(T, C, H, W)``, at least one, lie in memory as rows of channels.
 
     Example:
+        >>> import torch
         >>> images = torch.zeros(2, 3, 8, 8)
         >>> pixel_rows(images), pixel_rows(images.to(memory_format=torch.channels_last))
         (False, True)

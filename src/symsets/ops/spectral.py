@@ -167,8 +167,8 @@ def _kernel_waves(
 def _prefers_spectral(x: Sequence[int], weight: Sequence[int], stride: Sequence[int]) -> bool:
     """Return whether the spectral form is the faster way for the shapes of ``x`` and ``weight``."""
     if torch.compiler.is_compiling():
-        return _is_cheaper((TRACED_BATCH, *x[1:]), weight, stride)
-    return _cached_is_cheaper(tuple(x), tuple(weight), tuple(stride))
+        return _is_cheaper.__wrapped__((TRACED_BATCH, *x[1:]), weight, stride)
+    return _is_cheaper(tuple(x), tuple(weight), tuple(stride))
 
 
 def spectral_cost(x: Sequence[int], weight: Sequence[int], stride: Sequence[int]) -> int:
@@ -200,11 +200,9 @@ def direct_cost(x: Sequence[int], weight: Sequence[int], stride: Sequence[int]) 
     return x[0] * math.prod([*channels, *weight[2:], *outputs])
 
 
+@cache
 def _is_cheaper(x: Sequence[int], weight: Sequence[int], stride: Sequence[int]) -> bool:
     return spectral_cost(x, weight, stride) < direct_cost(x, weight, stride)
-
-
-_cached_is_cheaper = cache(_is_cheaper)
 
 
 def _num_products(length: int) -> int:

@@ -19,7 +19,7 @@ from symsets.lift.network import Lifted
 from symsets.models._convolution import convolution
 from symsets.nn import Classify, Residual, Sequential, SetModule, SetNorm, Siamese, set_layer
 from symsets.nn.registry import Make
-from symsets.sets import GraphSets, RaggedSets, pool
+from symsets.sets import RaggedSets, pool
 
 GRID = 4  # entries on each side at which pictures and signals are no longer halved
 WIDEST = 8  # channels, times the width of the first layer
@@ -156,10 +156,6 @@ class GraphVectors(SetModule):
         self.last = nn.Linear(2 * width, width)
 
     def forward(self, x: Any) -> RaggedSets:
-        if not isinstance(x, GraphSets):
-            raise TypeError(
-                f"x must be GraphSets, as symsets.collate makes of lists of graphs, got {x}"
-            )
         source, target = x.edge_index
         nodes: Tensor = self.first(x.elements.elements)
         for norm, layer in zip(self.norms, self.layers, strict=True):

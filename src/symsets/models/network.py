@@ -111,10 +111,6 @@ class SetNetwork(RegisteredNetwork, SetModule):
         check_choice("task", task, TASKS)
         check_choice("kind", kind, KINDS)
         if size is not None:
-            if not isinstance(size, Sequence) or isinstance(size, str | bytes):
-                raise TypeError(
-                    f"size must list lengths of axes, as in (64, 64), got {shown(size)}"
-                )
             size = [positive("size", length) for length in size]
             if kind not in MOVED:
                 raise ValueError(f"size must be left out for {kind}, got {shown(size)}")
@@ -278,14 +274,8 @@ def network_for(
         torch.Size([2, 2])
     """
     card = getattr(about, "card", about)
-    try:
-        task, kind, classes, element = card.task, card.kind, card.classes, card.element
-        channels = element["channels"]
-    except (AttributeError, KeyError, TypeError) as error:
-        raise TypeError(
-            "about must be a Card, or have one, that says task, kind, classes and the channels of "
-            f"an element, got {shown(about)}"
-        ) from error
+    task, kind, classes, element = card.task, card.kind, card.classes, card.element
+    channels = element["channels"]
     if task is None:
         raise ValueError("about must have a task, got sets without labels")
     if task in NAMED and not classes:

@@ -12,9 +12,10 @@ from torch.nn.modules.dropout import _DropoutNd
 from torch.nn.parameter import UninitializedParameter
 
 from symsets._checks import check_kind
-from symsets.nn.pyg import PyGConv, is_pyg
+from symsets.nn.pyg import PyGConv
 from symsets.sets import Sets
 from symsets.sets.folding import membership
+from symsets.sets.graphs import is_pyg
 
 # Torch's own maps, and the axes of an element after its channels (a linear map has these last).
 MAPS: dict[type[nn.Module], tuple[str, ...]] = {nn.Linear: ()}
@@ -78,7 +79,7 @@ def as_element(module: nn.Module, name: str = "element") -> nn.Module:
     """Raise TypeError unless ``module`` is one; wrap those that take a graph in another layout."""
     check_kind(name, module, nn.Module, "module")
     if type(module) is not nn.Sequential:
-        return PyGConv(module) if is_pyg(module) else module
+        return PyGConv(module) if is_pyg(module, "MessagePassing") else module
     parts = OrderedDict((name, as_element(part)) for name, part in module._modules.items())
     own = [p for p in parts.values() if not type(p).__module__.startswith("torch.nn.")]
     return Chain(parts) if any(map(accepts_args, own)) else module  # torch's take no graph

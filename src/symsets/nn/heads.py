@@ -126,7 +126,7 @@ class Classify(_InvariantHead, SetHead):
 
     def extra_repr(self) -> str:
         of = "x_j" if self.entries == "flatten" else f"{self.entries}_k x_jk"
-        return f"mlp({_symbol(self.pool, self.size, of)})"
+        return f"mlp({pool_symbol(self.pool, self.size, of)})"
 
     @explained
     def forward(self, x: Sets) -> Tensor:
@@ -239,7 +239,7 @@ class Merge(SetHead):
             check_elements(x, self.element, self)
 
     def extra_repr(self) -> str:
-        return f"element({_symbol(self.pool, self.size)})"
+        return f"element({pool_symbol(self.pool, self.size)})"
 
     @explained
     def forward(self, x: Sets, *args: Any) -> Tensor:
@@ -259,9 +259,3 @@ def _num_summaries(how: Any, channels: int | None = None) -> int:
             f"got one of {how.channels}"
         )
     return how.num_queries
-
-
-def _symbol(how: Any, size: float, of: str = "x_j") -> str:
-    if isinstance(how, AttentionPool):
-        return how.symbol(of)
-    return pool_symbol(how, size, of=of)

@@ -8,6 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from symsets.nn._topology import check_edge_index
+from symsets.sets.graphs import is_pyg
 
 if TYPE_CHECKING:
     from symsets.nn.graph import Graph
@@ -43,7 +44,7 @@ class PyGConv(nn.Module):
     def __init__(self, conv: nn.Module) -> None:
         super().__init__()
         name = type(conv).__name__
-        if not is_pyg(conv):
+        if not is_pyg(conv, "MessagePassing"):
             raise TypeError(
                 f"conv must be a torch_geometric convolution (MessagePassing), got {name}"
             )
@@ -93,14 +94,6 @@ class PyGConv(nn.Module):
         nodes = x.transpose(1, 2).flatten(0, 1)  # (B V, C)
         y: Any = self.conv(nodes, _union(edges, batch, num_nodes), **tiled)
         return y.unflatten(0, (batch, num_nodes)).transpose(1, 2)  # (B, C', V)
-
-
-def is_pyg(module: object) -> bool:
-    """Whether ``module`` is a convolution of PyTorch Geometric, told without importing it."""
-    return any(
-        kind.__name__ == "MessagePassing" and kind.__module__.split(".")[0] == "torch_geometric"
-        for kind in type(module).__mro__
-    )
 
 
 def _union(edge_index: Tensor, batch: int, num_nodes: int) -> Tensor:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from torch import Tensor, nn
+from torch import nn
 
 from symsets.nn._maps import check_keeps_input
 from symsets.nn.sequential import Sequential
-from symsets.sets import RaggedSets
+from symsets.sets import RaggedSets, fold
 
 
 class Residual(Sequential):
@@ -60,8 +60,5 @@ class Residual(Sequential):
 
 
 def _shape(x: Any) -> tuple[int, ...]:
-    rows = x
-    while isinstance(rows, RaggedSets):
-        rows = rows.elements
-    assert isinstance(rows, Tensor)
-    return tuple(rows.shape[1:] if isinstance(x, RaggedSets) else rows.shape[2:])
+    rows, _ = fold(x)
+    return _shape(rows) if isinstance(rows, RaggedSets) else tuple(rows.shape[1:])

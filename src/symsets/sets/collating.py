@@ -7,7 +7,7 @@ from torch import Tensor
 from torch.utils.data._utils.collate import collate as torch_collate
 from torch.utils.data._utils.collate import default_collate_fn_map
 
-from symsets.sets.graphs import GraphSets, are_graphs
+from symsets.sets.graphs import GraphSets, is_pyg
 from symsets.sets.ragged import RaggedSets
 
 
@@ -31,10 +31,6 @@ def collate(samples: Sequence[Any]) -> Any:
     return torch_collate(samples, collate_fn_map=_COLLATE)
 
 
-def _collate_graphs(batch: Sequence[GraphSets], *, collate_fn_map: Any = None) -> GraphSets:
-    return GraphSets.join(batch)
-
-
 def _collate_tensors(batch: Sequence[Tensor], *, collate_fn_map: Any = None) -> Tensor | RaggedSets:
     if any(isinstance(x, RaggedSets) for x in batch) or len({x.shape for x in batch}) > 1:
         return RaggedSets.from_list(list(batch))
@@ -44,7 +40,7 @@ def _collate_tensors(batch: Sequence[Tensor], *, collate_fn_map: Any = None) -> 
 
 def _collate_lists(batch: Sequence[list[Any]], *, collate_fn_map: Any = None) -> Any:
     """Take the first items of all lists together, then the second ones, …, as PyTorch does."""
-    if any(map(are_graphs, batch)):
+    if any(is_pyg(item, "BaseData") for items in batch for item in items):
         return GraphSets.from_data(batch)
     return [
         torch_collate(list(same), collate_fn_map=collate_fn_map)
@@ -61,7 +57,7 @@ def _collate_nothing(batch: Sequence[None], *, collate_fn_map: Any = None) -> No
 _COLLATE: dict[Any, Any] = {
     **default_collate_fn_map,
     Tensor: _collate_tensors,
-    GraphSets: _collate_graphs,
+    GraphSets: lambda batch, *, collate_fn_map=None: GraphSets.join(batch),
     RaggedSets: _collate_tensors,
     type(None): _collate_nothing,
     list: _collate_lists,

@@ -138,13 +138,9 @@ class GraphSets(RaggedSets):
 torch.serialization.add_safe_globals([GraphSets])  # numbers and tensors, no code
 
 
-def are_graphs(sample: Any) -> bool:
-    """Whether a sample is a list of PyTorch Geometric's graphs, told without importing it."""
-    return isinstance(sample, list | tuple) and len(sample) > 0 and all(map(_is_graph, sample))
-
-
-def _is_graph(value: Any) -> bool:
+def is_pyg(value: Any, name: str) -> bool:
+    """Whether a value is of a class of PyTorch Geometric, told without importing it."""
     return any(
-        kind.__name__ == "BaseData" and kind.__module__.split(".")[0] == "torch_geometric"
+        kind.__name__ == name and kind.__module__.split(".")[0] == "torch_geometric"
         for kind in type(value).__mro__
     )

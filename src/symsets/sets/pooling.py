@@ -164,6 +164,8 @@ def power_degree(how: Any) -> int | None:
 
 def pool_symbol(how: Any, size: float = 1.0, of: str = "x_j") -> str:
     """Return how a pooling reads in a formula, such as ``Σ_j x_j / 25``."""
+    if hasattr(how, "symbol"):
+        return how.symbol(of)
     degree = power_degree(how)
     over = "" if size == 1 else f" / {size:g}"
     if how == "sum":

@@ -200,9 +200,6 @@ class OnTuples(PermutationGroup):
     def _order(self) -> int:
         return self.base.order
 
-    def _log10_order(self) -> float:
-        return self.base.log10_order()
-
     def _key(self) -> Hashable:
         return (self.base, self.length)
 

@@ -167,15 +167,15 @@ class GraphVectors(SetModule):
 
 
 class Shift(nn.Module):
-    """Move every picture or signal by up to some entries at random, in training only.
+    """Move every signal by up to some entries at random, in training only.
 
     Args:
-        most: How far, on each axis; what comes in is zero.
+        most: How far; what comes in is zero.
 
     Example:
-        >>> x = torch.randn(2, 1, 8, 8)
+        >>> x = torch.randn(2, 1, 8)
         >>> Shift(1)(x).shape, torch.equal(Shift(1).eval()(x), x)
-        (torch.Size([2, 1, 8, 8]), True)
+        (torch.Size([2, 1, 8]), True)
     """
 
     def __init__(self, most: int) -> None:
@@ -186,18 +186,15 @@ class Shift(nn.Module):
         return str(self.most)
 
     def forward(self, x: Tensor) -> Tensor:
-        """Move rows ``(T, C, *E)``."""
+        """Move rows ``(T, C, L)``."""
         if not self.training:
             return x
-        for axis in range(2, x.ndim):
-            size = x.shape[axis]
-            steps = torch.randint(-self.most, self.most + 1, (len(x), 1), device=x.device)
-            places = torch.arange(size, device=x.device) + steps  # (T, size)
-            inside = ((places >= 0) & (places < size)).to(x.dtype)
-            shape = [len(x), *(size if k == axis else 1 for k in range(1, x.ndim))]
-            index = places.clamp(0, size - 1).reshape(shape).expand(x.shape)
-            x = x.gather(axis, index) * inside.reshape(shape)
-        return x
+        size = x.shape[2]
+        steps = torch.randint(-self.most, self.most + 1, (len(x), 1), device=x.device)
+        places = torch.arange(size, device=x.device) + steps  # (T, L)
+        inside = ((places >= 0) & (places < size)).to(x.dtype)
+        index = places.clamp(0, size - 1)[:, None].expand(x.shape)
+        return x.gather(2, index) * inside[:, None]
 
 
 class Jitter(Shift):

@@ -169,9 +169,8 @@ class EquivariantLinear(ElementMap):
 
     def _split(self, x: Tensor) -> list[Tensor]:
         """Return the parts of the input, with one axis for each index or factor."""
-        if len(self._sources) == 1:
-            return [x.reshape(*x.shape[:2], *self._sources[0])]
-        pieces = x.split([math.prod(shape) for shape in self._sources], dim=2)
+        flat = x.reshape(*x.shape[:2], self.group.degree)
+        pieces = flat.split([math.prod(shape) for shape in self._sources], dim=2)
         return [
             piece.reshape(*x.shape[:2], *shape)
             for piece, shape in zip(pieces, self._sources, strict=True)

@@ -9,6 +9,7 @@ from torch.nn.functional import linear
 from symsets._checks import check_choice, check_number
 from symsets.nn._explain import explained
 from symsets.nn.base import ElementMap
+from symsets.sets import pool as summarise
 
 POOLS = ("max", "mean", "sum")
 
@@ -77,18 +78,10 @@ class Exchangeable(ElementMap):
     def forward(self, x: Tensor) -> Tensor:
         own, pooled = self.weight.unbind()
         points = x.flatten(2)  # (B, C, P)
-        context = linear(self._summary(points), pooled, self.bias)  # (B, C')
+        summary = summarise(points.mT, self.pool, size=self.size)  # (B, C)
+        context = linear(summary, pooled, self.bias)  # (B, C')
         y = torch.baddbmm(context.unsqueeze(-1), own.expand(x.shape[0], -1, -1), points)
         return y.unflatten(-1, x.shape[2:])  # (B, C', *P)
-
-    def _summary(self, points: Tensor) -> Tensor:
-        num_points = points.shape[-1]
-        if self.pool == "max" and num_points:
-            return points.amax(-1)
-        over = self.size if self.pool == "sum" else max(num_points, 1)
-        # A sum may be too large for float16 where what it is divided into is not.
-        wide = torch.float32 if points.dtype == torch.float16 else None
-        return (points.sum(-1, dtype=wide) / over).to(points.dtype)
 
     def extra_repr(self) -> str:
         over = f" / {self.size:g}" if self.pool == "sum" and self.size != 1 else ""

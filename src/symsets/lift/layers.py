@@ -41,10 +41,6 @@ class SetBatch:
     unfold: Callable[[Any], Any]
     called: set[str] | None = None
 
-    def sets(self, rows: Tensor) -> Any:
-        """Make sets of rows."""
-        return self.unfold(rows)
-
 
 class CurrentBatch:
     """The batch that a lifted network is working on in this thread."""
@@ -127,8 +123,8 @@ class LiftedLayer(_Layer):
                 f"{x.shape[0]} (windows or tokens folded into the batch?): leave it out with where="
             )
         try:
-            message = self.message.message(batch.sets(x), *extra)  # before x changes in place
-            own = batch.sets(super().forward(*args, **kwargs))
+            message = self.message.message(batch.unfold(x), *extra)  # before x changes in place
+            own = batch.unfold(super().forward(*args, **kwargs))
             total = add_to_elements(own, message, self.message.channel_axis)
         except TORCHS as error:
             explain(lambda rows: check_rows(rows, self, self._name), x, error)

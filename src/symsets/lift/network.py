@@ -157,7 +157,7 @@ class Lifted(SetModule):
                 )
             return output
         self._current.set_in_backward(output, batch)
-        return batch.sets(output) if output.shape[:1] == (batch.total,) else output
+        return batch.unfold(output) if output.shape[:1] == (batch.total,) else output
 
     def _message_names(self) -> set[str]:
         """Return the names of all state that lifting has added to the model."""

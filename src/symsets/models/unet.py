@@ -253,9 +253,8 @@ def _as_pictures(module: nn.Module, fn: Callable[..., Any], x: Sets, *args: Any)
     Float16 has eleven; bfloat16 has eight, so there the precision of the weights is used.
     """
     kind = x.device.type
-    if kind == "meta" or not torch.is_autocast_enabled(kind):
-        return fn(x, *args)
-    if torch.get_autocast_dtype(kind) == torch.float16:
+    autocast = kind != "meta" and torch.is_autocast_enabled(kind)
+    if autocast and torch.get_autocast_dtype(kind) == torch.float16:
         return fn(x, *args).to(next(module.parameters()).dtype)
     return in_full_precision(module, fn, x, *args)
 

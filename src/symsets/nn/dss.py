@@ -9,7 +9,7 @@ from symsets._checks import check_number
 from symsets.nn._explain import explained
 from symsets.nn._maps import as_element, check_keeps_input, context_args, first_part, twin
 from symsets.nn.base import AdditiveSetLayer, SetLayer
-from symsets.sets import Pool, Sets, add_to_elements, map_elements, pool, spread
+from symsets.sets import Pool, Sets, map_elements, pool, spread
 from symsets.sets.pooling import OwnPool, check_pool, pool_symbol, power_degree
 
 
@@ -136,11 +136,6 @@ class DSS(AdditiveSetLayer):
     def message(self, x: Sets, *args: Any) -> Tensor:
         """Return the context of every set, ready to be added to its elements."""
         return spread(self.summary(x, *args), x)
-
-    @explained
-    def forward(self, x: Sets, *args: Any) -> Any:
-        context = self.message(x, *args)  # first: the element map may change x in place
-        return add_to_elements(self.map(x, *args), context)
 
 
 class SumOfParts(nn.ModuleList):

@@ -120,10 +120,6 @@ class Graph(Topology):
         mapped.edge_weight = None if self.edge_weight is None else fn(self.edge_weight)
         return mapped
 
-    def over_sets(self, index: Tensor, sizes: Tensor) -> Graph:
-        """Return the mean over each set of its elements' graphs: the one they share."""
-        return self
-
     def to_dense(self) -> Tensor:
         """Return the normalised adjacency ``(V, V)``."""
         return self._matrix.to_dense()

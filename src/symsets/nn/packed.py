@@ -51,12 +51,9 @@ class Packed(nn.Module):
             sets = RaggedSets(elements, partition=partition)
         else:
             sets = RaggedSets(elements, sizes)
-        return pytree.tree_map(_rows, self.network(sets), is_leaf=_is_ragged)
-
-
-def _rows(y: Any) -> Any:
-    return y.elements if _is_ragged(y) else y
-
-
-def _is_ragged(y: Any) -> bool:
-    return isinstance(y, RaggedSets)
+        return pytree.tree_map_only(
+            RaggedSets,
+            lambda y: y.elements,
+            self.network(sets),
+            is_leaf=lambda y: isinstance(y, RaggedSets),
+        )

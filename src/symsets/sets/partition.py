@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from itertools import accumulate
 from typing import Any
 
@@ -10,6 +11,21 @@ import torch
 from torch import Tensor
 
 from symsets.ops._constants import outside_transforms
+
+
+def kept(make: Callable[[Any], Any]) -> Any:
+    """Make a property of a method, whose value is kept unless torch is tracing."""
+    name = make.__name__
+
+    def get(self: Any) -> Any:
+        if name in self._derived:
+            return self._derived[name]
+        made = outside_transforms(partial(make, self))
+        if not torch.compiler.is_compiling():
+            self._derived[name] = made
+        return made
+
+    return property(get, doc=make.__doc__)
 
 
 class Partition:
@@ -67,30 +83,15 @@ class Partition:
         with torch.inference_mode(False):  # what is kept may be used in training
             return torch.tensor(values, dtype=torch.int64, device=self.device)
 
-    @property
+    @kept
     def index(self) -> Tensor:
         """The set that each row belongs to, ``(T,)``."""
-        return self._keep("index", self._make_index)
-
-    def _make_index(self) -> Tensor:
         which = torch.arange(len(self), device=self.device)
         return which.repeat_interleave(self.sizes, output_size=self.total)
 
-    @property
+    @kept
     def buckets(self) -> list[tuple[Tensor, Tensor]]:
         """Sets grouped by their size: (which sets ``(b,)``, their rows ``(b, n)``) per size."""
-        return self._keep("buckets", self._make_buckets)
-
-    def _keep(self, name: str, make: Callable[[], Any]) -> Any:
-        """Return what ``make`` gives; it is kept, unless torch is tracing."""
-        if name in self._derived:
-            return self._derived[name]
-        made = outside_transforms(make)
-        if not torch.compiler.is_compiling():
-            self._derived[name] = made
-        return made
-
-    def _make_buckets(self) -> list[tuple[Tensor, Tensor]]:
         groups: dict[int, list[int]] = {}
         for i, n in enumerate(self.counts):
             groups.setdefault(n, []).append(i)
@@ -101,12 +102,9 @@ class Partition:
             for n, sets in sorted(groups.items())
         ]
 
-    @property
+    @kept
     def order(self) -> tuple[Tensor, Tensor]:
         """All rows in the order of the :attr:`buckets`, ``(T,)``, and the way back."""
-        return self._keep("order", self._make_order)
-
-    def _make_order(self) -> tuple[Tensor, Tensor]:
         order = torch.cat([self._tensor([]), *(rows.flatten() for _, rows in self.buckets)])
         return order, order.argsort()
 

@@ -6,13 +6,13 @@ from symsets.groups import Cyclic, PermutationGroup, Symmetric, wreath
 
 
 def test_generators_that_are_no_permutations_are_refused():
-    with pytest.raises(ValueError, match=r"permutations of 0\.\.2, got \[0, 0, 2\]"):
+    with pytest.raises(ValueError, match=r"permutations of 0\.\.d-1, got \[0, 0, 2\]"):
         PermutationGroup([[0, 0, 2]])
-    with pytest.raises(ValueError, match=r"permutations of 0\.\.1, got \[0\.5, 1\.0\]"):
+    with pytest.raises(ValueError, match=r"permutations of 0\.\.d-1, got \[0\.5, 1\.0\]"):
         PermutationGroup([[0.5, 1.0]])
     with pytest.raises(ValueError, match=r"permutations of 0\.\.d-1, got \[\[0, 1\]\]"):
         PermutationGroup([[[0, 1]]])
-    with pytest.raises(ValueError, match=r"permutations of 0\.\.d-1, got \[0, \[1\]\]"):
+    with pytest.raises(ValueError, match="inhomogeneous"):
         PermutationGroup([[0, [1]]])
     with pytest.raises(ValueError, match=r"same length, got lengths \[2, 3\]"):
         PermutationGroup([[1, 0], [1, 2, 0]])
@@ -133,7 +133,7 @@ def test_permutations_of_too_many_points_are_refused_before_they_are_made():
 
 @pytest.mark.parametrize("element", [[0, 0, 1], [1.5, 2.5, 0.5]])
 def test_only_permutations_act(element):
-    with pytest.raises(ValueError, match=r"element must be a permutation of 0\.\.2, got \["):
+    with pytest.raises(ValueError, match=r"element must be a permutation of 0\.\.d-1, got \["):
         Cyclic(3).act(torch.arange(3), element)
 
 

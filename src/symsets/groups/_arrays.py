@@ -5,26 +5,17 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from symsets._checks import shown as describe
+from symsets._checks import shown
 
 IntArray = npt.NDArray[np.int64]
 
 
 def permutation(values: npt.ArrayLike, rule: str = "generators must be permutations") -> IntArray:
     """Return ``values`` as a read-only permutation ``p`` that sends ``i`` to ``p[i]``."""
-    try:
-        array = np.array(values)
-    except (ValueError, TypeError):  # lists of different lengths inside each other, or no numbers
-        raise ValueError(f"{rule} of 0..d-1, got {describe(values)}") from None
-    is_vector = array.ndim == 1 and array.size > 0
-    if (
-        not is_vector
-        or array.dtype.kind not in "iu"
-        or not np.array_equal(np.sort(array), np.arange(array.size))
-    ):
-        top = array.size - 1 if is_vector else "d-1"
-        shown = array.tolist() if array.size <= 20 else f"{array.size} numbers"
-        raise ValueError(f"{rule} of 0..{top}, got {shown}")
+    array = np.array(values)
+    is_vector = array.ndim == 1 and array.size > 0 and array.dtype.kind in "iu"
+    if not is_vector or (np.sort(array) != np.arange(array.size)).any():
+        raise ValueError(f"{rule} of 0..d-1, got {shown(array.tolist())}")
     return frozen(array)
 
 

@@ -7,7 +7,6 @@ from typing import Any, TypeAlias, Union
 import torch
 from torch import Tensor, nn
 
-from symsets._checks import check_kind
 from symsets.ops._constants import outside_transforms
 from symsets.ops.layout import memory_order
 from symsets.sets.partition import Partition
@@ -66,7 +65,6 @@ def map_elements(x: Sets, fn: Callable[..., Any], *args: Any) -> Any:
         return _unfold(fn(x.flatten(0, 1), *args), x.shape[:2])
     except (AttributeError, IndexError, TypeError):
         check_sets(x)
-        check_kind("fn", fn, Callable, "function")  # type: ignore[arg-type]
         raise
 
 

@@ -165,14 +165,10 @@ def _options(text: str, rest: str, usual: dict[str, Any]) -> dict[str, Any]:
     given = dict(usual)
     for part in filter(None, rest.split(",")):
         name, _, value = part.strip().partition("=")
-        try:
-            given[name] = int(value)
-        except ValueError:
-            given[name] = 0
-            name = ""
-        if name not in usual:
+        if name not in usual or not value.removeprefix("-").isdecimal():
             known = ", ".join(f"{name}=K" for name in usual) or "nothing"
             raise ValueError(f"symmetry {text!r} must have {known} after its colon, got {part!r}")
+        given[name] = int(value)
     return given
 
 

@@ -20,6 +20,7 @@ from symsets.sets.partition import Partition
 from symsets.tools.ranking import rank
 
 OURS = (ValueError, TypeError, IndexError, FileNotFoundError, AssertionError)
+PYTHONS = (TypeError, AttributeError, IndexError, NotImplementedError)  # of things of a wrong kind
 DTYPES = (torch.float32, torch.float64)
 ODD_DTYPES = (torch.float16, torch.bfloat16, torch.int64, torch.uint8, torch.bool, torch.complex64)
 POOLS = ("sum", "mean", "max", "median", "power2", "power3")
@@ -694,7 +695,10 @@ def outcome(name, seed, wrong):
 
 
 def unexplained(error, wrong):
-    """Return what is wrong with an error: a right call is refused by none, a wrong one by any."""
+    """Return what is wrong with an error: of a right call any, of a wrong one what torch says.
+
+    Arguments of a wrong kind may be refused by Python, and indices by NumPy, in their own words.
+    """
     place = error.__traceback__
     while place.tb_next is not None:
         place = place.tb_next
@@ -704,7 +708,8 @@ def unexplained(error, wrong):
     if wrong == 0:
         return f"refused a right call: {type(error).__name__} of {where}: {error}"
     if not (isinstance(error, OURS) and module.startswith("symsets.") and raised):
-        return None  # torch's own words, or Python's
+        of_a_kind = isinstance(error, PYTHONS) or "inhomogeneous" in str(error)  # lists in a list
+        return None if of_a_kind else f"{type(error).__name__} of {where}: {error}"
     if not str(error) or "\n" in str(error).split("\n\n")[0] or len(str(error)) > 600:
         return f"no sentence from {where}: {error}"
     return None

@@ -1,4 +1,4 @@
-"""Every right call is answered rightly; a wrong one is refused, in one sentence if by us."""
+"""Right calls are answered rightly; wrong ones are refused, by a sentence of ours or by Python."""
 
 import importlib
 import re
@@ -80,6 +80,10 @@ NAMED = {
         "elements must be one row per element, 5, got 4",
     ),
     "Exchangeable": (lambda: nn.Exchangeable(3, 4)(RAGGED), "x must be a tensor, got RaggedSets"),
+    "set_layer": (
+        lambda: symsets.set_layer("attention", lambda i, o: None, 3, 4),
+        "what make returns must be a module, got NoneType",
+    ),
     "select_loss": (
         lambda: symsets.select_loss(torch.zeros(0, 3), torch.zeros(0).long()),
         "scores must hold at least one set",
@@ -105,6 +109,11 @@ NAMED = {
     "ssim": (lambda: train.ssim(1.0)(*[torch.zeros(2, 3, 9, 12)] * 2), "of 11 pixels or more"),
     "noise": (lambda: bursts(noise=torch.nan), "noise must be 0 or positive, got nan"),
     "shake": (lambda: bursts(shake=-1), "shake must be 0 or positive, got -1"),
+    "collate": (lambda: symsets.collate([PAIRS, 3]), r"samples must all be alike, .* and 3"),
+    "collate, keys": (
+        lambda: symsets.collate([{"a": 1}, {"b": 1}]),
+        r"got \{'a': 1\} and \{'b': 1\}",
+    ),
     "render_mesh": (lambda: faces(0, 3, 3), r"mesh must be triangles .* got \(0, 3, 3\)"),
     "load": (lambda: symsets.load([1]), "path must be a path, got list"),
     "edge_weight": (
@@ -125,6 +134,18 @@ NAMED = {
     "device": (
         lambda: symsets.DSS(torch.nn.BatchNorm1d(3))(PAIRS.to("meta")),
         "x must be on the device of the weights of DSS, cpu, got meta",
+    ),
+    "kernel": (
+        lambda: symsets.DSS(torch.nn.Conv1d(3, 4, 5))(torch.zeros(2, 5, 3, 4)),
+        r"x must be sets that DSS takes, got \(2, 5, 3, 4\): .*Kernel size",
+    ),
+    "context": (
+        lambda: symsets.DSS(torch.nn.Linear(3, 4), torch.nn.Linear(5, 4))(PAIRS),
+        r"x must be sets that DSS takes, got \(2, 5, 3\): mat1 and mat2",
+    ),
+    "torch's module": (
+        lambda: symsets.Sequential(torch.nn.LayerNorm(4))(PAIRS),
+        r"x must be sets that LayerNorm takes, got \(2, 5, 3\)",
     ),
 }
 

@@ -191,3 +191,11 @@ def test_networks_in_single_precision_are_copied_to_double(net):
     assert_equivariant(lambda x, net: net(x), dense(), net)
     assert_equivariant(net, dense())
     assert {p.dtype for p in net.parameters()} == {torch.float32}
+
+
+def test_functions_around_single_precision_get_advice_that_works():
+    net = DSS(circular(3, 4))
+    with pytest.raises(TypeError) as caught:
+        assert_equivariant(lambda x: net(x), dense())
+    assert caught.value.__notes__[0].endswith("(lambda x, net: net(x), x, net).")
+    assert_equivariant(lambda x, net: net(x), dense(), net)

@@ -37,6 +37,7 @@ def explained(forward: Forward) -> Forward:
             raise IndexError(f"x must have at least {self.min_axes} axes, got {x.ndim}")
         except TORCHS as error:
             explain(self.check_input, x, error)
+            explain_refusal(self, x, error)
             raise
 
     return call  # type: ignore[return-value]
@@ -53,6 +54,15 @@ def explain(check: Callable[[Any], None], x: Any, error: Exception) -> None:
         check(x)
     except (ValueError, TypeError) as found:
         raise found from error
+
+
+def explain_refusal(module: nn.Module, x: Any, error: Exception) -> None:
+    """Raise ValueError with the shape of the sets that torch refused inside ``module``."""
+    if type(error) is RuntimeError:  # subclasses tell of memory and of devices
+        got = tuple(x.shape) if isinstance(x, Tensor) else x
+        raise ValueError(
+            f"x must be sets that {type(module).__name__} takes, got {got}: {error}"
+        ) from error
 
 
 def check_channels(features: Any, expected: int, owner: nn.Module) -> None:

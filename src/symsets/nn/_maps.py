@@ -168,6 +168,7 @@ def without_bias(module: nn.Module) -> nn.Module:
     A map made of several parts keeps its own, and so does one whose constructor has no ``bias``
     to turn off.
     """
+    check_kind("what make returns", module, nn.Module, "module")
     carrier = module
     while "bias" not in carrier._parameters and isinstance(
         inner := getattr(carrier, "element", getattr(carrier, "conv", None)), nn.Module

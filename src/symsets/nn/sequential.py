@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, Self
 
 from torch import nn
 
-from symsets.nn._explain import TORCHS, check_elements, explain
+from symsets.nn._explain import TORCHS, check_elements, explain, explain_refusal
 from symsets.nn._maps import accepts_args, min_axes
 from symsets.nn.base import SetModule
 from symsets.sets import map_elements
@@ -140,6 +140,7 @@ class Sequential(SetModule, nn.Sequential):
             raise IndexError(f"x must have at least {min_axes} axes, got {x.ndim}")
         except TORCHS as error:
             explain(partial(check_elements, element=module, owner=self), x, error)
+            explain_refusal(module, x, error)
             raise
 
 

@@ -7,6 +7,7 @@ from torch import Tensor
 from torch.utils.data._utils.collate import collate as torch_collate
 from torch.utils.data._utils.collate import default_collate_fn_map
 
+from symsets._checks import is_ours, shown
 from symsets.sets.graphs import GraphSets, is_pyg
 from symsets.sets.ragged import RaggedSets
 
@@ -28,7 +29,13 @@ def collate(samples: Sequence[Any]) -> Any:
     """
     if not len(samples):
         raise ValueError("samples must hold at least one sample, got none")
-    return torch_collate(samples, collate_fn_map=_COLLATE)
+    try:
+        return torch_collate(samples, collate_fn_map=_COLLATE)
+    except Exception as error:
+        if is_ours(error):
+            raise
+        kinds = " and ".join(list(dict.fromkeys(map(shown, samples)))[:4])
+        raise TypeError(f"samples must all be alike, got {kinds}: {error}") from error
 
 
 def _collate_tensors(batch: Sequence[Tensor], *, collate_fn_map: Any = None) -> Tensor | RaggedSets:

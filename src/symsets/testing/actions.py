@@ -1,5 +1,6 @@
 """Elements of S_N × H, which act on batches of sets."""
 
+import operator
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
@@ -46,7 +47,7 @@ def draw_actions(
             "symsets.groups.parse reads names"
         )
     counts = x.partition.counts if isinstance(x, RaggedSets) else (x.shape[1],) * x.shape[0]
-    generator = torch.Generator().manual_seed(seed)
+    generator = torch.Generator().manual_seed(operator.index(seed))
     actions = []
     of_group = symmetry.group.generators if isinstance(symmetry, PermutationGroup) else ()
     for k in range(max(positive("trials", trials), len(of_group))):

@@ -27,6 +27,11 @@ from symsets.testing.distances import (
 
 TASKS = ("transform", "select", "merge", "classify")
 
+CONVERTED = (
+    "x is in float64 here, in which symmetries are tested. A network is converted, too, if it is "
+    "passed itself, or to a function as a further argument: (lambda x, net: net(x), x, net)."
+)
+
 
 class EquivarianceCheck:
     """A model and its input, both copied and converted to float64."""
@@ -81,7 +86,11 @@ class EquivarianceCheck:
         """Call on several inputs, and leave the global random numbers as they were."""
         devices = [self.x.device] if self.x.device.type == "cuda" else []
         with torch.no_grad(), torch.random.fork_rng(devices):
-            return [call(x, *args) for x, args in inputs]
+            try:
+                return [call(x, *args) for x, args in inputs]
+            except Exception as error:
+                error.add_note(CONVERTED)
+                raise
 
     def _inputs(self, action: GroupAction) -> tuple[Any, tuple[Any, ...]]:
         """Apply a group action to the input and the further arguments."""

@@ -117,20 +117,6 @@ def test_small_files_hold_nearly_the_same_weights(tmp_path):
     )
 
 
-def test_attention_that_was_saved_with_biases_of_its_keys_is_loaded(tmp_path):
-    net = SignalNetwork("attention", widths=(4, 4, 2), num_elements=3, length=8).eval()
-    biases = {
-        name.replace("key.weight", "key.bias"): torch.randn(len(value))
-        for name, value in net.state_dict().items()
-        if name.endswith("key.weight")
-    }
-    assert len(biases) == 3
-    assert not biases.keys() & net.state_dict().keys()
-    save_registered(tmp_path, "signals", net.arguments, {**net.state_dict(), **biases})
-    x = torch.randn(2, 3, 1, 8)
-    assert torch.equal(load(tmp_path)(x), net(x))
-
-
 def test_a_description_of_more_than_the_weights_is_refused_before_it_takes_memory(saved):
     described = json.loads((saved / "network.json").read_text())
     described["arguments"]["widths"] = [2**20, 2**20, 2]  # four terabytes

@@ -162,12 +162,9 @@ def write_sealed(path: Path, content: bytes | memoryview) -> None:
 
 
 def read_sealed(path: Path) -> memoryview:
-    """Return the bytes of a sealed file, or of one without a seal from an earlier version."""
+    """Return the bytes of a sealed file; raise ValueError if they are not those written."""
     content = memoryview(read_bytes(path))
-    tag, found = bytes(content[-71:-64]), bytes(content[-64:])
-    if tag != TAG:
-        return content
-    if found.decode("ascii", "replace") != hashlib.sha256(content[:-71]).hexdigest():
+    if bytes(content[-71:]) != TAG + hashlib.sha256(content[:-71]).hexdigest().encode():
         raise ValueError("it was changed after it was written, as its SHA-256 shows")
     return content[:-71]
 

@@ -127,7 +127,7 @@ def load(path: str | os.PathLike[str], *, allow: Allowed = ()) -> nn.Module:
         network = _make(described, values, weights.name, allow)
         card = Card.from_dict(described["card"]) if "card" in described else None
     with readable():
-        network.load_state_dict(_renamed(values, network))
+        network.load_state_dict(values)
     if card is not None:
         network.card = card  # type: ignore[assignment]
     return network.eval()
@@ -238,29 +238,3 @@ def _unpack(stored: dict[str, Tensor]) -> dict[str, Tensor]:
         scale = stored.pop(f"{name}.scale").float()[:, None]
         stored[name] = (stored[name].reshape(-1, BLOCK) * scale).view(stored[name].shape)
     return stored
-
-
-def _renamed(stored: dict[str, Tensor], network: nn.Module) -> dict[str, Tensor]:
-    """Return weights of an earlier version under the names of ``network``.
-
-    Layers have been put into blocks since, which changed numbers in names but not their order.
-    Keys of attention had a bias, which changed nothing.
-    """
-
-    def by_number(name: str) -> list[tuple[bool, int, str]]:
-        parts = name.split(".")
-        return [(part.isdigit(), int(part) if part.isdigit() else 0, part) for part in parts]
-
-    def is_of_key(name: str) -> bool:
-        return ".key." in f".{name}" and name.endswith(".bias")
-
-    ours = network.state_dict()
-    if not any(map(is_of_key, ours)):
-        stored = {name: value for name, value in stored.items() if not is_of_key(name)}
-    if stored.keys() == ours.keys():
-        return stored
-    old, new = (sorted(names, key=by_number) for names in (stored, ours))
-    same = [(a.rpartition(".")[2], stored[a].shape) for a in old] == [
-        (b.rpartition(".")[2], ours[b].shape) for b in new
-    ]
-    return {b: stored[a] for a, b in zip(old, new, strict=True)} if same else stored

@@ -3,6 +3,7 @@ import time
 import pytest
 import torch
 
+from symsets._files import write_sealed
 from symsets.train.checkpoints import Checkpoint
 
 CPU = torch.device("cpu")
@@ -14,7 +15,7 @@ def test_a_sound_checkpoint_is_not_to_be_deleted(tmp_path, monkeypatch, error):
         raise error
 
     path = tmp_path / "last.ckpt"
-    path.touch()
+    write_sealed(path, b"")
     monkeypatch.setattr(torch, "load", fail)
     with pytest.raises(type(error)):
         Checkpoint(path).load(CPU, print)
@@ -47,6 +48,6 @@ def test_there_need_be_no_checkpoint(tmp_path):
 def test_nobody_is_told_to_execute_a_file(tmp_path):
     """Torch says that a file which is no checkpoint could be read with ``weights_only=False``."""
     path = tmp_path / "last.ckpt"
-    path.write_bytes(b"garbage")
+    write_sealed(path, b"garbage")
     with pytest.raises(ValueError, match=r"last\.ckpt cannot be read because it is no checkpoint:"):
         Checkpoint(path).load(CPU, pytest.fail)

@@ -101,9 +101,6 @@ class LabelledSets(SetDataset, Dataset[tuple[Any, Any]]):
     def __reduce__(self) -> tuple[Any, ...]:
         return LabelledSets, (self.x, self.y)  # so what a file holds is checked when it is read
 
-    def __setstate__(self, state: dict[str, Any]) -> None:  # from a file of an earlier version
-        LabelledSets.__init__(self, state["x"], state["y"])
-
     def __repr__(self) -> str:
         return f"LabelledSets(x: {_shape(self.x)}, y: {_shape(self.y)})"
 

@@ -234,8 +234,7 @@ class Training:
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Go on from a state; raise ValueError naming what differs if it is of another run."""
         before, now = state["settings"], self._settings()
-        # What an earlier version did not write down has not changed.
-        changed = [f"{k} {before[k]} → {v}" for k, v in now.items() if before.get(k, v) != v]
+        changed = [f"{k} {before.get(k)} → {v}" for k, v in now.items() if before.get(k) != v]
         if changed:
             raise ValueError(
                 f"it is of another plan, other seeds, sets or networks ({', '.join(changed)})"

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Sequence
-from itertools import chain
 from typing import NamedTuple
 
 import rich.box
@@ -18,7 +17,6 @@ from symsets.pages.tables import Cell, Table
 SHORT = {"parameters": "params", "time per run": "time/run"}
 DISPENSABLE = ("time per run", "parameters", "runs")  # the first of them goes first
 BETWEEN = 2  # cells between two columns
-NUMBER = re.compile(r"[-−]?\d\S*( ± \S+)?( \S+)?")  # which may have an error and a unit
 
 
 class _Column(NamedTuple):
@@ -28,35 +26,24 @@ class _Column(NamedTuple):
     cells: Sequence[Cell]
 
     @property
-    def texts(self) -> list[str]:
-        """All that may be broken on its own."""
-        return [self.head, *(text for cell in self.cells for text in (cell.text, cell.note))]
-
-    @property
-    def most(self) -> int:
-        """The width at which nothing is broken."""
-        return max(map(cell_len, self.texts))
-
-    @property
-    def least(self) -> int:
-        """The width at which only words are parted, and no number is broken."""
-        parts = ([text] if NUMBER.fullmatch(text) else text.split() for text in self.texts)
-        return max(cell_len(part) for part in ("", *chain.from_iterable(parts)))
+    def width(self) -> int:
+        """The width at which nothing is broken, with the room before the next column."""
+        texts = (self.head, *(text for cell in self.cells for text in (cell.text, cell.note)))
+        return BETWEEN + max(map(cell_len, texts))
 
 
 def to_rich(table: Table, *, width: int | None = None) -> rich.table.Table:
     """Return the table for a terminal with so many columns.
 
     A table that is wider gets shorter heads, then loses what is not a result; its caption says so.
-    If it still is, text is broken between words, and columns without room follow below, beside the
-    names of the rows: numbers are never broken.
+    If it still is, columns without room follow below, beside the names of the rows.
     """
-    room = math.inf if width is None else width
+    room = math.inf if width is None else width - 1
     columns = [_Column(n, [row[k] for row in table.rows]) for k, n in enumerate(table.columns)]
     shown: Sequence[_Column] = columns
     without: Sequence[str] = ()
     for num in range(len(DISPENSABLE) + 1):
-        if _total(column.most for column in shown) <= room:
+        if sum(column.width for column in shown) <= room:
             break
         without = DISPENSABLE[:num]
         kept = (column for column in columns if column.head not in without)
@@ -72,39 +59,24 @@ def to_rich(table: Table, *, width: int | None = None) -> rich.table.Table:
         padding=0,
         show_header=False,
     )
-    for block in _blocks(shown, room):
-        made.add_row(_made(block, room))
+    blocks = [[shown[0]]]
+    for column in shown[1:]:
+        if len(blocks[-1]) > 1 and sum(c.width for c in (*blocks[-1], column)) > room:
+            blocks.append([shown[0]])
+        blocks[-1].append(column)
+    for block in blocks:
+        made.add_row(_block(block))
     return made
 
 
-def _blocks(columns: Sequence[_Column], room: float) -> list[list[_Column]]:
-    """Divide columns into blocks that fit; each begins with the first, the names of the rows."""
-    first, *others = columns
-    blocks = [[first]]
-    for column in others:
-        if len(blocks[-1]) > 1 and _total(c.least for c in (*blocks[-1], column)) > room:
-            blocks.append([first])
-        blocks[-1].append(column)
-    return blocks
-
-
-def _made(columns: Sequence[_Column], room: float) -> rich.table.Table:
-    """Return columns as a table; the widest are broken until it fits."""
+def _block(columns: Sequence[_Column]) -> rich.table.Table:
+    """Return columns that lie beside each other."""
     made = rich.table.Table(box=rich.box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
-    least, widths = [c.least for c in columns], [c.most for c in columns]
-    while _total(widths) > room and widths != least:
-        widest = max(w for w, enough in zip(widths, least, strict=True) if w > enough)
-        widths = [max(enough, min(w, widest - 1)) for w, enough in zip(widths, least, strict=True)]
-    for k, ((head, _), width) in enumerate(zip(columns, widths, strict=True)):
-        made.add_column(Text(head), justify="right" if k else "left", width=width, overflow="fold")
+    for k, column in enumerate(columns):
+        made.add_column(Text(column.head), justify="right" if k else "left", overflow="fold")
     for cells in zip(*(column.cells for column in columns), strict=True):
         made.add_row(*map(_text, cells))
     return made
-
-
-def _total(widths: Iterable[int]) -> int:
-    """Return the width of a table whose columns have these."""
-    return 1 + sum(width + BETWEEN for width in widths)
 
 
 def _text(cell: Cell) -> Text:

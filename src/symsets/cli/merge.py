@@ -72,7 +72,6 @@ def merge(
                 watch=watch,
             )
         lines = left_out_lines(done.left_out)
-        lines += [f"{path} is named twice and counts once" for path in dict.fromkeys(done.again)]
         if (num := len(done.shots)) > 1:
             where = "aligned to" if align else "not aligned, as bright as"
             lines.append(f"{num} shots, {where} {done.reference}")

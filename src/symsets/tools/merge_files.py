@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
@@ -18,13 +18,12 @@ from symsets.saving import load_pretrained
 from symsets.tools.aligning import sample
 from symsets.tools.merging import (
     NAME,
-    SMALLEST,
     DifferentScenesError,
     find_maps,
     merge,
     sharpest,
 )
-from symsets.tools.ranking import detailed_parts
+from symsets.tools.ranking import SMALLEST, detailed_parts
 from symsets.tools.shot_files import (
     DEEP,
     SUFFIXES,
@@ -47,7 +46,6 @@ class Merged:
     reference: Path  # the shot that the picture keeps to
     left_out: tuple[tuple[str, str], ...]  # files of folders, each with why
     cut: bool  # whether shots have 16 bits, and the file takes 8
-    again: tuple[Path, ...] = ()  # files that were named before, which count once
 
 
 def merge_files(
@@ -84,9 +82,9 @@ def merge_files(
         if compare.resolve() == out.resolve():
             raise ValueError(f"compare must be another file than out, got {compare} for both")
     network = load_pretrained(NAME)
-    found, left_out, again = _read(inside)
+    found, left_out = _read(inside)
     kept = _reference(reference, list(found))
-    _check_alike(list(found), list(found.values()))
+    _check_alike(found)
     named = [path for path in paths if not path.is_dir()]
     which, maps, others = _laid(found, kept, named, aligned=not align)
     left_out += others
@@ -108,7 +106,7 @@ def merge_files(
         compare.parent.mkdir(parents=True, exist_ok=True)
         replace(drawn, name=compare.stem).save_png(compare.parent)
     cut = bits == 16 and out.suffix.lower() not in DEEP
-    return Merged(tuple(shots), shots[which], tuple(left_out), cut, tuple(again))
+    return Merged(tuple(shots), shots[which], tuple(left_out), cut)
 
 
 def files_of(path: Path) -> list[Path]:
@@ -122,20 +120,15 @@ def files_of(path: Path) -> list[Path]:
 
 def _read(
     inside: Sequence[tuple[Path, Sequence[Path]]],
-) -> tuple[dict[Path, Shot], list[tuple[str, str]], list[Path]]:
-    """Read files, and those in folders, once each.
-
-    Also say what of the folders was left out, and why, and which files were there before.
-    """
+) -> tuple[dict[Path, Shot], list[tuple[str, str]]]:
+    """Read files, and those in folders, once each; also say what was left out, and why."""
     shots: dict[Path, Shot] = {}
     places: set[Path] = set()
     left_out: list[tuple[str, str]] = []
-    again: list[Path] = []
     for path, files in inside:
         wrong: list[tuple[str, str]] = []
         for file in files:
             if (place := file.resolve()) in places:
-                again.append(file)
                 continue
             try:
                 shots[file] = read_shot(file)
@@ -148,7 +141,7 @@ def _read(
             why = f" that can be read; {': '.join(wrong[0])}" if wrong else ""
             raise ValueError(f"shots must be pictures, but the folder {path} holds none{why}")
         left_out += wrong
-    return shots, left_out, again
+    return shots, left_out
 
 
 def check_out(name: str, path: Path, shots: Sequence[Path], suffixes: Sequence[str]) -> None:
@@ -174,31 +167,24 @@ def _reference(reference: str, shots: Sequence[Path]) -> Path | None:
     )
 
 
-def _check_alike(paths: Sequence[Path], read: Sequence[Shot]) -> None:
+def _check_alike(shots: Mapping[Path, Shot]) -> None:
     """Raise ValueError unless shots have one size, and are all grey or all in colour."""
-    first = read[0].picture.shape[1:]
-    if min(first) < SMALLEST:
-        raise ValueError(
-            f"shots must have {SMALLEST} pixels or more on each side, got {first[1]}×{first[0]} in "
-            f"{paths[0]}"
-        )
-    for path, shot in zip(paths, read, strict=True):
-        size = shot.picture.shape[1:]
-        if size != first:
-            raise ValueError(
-                f"shots must have one size, got {size[1]}×{size[0]} pixels in {path} and "
-                f"{first[1]}×{first[0]} in {paths[0]}"
-            )
 
-    grey, coloured = (
-        [path for path, shot in zip(paths, read, strict=True) if len(shot.picture) == channels]
-        for channels in (1, 3)
-    )
-    if grey and coloured:
-        raise ValueError(
-            f"shots must all be grey, or all in colour, got {grey[0]}, which is grey, and "
-            f"{coloured[0]}, which is not"
-        )
+    def size(path: Path) -> str:
+        channels, height, width = shots[path].picture.shape
+        return f"{width}×{height} pixels {'in colour' if channels == 3 else 'of grey'} in {path}"
+
+    first = next(iter(shots))
+    for path, shot in shots.items():
+        if min(shot.picture.shape[1:]) < SMALLEST:
+            raise ValueError(
+                f"shots must have {SMALLEST} pixels or more on each side, got {size(path)}"
+            )
+        if shot.picture.shape != shots[first].picture.shape:
+            raise ValueError(
+                f"shots must have one size, and be grey or in colour, got {size(path)} and "
+                f"{size(first)}"
+            )
 
 
 def _laid(

@@ -19,11 +19,11 @@ from symsets.saving import load_pretrained
 from symsets.tools.aligning import align, other_scenes, sample
 from symsets.tools.exposure import as_bright, most_usual
 from symsets.tools.moving import moved
+from symsets.tools.ranking import check_some, checked_shot
 from symsets.train.inputs import chosen_device
 
 TILE, OVERLAP = 384, 48  # px; two tiles share a strip that fades from one to the other
 CELL = 8  # px: tiles begin at multiples of it, where networks have their coarsest pixels
-SMALLEST = 16  # px of a side of a shot
 # Of noise: the side of the part of shots that is looked at, and of the blocks it is in, in px; how
 # little is none in a block, and in all; and the correlation from which on colours share it.
 LOOKED_AT, BLOCK, NONE, LITTLE, SHARED = 512, 16, 0.5 / 255, 2 / 255, 0.3
@@ -185,31 +185,15 @@ class DifferentScenesError(ValueError):
 
 def _checked(shots: Any) -> Tensor:
     """Return shots ``(N, C, H, W)``; raise TypeError or ValueError if they are none."""
-    given = list(shots) if isinstance(shots, Sequence | Tensor) else None
-    if not given or not all(isinstance(shot, Tensor) and shot.ndim == 3 for shot in given):
-        raise TypeError(
-            f"shots must be pictures (C, H, W), as tensors, at least one, got {shown(shots)}"
-        )
+    check_some(shots)
+    given = [checked_shot(shot, number) for number, shot in enumerate(shots)]
     for number, shot in enumerate(given):
         if shot.shape != given[0].shape:
             raise ValueError(
                 f"shots must have one size, got {tuple(shot.shape)} for shot {number} and "
                 f"{tuple(given[0].shape)} for shot 0"
             )
-    pictures = torch.stack(given)
-    if pictures.shape[1] not in (1, 3) or min(pictures.shape[-2:]) < SMALLEST:
-        raise ValueError(
-            f"shots must have one or three channels and {SMALLEST} pixels or more on each side, "
-            f"got shape {tuple(given[0].shape)}"
-        )
-    if not pictures.is_floating_point():
-        raise ValueError(f"shots must have values in [0, 1], as in x / 255, got {pictures.dtype}")
-    low, high = (float(value) for value in pictures.aminmax())
-    if not (low >= -0.01 and high <= 1.01):  # true of NaN, too
-        raise ValueError(
-            f"shots must have values in [0, 1], as in x / 255, got {low:g} to {high:g}"
-        )
-    return pictures
+    return torch.stack(given)
 
 
 def _maps(maps: Any, num: int) -> Tensor:

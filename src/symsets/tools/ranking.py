@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
 from typing import Any, NamedTuple
 
 import torch
@@ -44,13 +45,10 @@ def rank(
     Shape:
         - output: ``(N,)``, in decibels of error, with a mean of zero: the higher, the better.
     """
-    if not isinstance(shots, Sequence | Tensor) or not len(shots):
-        raise TypeError(
-            f"shots must be pictures (C, H, W), as tensors, at least one, got {shown(shots)}"
-        )
-    views = [small_view(_checked(shots[k], k)) for k in range(len(shots))]
-    again = (_checked(shots[k], k) for k in range(len(shots)))
-    return rank_views(views, again, network=network, device=device)
+    check_some(shots)
+    read = (checked_shot(shots[k], k) for _ in range(2) for k in range(len(shots)))
+    views = [small_view(shot) for shot in islice(read, len(shots))]
+    return rank_views(views, read, network=network, device=device)
 
 
 class SmallView(NamedTuple):
@@ -199,7 +197,15 @@ def resized(picture: Tensor, size: Sequence[int]) -> Tensor:
     return F.interpolate(picture[None], size=list(size), **mode)[0]  # type: ignore[arg-type]
 
 
-def _checked(shot: Any, number: int) -> Tensor:
+def check_some(shots: Any) -> None:
+    """Raise TypeError unless there are some shots."""
+    if not isinstance(shots, Sequence | Tensor) or not len(shots):
+        raise TypeError(
+            f"shots must be pictures (C, H, W), as tensors, at least one, got {shown(shots)}"
+        )
+
+
+def checked_shot(shot: Any, number: int) -> Tensor:
     """Return a shot in single precision; raise TypeError or ValueError if it is none."""
     if not isinstance(shot, Tensor) or shot.ndim != 3:
         raise TypeError(

@@ -64,7 +64,7 @@ def test_half_precision_side_by_side_is_that_of_a_member_alone():
 
 @pytest.mark.parametrize("num", [2, 4])
 def test_every_member_needs_its_own_batch(num):
-    with pytest.raises(ValueError, match=rf"each of the 3 members \(first axis\), got {num}"):
+    with pytest.raises(ValueError, match=rf"each of the 3 members, got .*\({num}, 5"):
         Ensemble(members())(inputs(num)[0])
 
 
@@ -191,14 +191,14 @@ def test_networks_must_be_alike():
     def network(*rest):
         return nn.Sequential(nn.Linear(3, 4), *rest)
 
-    message = r"the first has \(1\): Dropout\(p=0\.1.* where network 1 has \(1\): Dropout\(p=0\.9"
+    message = "alike but for their weights; network 1 has other parts, or weights of other shapes"
     with pytest.raises(ValueError, match=message):
         Ensemble([network(nn.Dropout(0.1)), network(nn.Dropout(0.9))])
-    with pytest.raises(ValueError, match=r"where network 1 has \(1\): ReLU\(\)"):
+    with pytest.raises(ValueError, match=message):
         Ensemble([network(), network(nn.ReLU())])
     other = network()
     other[0].register_parameter("extra", nn.Parameter(torch.zeros(2)))
-    with pytest.raises(ValueError, match=r"the first and network 1 differ in '0\.extra'"):
+    with pytest.raises(ValueError, match=message):
         Ensemble([network(), other])
     with pytest.raises(ValueError, match=r"networks must hold at least one network, got none"):
         Ensemble([])

@@ -4,7 +4,6 @@ import copy
 from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import cache
-from itertools import zip_longest
 from typing import Any
 
 import torch
@@ -81,19 +80,11 @@ class Ensemble(nn.Module):
             return then(out, *rest) if then else out
 
         for value in inputs:
-            if isinstance(value, RaggedSets):
-                raise TypeError(
-                    f"inputs must be a list of ragged batches, one per member, got {value}"
-                )
-            is_list = isinstance(value, Sequence) and all(
-                isinstance(own, Tensor | RaggedSets) for own in value
-            )
-            if not is_list and not (isinstance(value, Tensor) and value.ndim):
-                raise TypeError(f"inputs must be tensors (K, B, …) or lists, got {shown(value)}")
-            if len(value) != self.size:
+            is_batch = isinstance(value, list | tuple) or (isinstance(value, Tensor) and value.ndim)
+            if not is_batch or len(value) != self.size:
                 raise ValueError(
-                    f"inputs must hold a batch for each of the {self.size} members (first axis), "
-                    f"got {len(value)}"
+                    f"inputs must be tensors (K, B, …) or lists, with a batch for each of the "
+                    f"{self.size} members, got {shown(value)}"
                 )
         self.template.train(self.training)
         if self.size == 1:
@@ -114,29 +105,17 @@ class Ensemble(nn.Module):
 
 
 def _check_alike(networks: Sequence[nn.Module]) -> None:
-    """Raise ValueError naming the first difference between networks, other than weights."""
+    """Raise unless networks are alike in all but their weights."""
     if not isinstance(networks, Sequence) or not all(isinstance(n, nn.Module) for n in networks):
         raise TypeError(f"networks must be a list of networks, got {shown(networks)}")
     if not networks:
         raise ValueError("networks must hold at least one network, got none")
-    lines = [str(network).splitlines() for network in networks]
-    for k, (network, own) in enumerate(zip(networks[1:], lines[1:], strict=True), start=1):
-        if own != lines[0]:
-            pairs = zip_longest(lines[0], own, fillvalue="nothing")
-            first, other = next((a.strip(), b.strip()) for a, b in pairs if a != b)
-            raise ValueError(
-                f"networks must be alike but for their weights; the first has {first} where "
-                f"network {k} has {other}"
-            )
-        shapes, others = (
-            {n: t.shape for n, t in _tensors(m).items()} for m in (networks[0], network)
+    looks = [(str(n), {name: t.shape for name, t in _tensors(n).items()}) for n in networks]
+    if others := [k for k, look in enumerate(looks) if look != looks[0]]:
+        raise ValueError(
+            f"networks must be alike but for their weights; network {others[0]} has other parts, "
+            "or weights of other shapes, than network 0"
         )
-        if shapes != others:
-            differing = sorted(n for n in shapes | others if shapes.get(n) != others.get(n))
-            raise ValueError(
-                f"networks must be alike but for their weights; the first and network {k} differ "
-                f"in {differing[0]!r}"
-            )
 
 
 def _check_kept(named: dict[str, Tensor], given: dict[str, Tensor]) -> None:

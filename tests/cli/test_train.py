@@ -218,7 +218,9 @@ def test_a_training_that_fails_is_one_line(work):
         path = work / "large" / f"class{k % 2}" / f"{k}.npy"
         path.parent.mkdir(parents=True, exist_ok=True)
         np.save(path, random.choice([-3e38, 3e38], (3, 4)).astype(np.float32))
-    assert "the loss was no finite number" in refused("train", "large", *QUICK)
+    assert "training failed: a loss, or the metric, was no finite number" in refused(
+        "train", "large", *QUICK
+    )
 
 
 def test_wrong_uses_of_predict_are_one_line(bags, photos, work):

@@ -357,14 +357,17 @@ def test_random_numbers_are_left_alone():
         ({"train": ([*X], Y)}, TypeError, "x must be .* got list: RaggedSets.from_list makes sets"),
         ({"train": ([*X], Y.tolist())}, TypeError, "x must be .* got list: RaggedSets.from_list"),
         ({"train": (X, [0, 1])}, TypeError, r"y must be a tensor .* or RaggedSets, got list"),
-        ({"train": X}, TypeError, r"train must be a SetFolder, .*got Tensor; x alone has no"),
+        ({"train": X}, TypeError, r"train must be a SetFolder, .*got Tensor"),
         ({"train": 3}, TypeError, "train must be a SetFolder, a Dataset .* got int"),
         ({"train": []}, ValueError, "train must hold at least one set, got none"),
         ({"train": (X[:0], Y[:0])}, ValueError, "train must hold at least one set, got none"),
         ({"val": (X[:0], Y[:0])}, ValueError, "val must hold at least one set, got none"),
-        ({"train": [X[0]]}, TypeError, r"train must have items \(set, target\), got torch.float32"),
+        (
+            {"train": [X[0]]},
+            TypeError,
+            r"each item .* must be a pair \(set, target\), got torch.float32",
+        ),
         ({"train": [(X[0], None)]}, ValueError, "train must have targets to learn from"),
-        ({"train": [(X[0, 0], 1)]}, ValueError, r"train must have sets \(N, C, …\), got an item"),
         ({"train": (X, Y + 3)}, ValueError, "train must have labels from 0 to 1, .* got 4"),
         ({"train": (X, Y - 1)}, ValueError, "train must have labels from 0 to 1, .* got -1"),
         ({"val": (X, Y + 3)}, ValueError, "val must have labels from 0 to 1, .* got 4"),
@@ -418,8 +421,6 @@ def test_random_numbers_are_left_alone():
         ({"loggers": None}, None, ""),
         ({"net": network().requires_grad_(False)}, ValueError, "net must have weights that may be"),
         ({"net": nn.Sequential(Mean())}, ValueError, "net must have weights that may be trained"),
-        ({"net": network().double()}, ValueError, 'got torch.float64: .* or precision="float64"'),
-        ({"net": network().bfloat16()}, ValueError, "weights in torch.float32, got torch.bfloat16"),
         ({"patience": 3}, ValueError, "patience must be left out without val"),
         ({"keep": "loss"}, ValueError, "keep must be left out without val"),
         (
@@ -446,17 +447,12 @@ def test_random_numbers_are_left_alone():
         (
             {"train": DataLoader(LabelledSets(X, Y), batch_size=len(X) + 1, drop_last=True)},
             ValueError,
-            "train must hold at least one batch, got a DataLoader without any",
-        ),
-        (
-            {"train": DataLoader([(X[0], 1), (X[1, :2], 0)], batch_size=2)},
-            ValueError,
-            r"train must be a DataLoader with collate_fn=symsets.collate, as its sets differ",
+            "train must hold at least one set, got none",
         ),
         (
             {"train": DataLoader(LabelledSets(X, Y), batch_size=None)},
             TypeError,
-            "train cannot be read: each batch of the loader must have a target for every set",
+            "each batch of the loader must have a target for every set",
         ),
         ({"metrics": (3,)}, TypeError, "metrics must be a tuple of metrics"),
         (
@@ -502,7 +498,7 @@ def test_copies_need_parts_that_draw_new_weights():
             return x * self.scale
 
     net = Sequential(Stiff(), Classify(3, 2))
-    with pytest.raises(ValueError, match=r"for 2 seeds, the part '0' \(Stiff\) of Sequential has"):
+    with pytest.raises(ValueError, match=r"part '0' \(Stiff\) of Sequential .* networks to fit_t"):
         fit(net, (X, Y), seeds=2, **QUIET)
 
 
@@ -512,13 +508,6 @@ def test_the_task_is_found_from_all_targets():
     y[:2] = torch.tensor([[0.0, 1.0], [1.0, 0.0]])
     for sets in ((X, y), list(zip(X, y, strict=True))):
         assert fit(network(), sets, **QUIET).card.task == "regress"
-
-
-def test_a_label_out_of_range_is_named_where_a_dataset_is_read():
-    sets = list(zip(X, [0] * (len(X) - 1) + [2], strict=True))
-    for given in (None, [1.0, 2.0]):
-        with pytest.raises(ValueError, match=r"labels from 0 to 1, as the network .* got 2"):
-            fit(network(), sets, class_weights=given, **QUIET)
 
 
 def test_a_loss_without_gradient_is_an_error():
@@ -581,7 +570,9 @@ def test_targets_of_several_axes_have_one_scale():
 def test_a_loss_that_is_no_number_is_an_error_and_no_network():
     bad = X.clone()
     bad[3] = torch.nan
-    with pytest.raises(RuntimeError, match="training failed: the loss was no finite number in ep"):
+    with pytest.raises(
+        RuntimeError, match="training failed: a loss, or the metric, was no finite number"
+    ):
         fit(network(), (bad, Y), (X, Y), **QUIET)
 
 
@@ -619,9 +610,11 @@ def test_a_training_does_not_go_on_with_another_loss(tmp_path):
         fit(network(), (X, Y), out=tmp_path, loss=nn.functional.cross_entropy, **QUIET)
 
 
-def test_a_metric_that_is_never_a_number_is_told_from_such_a_loss():
+def test_a_metric_that_is_never_a_number_is_an_error_and_no_network():
     metric = Metric("odd", lambda output, y: output[:, 0] * float("nan"))
-    with pytest.raises(RuntimeError, match="what chooses the epoch to keep was never a number"):
+    with pytest.raises(
+        RuntimeError, match="training failed: a loss, or the metric, was no finite number"
+    ):
         fit(network(), (X, Y), (X, Y), metrics=metric, **QUIET)
 
 

@@ -54,11 +54,9 @@ def test_nan_in_validation_ends_training():
     net = nn.Sequential(nn.Flatten(), nn.Linear(12, 2))
     bad = x.clone()
     bad[3, 1, 0] = math.nan
-    problem = "the validation loss was no finite number in epoch 1; look for such numbers in val,"
+    problem = "was no finite number in epoch 1; look for such numbers in the sets"
     for keep in ("metric", "loss"):
         with pytest.raises(RuntimeError, match=problem):
             fit(net, (x, y), (bad, y), epochs=3, keep=keep, progress=False)
-    with pytest.raises(
-        RuntimeError, match=r"the loss was no .*; look for such numbers in the sets"
-    ):
+    with pytest.raises(RuntimeError, match=problem):
         fit(net, (bad, y), (x, y), epochs=3, progress=False)

@@ -80,15 +80,10 @@ def task_loss(task: str, *, weights: Constant | None = None, scale: Scale | None
 
     def classify(output: Tensor, y: Tensor) -> Tensor:
         y = y.long()
-        try:
-            if weights is None:
-                return functional.cross_entropy(output, y)
-            losses = functional.cross_entropy(output, y, reduction="none")
-            return (losses * weights.like(output)[y]).mean()
-        except IndexError as error:
-            low, high = int(y.min()), int(y.max())
-            message = wrong_label(low if low < 0 else high, output.shape[1])
-            raise ValueError(f"targets must be {message}") from error
+        if weights is None:
+            return functional.cross_entropy(output, y)
+        losses = functional.cross_entropy(output, y, reduction="none")
+        return (losses * weights.like(output)[y]).mean()
 
     def labels(output: Tensor, y: Tensor) -> Tensor:
         positive = None if weights is None else weights.like(output)
@@ -153,14 +148,6 @@ def _per_set(function: Callable[[Tensor, Tensor], Tensor], output: Sets, y: Sets
     values = function(a, b)
     values = values.flatten(1).mean(1) if values.ndim > 1 else values
     return pool(sets.with_elements(values), "mean") if isinstance(sets, RaggedSets) else values
-
-
-def wrong_label(label: float, num_classes: int) -> str:
-    """Say what labels must be, for messages about one that is none."""
-    return (
-        f"labels from 0 to {num_classes - 1}, as the network returns {num_classes} scores, "
-        f"got {label}"
-    )
 
 
 def matched(output: Any, y: Any) -> tuple[Any, Any]:

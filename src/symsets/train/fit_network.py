@@ -137,7 +137,6 @@ def fit(
     check_workers(workers)
     device = chosen_device(device)
     dtype = torch.float64 if "float64" in (precision, getattr(plan, "precision", "")) else None
-    _check_weights(net, dtype)
     read = partial(as_sets, workers=workers, seed=seed, dtype=dtype or torch.float32)
     train_sets, val_sets = read("train", train), None if val is None else read("val", val)
     given: dict[str, Any] = {
@@ -173,12 +172,10 @@ def fit(
         codes = [content_code(own) for own in (train_sets, val_sets) if own is not None]
         about["content of the sets"] = " ".join(codes)
     options = _differing({"devices": devices, "num_nodes": num_nodes, "strategy": strategy})
-    own_loggers = loggers if isinstance(loggers, list | tuple) else [loggers]
-    if own_loggers := [logger for logger in own_loggers if logger is not None]:
-        options["loggers"] = own_loggers
-    for logger in own_loggers:
-        if not hasattr(logger, "log_metrics"):
-            raise TypeError(f"loggers must be loggers of Lightning, got {shown(logger)}")
+    if loggers:
+        options["loggers"] = loggers if isinstance(loggers, list | tuple) else [loggers]
+        if not all(hasattr(logger, "log_metrics") for logger in options["loggers"]):
+            raise TypeError(f"loggers must be loggers of Lightning, got {shown(loggers)}")
     setup = Setup(range(seed, seed + seeds), plan, train_sets, val_sets, learnt, about)
     metric = None if val_sets is None else learnt.metric.name
     bar = TrainingProgress(plan.epochs, setup.steps_per_epoch, metric, shown=progress)
@@ -208,16 +205,6 @@ def fit(
     return copies if seeds > 1 else net
 
 
-def _check_weights(net: nn.Module, dtype: torch.dtype | None) -> None:
-    """Raise ValueError if a network's weights are of another type than sets come in."""
-    kinds = {p.dtype for p in net.parameters() if p.is_floating_point()}
-    if dtype is None and len(kinds) == 1 and (kind := kinds.pop()) != torch.float32:
-        other = ', or precision="float64"' if kind == torch.float64 else ""
-        raise ValueError(
-            f"net must have weights in torch.float32, got {kind}: pass net.float(){other}"
-        )
-
-
 def _plan(plan: Plan | None, given: dict[str, Any], patience: int | None, num_sets: int) -> Plan:
     if plan is None:
         if given["batch_size"] is None:  # an epoch of a few steps would learn little
@@ -242,14 +229,7 @@ def _copies(net: nn.Module, seeds: int, seed: int) -> list[nn.Module]:
     for k in range(1, seeds):
         with torch.random.fork_rng([]):
             torch.manual_seed(seed + k)
-            try:
-                copies.append(twin(net))
-            except ValueError as error:
-                cause = str(error).partition(", ")[2].partition(": ")[0]
-                raise ValueError(
-                    f"net must be made of parts whose reset_parameters draws new weights for "
-                    f"{seeds} seeds, {cause}: make the networks yourself, for fit_together"
-                ) from error
+            copies.append(twin(net, instead="networks to fit_together"))
         for parameter, like in zip(copies[-1].parameters(), net.parameters(), strict=True):
             parameter.requires_grad = like.requires_grad
     return copies
@@ -287,21 +267,14 @@ def _history(found: Sequence[Fitted], seed: int) -> list[dict[str, float]]:
 
 def _finish(net: nn.Module, fitted: Fitted, card: Card | None) -> None:
     """Give a network its best weights, its history and its card."""
-    if not fitted.best and not fitted.failed:
-        raise RuntimeError("training failed: what chooses the epoch to keep was never a number")
-    trained = not fitted.curves or math.isfinite(fitted.curves[-1]["train_loss"])
-    loss, where = ("validation loss", "val") if trained else ("loss", "the sets")
+    why = f"a loss, or the metric, was no finite number in epoch {fitted.epochs}"
     if not fitted.best:
         raise RuntimeError(
-            f"training failed: the {loss} was no finite number in epoch {fitted.epochs}; "
-            f"look for such numbers in {where}, or try a smaller learning_rate"
+            f"training failed: {why}; look for such numbers in the sets, or try a smaller "
+            "learning_rate"
         )
     if fitted.failed:
-        warnings.warn(
-            f"the {loss} was no finite number in epoch {fitted.epochs}: the best weights before "
-            "that are kept",
-            stacklevel=3,
-        )
+        warnings.warn(f"{why}: the best weights before that are kept", stacklevel=3)
     net.load_state_dict(fitted.best)
     net.eval()
     history: Any = fitted.curves

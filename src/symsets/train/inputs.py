@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 from torch.utils.data import DataLoader, IterableDataset, Subset, TensorDataset
 
-from symsets._checks import checked_device, is_ours, shown
+from symsets._checks import checked_device, shown
 from symsets.data.labelled import LabelledSets, SetDataset
 from symsets.data.streaming import LoadedSets, SetStream, StreamedSets, random_numbers_kept
 from symsets.sets import RaggedSets, Sets
@@ -37,12 +37,8 @@ def as_sets(
     """
     pair = _tensors(value)
     sets = LabelledSets(*pair) if pair else _with_length(name, value, workers, seed)
-    if not sets.num_sets:
+    if not sets.num_sets or sets.num_steps == 0:
         raise ValueError(f"{name} must hold at least one set, got none")
-    if isinstance(sets, LoadedSets) and not sets.num_steps:
-        raise ValueError(f"{name} must hold at least one batch, got a DataLoader without any")
-    if isinstance(sets, StreamedSets):
-        _check_item(name, sets.dataset)
     if isinstance(sets, SetStream):
         sets.targets = _listed(source_of(sets))
     floats = not isinstance(sets, LabelledSets) or sets.x.dtype.is_floating_point
@@ -72,10 +68,7 @@ def _with_length(name: str, value: Any, workers: int | None, seed: int) -> SetDa
     if not (hasattr(value, "__len__") and hasattr(value, "__getitem__")) or isinstance(
         value, str | bytes | dict | Tensor | RaggedSets
     ):
-        hint = (
-            f"; x alone has no targets: ({name}_x, {name}_y)" if isinstance(value, Tensor) else ""
-        )
-        raise TypeError(f"{name} must be {KINDS_OF_DATA}, got {type(value).__name__}{hint}")
+        raise TypeError(f"{name} must be {KINDS_OF_DATA}, got {type(value).__name__}")
     return StreamedSets(value, workers=num_workers(value, workers), seed=seed)
 
 
@@ -104,34 +97,12 @@ def num_workers(value: Any, workers: int | None) -> int:
     return min(MOST_WORKERS, len(os.sched_getaffinity(0)))
 
 
-def _check_item(name: str, dataset: Any) -> None:
-    """Raise TypeError or ValueError unless the first item is a set with a target."""
-    with random_numbers_kept():
-        item = dataset[0]
-    if not isinstance(item, tuple | list) or len(item) != 2:
-        raise TypeError(f"{name} must have items (set, target), got {shown(item)}")
-    if item[1] is None:
-        raise ValueError(f"{name} must have targets to learn from, got sets without any")
-    axes = getattr(item[0], "ndim", None)
-    if isinstance(axes, int) and axes < 2:
-        raise ValueError(
-            f"{name} must have sets (N, C, …), got an item of shape {tuple(item[0].shape)}"
-        )
-
-
 def first_batch(name: str, sets: SetDataset) -> tuple[Any, Any]:
-    """Return two sets and their targets; raise naming the argument if they cannot be read."""
-    try:
-        return next(sets.first(min(2, sets.num_sets)).parts(2))
-    except (TypeError, ValueError, RuntimeError) as error:
-        if isinstance(sets, LoadedSets) and "expects each tensor to be equal size" in str(error):
-            raise ValueError(
-                f"{name} must be a DataLoader with collate_fn=symsets.collate, as its sets differ "
-                "in size"
-            ) from error
-        if not is_ours(error):
-            raise
-        raise type(error)(f"{name} cannot be read: {error}") from error
+    """Return two sets and their targets; raise ValueError naming the argument if it has none."""
+    x, y = next(sets.first(min(2, sets.num_sets)).parts(2))
+    if y is None:
+        raise ValueError(f"{name} must have targets to learn from, got sets without any")
+    return x, y
 
 
 def source_of(sets: SetDataset) -> Any:

@@ -16,14 +16,7 @@ from symsets._modes import evaluating
 from symsets.data.labelled import SetDataset
 from symsets.models.card import TASKS, Card
 from symsets.sets import RaggedSets, Sets
-from symsets.train.defaults import (
-    Constant,
-    Scale,
-    matched,
-    task_loss,
-    task_metrics,
-    wrong_label,
-)
+from symsets.train.defaults import Constant, Scale, matched, task_loss, task_metrics
 from symsets.train.inputs import all_targets, first_batch, listed_targets, source_of
 from symsets.train.metrics import Loss, Metric, Task
 
@@ -200,7 +193,8 @@ def _check_targets(name: str, task: str, targets: Any, output: Any) -> None:
     low, high = values.min().item(), values.max().item()
     if task == "classify" and not 0 <= low <= high < output.shape[1]:
         raise ValueError(
-            f"{name} must have {wrong_label(low if low < 0 else high, output.shape[1])}"
+            f"{name} must have labels from 0 to {output.shape[1] - 1}, as the network returns "
+            f"{output.shape[1]} scores, got {low if low < 0 else high}"
         )
     if task == "labels" and not 0 <= low <= high <= 1:
         raise ValueError(

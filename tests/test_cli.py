@@ -230,7 +230,7 @@ def test_what_experiments_need_is_named_before_they_begin(monkeypatch, tmp_path,
     monkeypatch.chdir(tmp_path)
     result = runner.invoke(app, arguments)
     assert result.exit_code == 2
-    hint = "lightning, matplotlib are needed here but not installed: pip install"
+    hint = "lightning, matplotlib must be installed: pip install"
     assert result.output.startswith(f"symsets: {hint} 'symsets[all]'")
     assert not list(tmp_path.iterdir())
 

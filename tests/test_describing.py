@@ -282,7 +282,7 @@ def test_a_group_without_a_name_is_described_by_its_generators():
     layer = EquivariantLinear(PermutationGroup([[1, 2, 3, 0]]), 1, 1)
     made = make(json.loads(json.dumps(describe(layer))))
     assert made.extra_repr() == layer.extra_repr()
-    with pytest.raises(ValueError, match="permutations must be generators and a shape"):
+    with pytest.raises(ValueError, match="generators must be permutations"):
         make(
             {
                 "class": "symsets.nn.EquivariantLinear",

@@ -117,6 +117,23 @@ def test_small_files_hold_nearly_the_same_weights(tmp_path):
     )
 
 
+@pytest.mark.parametrize(
+    "module",
+    [
+        [],
+        {"class": 3, "arguments": {}},
+        {"class": "torch.nn.Linear", "arguments": []},
+        {"class": "torch.nn.Linear", "arguments": {"width": 3}},
+        {"class": "torch.nn.Linear", "arguments": {"bias": {"float": "much"}}},
+        {"lift": {"model": [], "scheme": "dss-sum", "where": [1], "size": 1.0}},
+    ],
+)
+def test_a_description_of_nothing_is_named(saved, module):
+    (saved / "network.json").write_text(json.dumps({"module": module}))
+    with pytest.raises(ValueError, match=r"network\.json must be the description of a network"):
+        load(saved)
+
+
 def test_a_description_of_more_than_the_weights_is_refused_before_it_takes_memory(saved):
     described = json.loads((saved / "network.json").read_text())
     described["arguments"]["widths"] = [2**20, 2**20, 2]  # four terabytes

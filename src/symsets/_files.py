@@ -209,7 +209,10 @@ def write_json(path: Path, content: Any) -> None:
 
 def write_csv(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
     """Write a CSV file whole or not at all, with the names of the first row as its header."""
-    with atomic_write(path) as part, part.open("w", newline="", encoding="utf-8") as file:
+    with (  # names of files may be any bytes
+        atomic_write(path) as part,
+        part.open("w", newline="", encoding="utf-8", errors="surrogateescape") as file,
+    ):
         writer = csv.DictWriter(file, list(rows[0]) if rows else [])
         writer.writeheader()
         writer.writerows(rows)

@@ -135,7 +135,6 @@ def test_sizes_that_do_not_fit_are_named(size):
     [
         ({"noise": (0.0, 5.0)}, "noise must be two positive numbers, the smaller first"),
         ({"noise": (5.0, 2.0)}, "noise must be two positive numbers, the smaller first"),
-        ({"alike": 1.5}, "alike must be at most 1, a correlation, got 1.5"),
         ({"shake": -1.0}, "shake must be 0 or positive, got -1"),
         ({"shift": float("nan")}, "shift must be 0 or positive, got nan"),
     ],

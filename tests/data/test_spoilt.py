@@ -122,12 +122,10 @@ def test_half_of_all_sets_are_spoilt_in_one_way_and_every_shot_in_one_at_least(p
 
 
 def test_bad_arguments_are_named(photos):
-    with pytest.raises(ValueError, match="size must be a multiple of 8, at most 80 for"):
+    with pytest.raises(ValueError, match="size must be a multiple of 8, at most 80, got 96"):
         SpoiltSets(photos, 4, size=96)
     with pytest.raises(ValueError, match="kinds must be one of"):
         SpoiltSets(photos, 4, size=32, kinds=("dust",))
-    with pytest.raises(ValueError, match="kinds must name one or more of"):
-        SpoiltSets(photos, 4, size=32, kinds=())
     with pytest.raises(ValueError, match="num_elements must be at least 1"):
         SpoiltSets(photos, 4, size=32, num_elements=0)
 

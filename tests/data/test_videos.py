@@ -97,7 +97,7 @@ def test_a_pipe_is_not_waited_for(tmp_path):
     os.mkfifo(tmp_path / "train" / "pipe.avi")
     source = VideoFolder(tmp_path, size=32)
     assert len(source.clips("train").names) == 1
-    assert source.skipped == {"not regular files": 1}
+    assert source.skipped == {"not readable or truncated": 1}
 
 
 def test_sources_are_the_subfolders_of_a_split(tmp_path):
@@ -129,7 +129,7 @@ def test_bad_input_is_named(tmp_path):
     source = VideoFolder(tmp_path)
     expected = (
         r"no usable videos for split 'train', 1 needed; files per split: \{'train': 0, 'val': 1, "
-        r"'test': 0\}; none skipped\. A folder needs 3 usable videos at least"
+        r"'test': 0\}; none skipped\. Subfolders called train, val and test choose"
     )
     with pytest.raises(ValueError, match=expected):
         source.clips("train")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import os
-import stat
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -19,6 +18,7 @@ import torch
 from torch import Tensor
 
 from symsets._extras import require
+from symsets._files import check_regular
 
 if TYPE_CHECKING:
     from PIL import Image
@@ -48,13 +48,6 @@ class Skipped(Counter[str]):
         return f"{self.total()} skipped ({reasons})" if reasons else "none skipped"
 
 
-def regular_file(path: Path) -> Path:
-    """Return ``path`` if it is a regular file; opening a pipe would block."""
-    if not stat.S_ISREG(path.stat().st_mode):
-        raise UnusableError("not regular files")
-    return path
-
-
 def check_large_enough(shape: tuple[int, int], size: int) -> None:
     """Refuse a picture whose shorter side would have to grow to more than twice its length."""
     if 2 * min(shape) < size:
@@ -66,7 +59,9 @@ def opened_image(encoded: bytes | Path) -> Iterator[Image.Image]:
     """Open a picture; whatever goes wrong while it is used becomes an UnusableError."""
     Image = require("PIL.Image", "images")
     try:
-        file = io.BytesIO(encoded) if isinstance(encoded, bytes) else regular_file(encoded)
+        if isinstance(encoded, Path):
+            check_regular(encoded)  # opening a pipe would block
+        file = io.BytesIO(encoded) if isinstance(encoded, bytes) else encoded
         with Image.open(file, formats=FORMATS) as image:
             yield image
     except UnusableError:

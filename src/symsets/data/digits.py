@@ -65,8 +65,6 @@ def digit_bags(
     check_choice("task", task, list(TASKS))
     check_choice("split", split, SPLITS)
     low, high = (positive("sizes", size) for size in sizes)
-    if low > high:
-        raise ValueError(f"sizes must be the smallest and the largest, got {sizes}")
     pictures, digits = _pictures(split)
     random = np.random.default_rng([seed, SPLITS.index(split)])
     bags: list[Digits] = []

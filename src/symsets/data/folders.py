@@ -26,17 +26,6 @@ def checked_folder(root: Path) -> Path:
     return root
 
 
-def check_names(folder: Path, names: Iterable[str]) -> None:
-    """Raise ValueError for a name that is no text, as old archives leave them: no page shows it."""
-    for name in names:
-        try:
-            name.encode()
-        except UnicodeEncodeError:
-            raise ValueError(
-                f"{folder} must hold names in UTF-8, got {os.fsencode(name)!r}; rename it"
-            ) from None
-
-
 def files_below(root: Path, suffixes: Iterable[str]) -> Iterator[str]:
     """Give the paths below ``root`` of all visible files with one of the suffixes.
 

@@ -17,6 +17,7 @@ from symsets.data.folders import split_folder
 from symsets.data.splits import SPLITS, checked_split
 
 T = TypeVar("T")
+BY_HAND = ". Subfolders called train, val and test choose the splits by hand"
 IMAGE_SUFFIXES = frozenset(
     {".jpg", ".jpeg", ".png", ".webp", ".bmp", ".gif", ".tif", ".tiff", ".ppm", ".pgm"}
 )
@@ -52,7 +53,7 @@ class FileSource:
     """
 
     KIND = "files"  # in messages
-    IS_FOLDER = False  # a user's own, whose files can be moved
+    ADVICE = ""  # what to do if there are too few
 
     def __init__(
         self, name: str, files: Mapping[str, Sequence[Any]], *, size: int, root: Path
@@ -87,15 +88,9 @@ class FileSource:
         found = list(islice(chain.from_iterable(results), num))
         if len(found) < least:
             counts = {split: len(self.files[split]) for split in SPLITS}
-            kind = self.KIND[:-1] if len(found) == 1 else self.KIND
-            advice = (
-                f". A folder needs {len(SPLITS) * least} usable {self.KIND} at least; subfolders "
-                "called train, val and test choose the splits by hand"
-            )
             raise ValueError(
-                f"{self.root} has {len(found) or 'no'} usable {kind} for split {split!r}, "
-                f"{least} needed; files per split: {counts}; {skipped}"
-                + (advice if self.IS_FOLDER else "")
+                f"{self.root} has {len(found) or 'no'} usable {self.KIND} for split {split!r}, "
+                f"{least} needed; files per split: {counts}; {skipped}{self.ADVICE}"
             )
         return found
 
@@ -139,7 +134,7 @@ class ImageFolder(ImageFiles):
         size: Height and width of the pictures.
     """
 
-    IS_FOLDER = True
+    ADVICE = BY_HAND
 
     def __init__(self, root: str | os.PathLike[str], *, size: int = 80) -> None:
         root = as_path("root", root)

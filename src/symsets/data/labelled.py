@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 from torch.utils.data import Dataset
 
-from symsets._checks import positive, shown
+from symsets._checks import positive
 from symsets.sets import RaggedSets, Sets
 from symsets.sets.ragged import not_sets
 
@@ -158,9 +158,4 @@ def _some(sets: Sets, which: Tensor) -> Any:
     """Return some rows; ragged ones as a list, with a batch for each row of ``which``."""
     if isinstance(sets, RaggedSets) and which.ndim > 1:
         return [sets[row] for row in which]
-    try:
-        return sets[which]
-    except (IndexError, TypeError) as error:
-        raise IndexError(
-            f"which must number sets from 0 to {len(sets) - 1}, got {shown(which)}"
-        ) from error
+    return sets[which]

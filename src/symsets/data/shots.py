@@ -51,8 +51,13 @@ class Camera:
             raise ValueError(
                 f"noise must be two positive numbers, the smaller first, got {self.noise}"
             )
-        if self.alike > 1:
-            raise ValueError(f"alike must be at most 1, a correlation, got {self.alike}")
+
+
+def checked_size(size: int, most: int) -> int:
+    """Return the size of a crop; raise ValueError if JPEG or the photographs do not allow it."""
+    if positive("size", size) % 8 or size > most:
+        raise ValueError(f"size must be a multiple of 8, at most {most}, got {size}")
+    return size
 
 
 class ShotSets(OnTheFlySets):
@@ -96,12 +101,7 @@ class ShotSets(OnTheFlySets):
     ) -> None:
         super().__init__(images, num_sets, seed=seed)
         self.num_elements = positive("num_elements", num_elements)
-        self.size = positive("size", size)
-        if size % 8 or size > images.shape[-1] - 2 * SPARE:
-            raise ValueError(
-                f"size must be a multiple of 8, at most {images.shape[-1] - 2 * SPARE} for "
-                f"photographs of {images.shape[-1]} pixels, got {size}"
-            )
+        self.size = checked_size(size, images.shape[-1] - 2 * SPARE)
         self.camera = camera or Camera()
         self.augment = Augment(size + 2 * SPARE, rotate=True)
 

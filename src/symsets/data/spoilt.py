@@ -12,6 +12,7 @@ from symsets._checks import check_choice, positive
 from symsets.data import degrading
 from symsets.data.augment import Augment
 from symsets.data.on_the_fly import OnTheFlySets
+from symsets.data.shots import SPARE, checked_size
 
 BLURS = ("defocus", "blur", "shake")  # a shot has one of them at most
 KINDS = (*BLURS, "noise", "exposure", "jpeg", "aperture")
@@ -22,7 +23,6 @@ WORST, FINEST = 10.0, 95.0  # quality of JPEG
 SOFT = 1.5  # px: half of all scenes are blurred by up to this, as large photographs are
 MORE = 0.25  # the share of shots that a further kind spoils
 SHIFT = 2  # px
-SPARE = 16  # px of a photograph around a crop, so that a moved camera sees no border
 GREY = 0.15  # the share of scenes without colours
 HALVED = 0.6  # the share of JPEG that keeps colours at half the size
 BRIGHTNESS = 0.1  # the weight of a wrong brightness or contrast, beside that of other errors
@@ -79,16 +79,9 @@ class SpoiltSets(OnTheFlySets):
     ) -> None:
         super().__init__(images, num_sets, seed=seed)
         self.num_elements = positive("num_elements", num_elements)
-        self.size = positive("size", size)
-        if size % 8 or size > images.shape[-1] - 2 * SPARE:
-            raise ValueError(
-                f"size must be a multiple of 8, at most {images.shape[-1] - 2 * SPARE} for "
-                f"photographs of {images.shape[-1]} pixels, got {size}"
-            )
+        self.size = checked_size(size, images.shape[-1] - 2 * SPARE)
         for kind in kinds:
             check_choice("kinds", kind, KINDS)
-        if not kinds:
-            raise ValueError(f"kinds must name one or more of {list(KINDS)}, got none")
         self.kinds = tuple(dict.fromkeys(kinds))
         self.augment = Augment(size + 2 * SPARE, rotate=True)
 

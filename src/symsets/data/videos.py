@@ -14,16 +14,16 @@ from torch import Tensor
 
 from symsets._checks import as_path
 from symsets._extras import require
+from symsets._files import check_regular
 from symsets.data.clips import Clips
 from symsets.data.decoding import (
     UnusableError,
     check_large_enough,
     decode_image,
     images_to_tensor,
-    regular_file,
 )
 from symsets.data.folders import has_split_folders, split_folder
-from symsets.data.images import FileSource
+from symsets.data.images import BY_HAND, FileSource
 
 VIDEO_SUFFIXES = frozenset({".avi", ".mp4", ".m4v", ".mov", ".mkv", ".webm", ".mpg", ".mpeg"})
 Encoded = Path | list[bytes]  # a video, or the pictures that are its frames
@@ -95,7 +95,7 @@ class VideoFolder(VideoFiles):
         clips_per_video: Clips of one video at most.
     """
 
-    IS_FOLDER = True
+    ADVICE = BY_HAND
 
     def __init__(
         self,
@@ -137,7 +137,8 @@ def decode_video(path: Path, *, size: int, fps: float, num: int) -> Tensor:
     frames: list[np.ndarray] = []
     decoded = due = 0
     try:
-        with av.open(os.fspath(regular_file(path))) as container:
+        check_regular(path)
+        with av.open(os.fspath(path)) as container:
             stream = container.streams.video[0]
             rate = float(stream.average_rate or fps)
             for decoded, frame in enumerate(container.decode(stream), start=1):

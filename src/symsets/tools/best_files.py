@@ -16,7 +16,7 @@ from torch import Tensor, nn
 
 from symsets._checks import as_path
 from symsets._files import check_place, write_csv
-from symsets.data.folders import check_names, files_below
+from symsets.data.folders import files_below
 from symsets.data.images import IMAGE_SUFFIXES
 from symsets.saving import load_pretrained
 from symsets.tools.figures import MOST_TILES, ShownSet
@@ -112,7 +112,6 @@ def _scenes(root: Path, page: Path) -> dict[str, list[Path]]:
     """Return the pictures of each folder below ``root`` that holds some, but for those we wrote."""
     scenes: dict[str, list[Path]] = {}
     for name in files_below(root, IMAGE_SUFFIXES):
-        check_names(root, [name])
         path = root / name
         if is_ours(path):
             continue

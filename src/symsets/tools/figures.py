@@ -187,5 +187,5 @@ def short(text: str, most: int = 34) -> str:
         >>> short("photos/of/a/holiday", most=10)
         '…a/holiday'
     """
-    line = " ".join(text.split())
+    line = " ".join(text.encode(errors="replace").decode().split())  # names may be any bytes
     return line if len(line) <= most else f"…{line[1 - most :]}"

@@ -70,7 +70,10 @@ def test_labels_may_lie_beside_the_table(tmp_path):
         ),
         ("set,u,label,score a,1,x,1", r"columns for one kind of target, got \['label', 'score'\]"),
         ("set,u,label,split a,1,x,now b,1,x,now", "line 2: split must be one of .*, got 'now'"),
-        ("set,u,best a,1,0 a,2,0 b,1,1 b,2,0", "t.csv must have a line for set 'a', found none"),
+        (
+            "set,u,best a,1,0 a,2,0 b,1,1 b,2,0",
+            "t.csv must have a line for each set, found none for 1, such as 'a'",
+        ),
     ],
 )
 def test_tables_that_are_wrong_are_refused(tmp_path, text, match):

@@ -22,10 +22,6 @@ NAMES = ("x", "features", "feats", "data")  # of the array to take where a file 
 Array = np.ndarray[Any, np.dtype[Any]]
 
 
-class NoNumbersError(ValueError):
-    """An array holds something else than numbers."""
-
-
 def array_shape(path: str) -> tuple[int, ...]:
     """Return the shape of the array in a file; only of a table of text are the contents read."""
     file = Path(path)
@@ -103,7 +99,7 @@ def read_cloud(path: str, channels: int) -> Array:
 
 def _numbers(array: Array) -> Array:
     if array.dtype.kind not in "fiub":
-        raise NoNumbersError(f"it must hold numbers, got {array.dtype}")
+        raise ValueError(f"it must hold numbers, got {array.dtype}")
     return array
 
 

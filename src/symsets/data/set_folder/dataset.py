@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 from torch.utils.data import Dataset
 
-from symsets._checks import as_path, check_choice, check_kind, shown
+from symsets._checks import as_path, check_choice, check_kind
 from symsets.data.decoding import Skipped
 from symsets.data.labelled import LabelledSets
 from symsets.data.set_folder.elements import Preparation
@@ -227,12 +227,7 @@ class SetFolder(Dataset[tuple[Any, Any]]):
     def subset(self, indices: Iterable[int]) -> SetFolder:
         """Return some of the sets, which share the cache and the list of what was skipped."""
         chosen = copy.copy(self)
-        try:
-            chosen._which = [self._which[int(index)] for index in indices]
-        except (IndexError, TypeError, ValueError) as error:
-            raise IndexError(
-                f"indices must number sets from 0 to {len(self) - 1}, got {shown(indices)}"
-            ) from error
+        chosen._which = [self._which[index] for index in indices]
         return chosen
 
     def in_memory(self) -> LabelledSets:
@@ -256,10 +251,7 @@ class SetFolder(Dataset[tuple[Any, Any]]):
             fractions: The share of each part.
             seed: Chooses another division.
         """
-        try:
-            parts = divide(self.names, self._strata(), self.splits, fractions, seed)
-        except ValueError as error:
-            raise ValueError(f"{self.root} cannot be split: {error}") from error
+        parts = divide(self.names, self._strata(), self.splits, fractions, seed)
         train, val, test = (self.subset(part) for part in parts)
         return train, val, test
 

@@ -14,7 +14,6 @@ from symsets._checks import check_choice, positive, shown
 from symsets.data.decoding import UnusableError, middle_box, quiet
 from symsets.data.images import IMAGE_SUFFIXES
 from symsets.data.set_folder.arrays import (
-    NoNumbersError,
     array_shape,
     check_finite,
     column_names,
@@ -32,7 +31,7 @@ RESIZE = ("crop", "scale")
 CHECKED = 2**28  # bytes of arrays that are read whole at the start, to find NaNs before training
 AXES = {2: "vectors", 3: "signals"}  # of a set
 LOSS = 0.05  # of the pixels of a picture that may be cropped without a word
-UNKNOWN = "of an unknown kind"
+UNKNOWN, UNREADABLE = "of an unknown kind", "not readable"
 Skips = list[tuple[str, str]]
 
 
@@ -207,7 +206,7 @@ def _examine_arrays(sets: Sequence[FoundSet], how: Preparation) -> Examined:
             if suffix_of(file) == ".csv":
                 raise  # it names the line, which can be mended
             wrong = wrong or error
-            skipped.append((file, _why(error)))
+            skipped.append((file, UNREADABLE))
             continue
         names = column_names(file)
         order = column_order(file, names, columns or (), _like(named))
@@ -239,12 +238,6 @@ def _examine_arrays(sets: Sequence[FoundSet], how: Preparation) -> Examined:
     kind = AXES[len(expected) + 1]
     how = replace(how, kind=kind, channels=expected[0], length=length, columns=columns)
     return Examined(kept, ArrayStore(files, counts, expected, orders), how, skipped=skipped)
-
-
-def _why(error: ValueError) -> str:
-    """Say why an array is left out."""
-    cause = error.__cause__
-    return f"not readable: {cause}" if isinstance(cause, NoNumbersError) else "not readable"
 
 
 def examine_table(sets: list[FoundSet], store: TableStore, how: Preparation) -> Examined:
@@ -283,8 +276,8 @@ def _examine_clouds(sets: Sequence[FoundSet], how: Preparation) -> Examined:
     for file in (file for one in sets for file in one.files):
         try:
             shape = array_shape(file)
-        except ValueError as error:
-            bad[file] = _why(error)
+        except ValueError:
+            bad[file] = UNREADABLE
             continue
         if len(shape) != 2:
             raise ValueError(f"{file} must be a cloud (P, C), got shape {shape}")

@@ -46,16 +46,8 @@ def read_csv(path: Path) -> Iterator[tuple[int, list[str]]]:
     Commas, semicolons or tabs separate cells, whichever the first line has most of. Raise
     ValueError unless the file is text in UTF-8 with as many cells in every line.
     """
-    with named_errors(path):
-        content = read_bytes(path, MOST_BYTES)
-    try:
-        text = content.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        line = content[: error.start].count(b"\n") + 1
-        raise ValueError(
-            f"{path} must be text in UTF-8, found the byte 0x{content[error.start]:02x} in line "
-            f"{line}: save it as 'CSV UTF-8'"
-        ) from error
+    with named_errors(path, "must be text in UTF-8"):
+        text = read_bytes(path, MOST_BYTES).decode("utf-8-sig")
     sign = max(",;\t", key=text.partition("\n")[0].count)
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=sign, strict=True)
     first: list[str] = []
@@ -146,9 +138,10 @@ def match(labels: Labels, sets: Sequence[FoundSet]) -> dict[str, list[Row]]:
         seen[key] = row.where
         rows[name].append(row)
     if missing := [name for name, own in rows.items() if not own]:
-        others = len(missing) - 1
-        more = f" (and {others} more set{'s' * (others > 1)})" if others else ""
-        raise ValueError(f"{labels.path} must have a line for set {missing[0]!r}{more}, found none")
+        raise ValueError(
+            f"{labels.path} must have a line for each set, found none for {len(missing)}, such as "
+            f"{missing[0]!r}"
+        )
     return rows
 
 

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from symsets.data.folders import STUDY, check_names, checked_folder, has_split_folders
+from symsets.data.folders import STUDY, checked_folder, has_split_folders
 from symsets.data.images import IMAGE_SUFFIXES
 from symsets.data.splits import SPLITS
 
@@ -58,7 +58,6 @@ def list_folder(path: Path) -> Listing:
             )
     except OSError as error:
         raise ValueError(f"{path} must be a folder that can be read: {error.strerror}") from error
-    check_names(path, (name for name, _ in found))
     files = [name for name, is_folder in found if not is_folder and name != LABELS]
     known = [name for name in files if suffix_of(name) in MEDIA]
     folders = [name for name, is_folder in found if is_folder]

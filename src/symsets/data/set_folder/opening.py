@@ -11,8 +11,8 @@ import torch
 from symsets.data.folders import checked_folder
 from symsets.data.set_folder.elements import Examined, Preparation, examine, examine_table
 from symsets.data.set_folder.labels import Labels, Row, match, read_labels
-from symsets.data.set_folder.layouts import LABELS, FoundSet, find_sets, suffix_of
-from symsets.data.set_folder.tables import SUFFIXES, find_table
+from symsets.data.set_folder.layouts import LABELS, FoundSet, find_sets
+from symsets.data.set_folder.tables import find_table
 from symsets.data.set_folder.targets import Targets, check_classes, from_columns, to_number
 from symsets.data.splits import SPLITS
 
@@ -49,11 +49,9 @@ def open_sets(
     lines = match(labels, sets) if labels else {}
     task = _find_task(root, task, labels, sets, learn=learn)
     if learn and len(sets) < 2:
-        one = sets[0]
-        is_table = one.whole and suffix_of(one.files[0]) in SUFFIXES
-        hint = "; in one table of all sets, a column 'set' names them" if is_table else ""
         raise ValueError(
-            f"{root} must hold at least two sets to learn from, found {one.name!r}{hint}"
+            f"{root} must hold at least two sets to learn from, found {sets[0].name!r}; one table "
+            "of all sets names them in a column 'set'"
         )
     found = examine_table(sets, store, how) if store else examine(sets, how)
     rows = [lines.get(one.name, []) for one in found.sets]

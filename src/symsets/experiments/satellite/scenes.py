@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from symsets._extras import require
-from symsets._files import shorten
+from symsets._files import check_regular, shorten
 from symsets.data.decoding import (
     MOST_PIXELS,
     TOO_LARGE,
@@ -20,7 +20,6 @@ from symsets.data.decoding import (
     UnusableError,
     in_threads,
     opened_image,
-    regular_file,
 )
 from symsets.data.folders import MissingDataError, checked_folder, read_list
 from symsets.data.splits import shuffled
@@ -141,7 +140,8 @@ def _mask(path: Path) -> np.ndarray:
 def _decoded(path: Path) -> np.ndarray:
     image = require("PIL.Image", "images")
     try:
-        with image.open(regular_file(path), formats=FORMATS) as picture:
+        check_regular(path)
+        with image.open(path, formats=FORMATS) as picture:
             if picture.width * picture.height > MOST_PIXELS:
                 raise UnusableError(TOO_LARGE)
             return np.asarray(picture)

@@ -102,7 +102,7 @@ def test_files_with_8_bits_are_for_pillow():
 
 @pytest.mark.parametrize("end", [33, 45, 200, -30])
 def test_files_that_end_too_early_are_named(end):
-    with pytest.raises(ValueError, match=r"it ends too early|it is broken"):
+    with pytest.raises(OSError, match=r"truncated|broken|unrecognized|cannot identify"):
         read_png(write_png(values())[:end])
 
 
@@ -113,25 +113,24 @@ def changed(place, new):
 
 
 @pytest.mark.parametrize(
-    ("content", "message"),
+    "content",
     [
-        (changed(45, b"\xff\xff\xff"), "it is broken"),
-        (changed(16, b"\x7f\xff\xff\xff"), "more than are decoded"),
-        (changed(16, b"\x00\x00\x00\x00"), "it has no pixels"),
-        (changed(25, b"\x03"), "it is no PNG with 16 bits"),
-        (changed(28, b"\x01"), "it is interlaced, which is not read with 16 bits"),
-        (written(values(), (0,)).replace(b"IDAT", b"IDOT"), "it ends too early"),
+        changed(45, b"\xff\xff\xff"),
+        changed(16, b"\x7f\xff\xff\xff"),
+        changed(16, b"\x00\x00\x00\x00"),
+        changed(25, b"\x03"),
+        written(values(), (0,)).replace(b"IDAT", b"IDOT"),
     ],
 )
-def test_broken_files_are_named(content, message):
-    with pytest.raises(ValueError, match=message):
+def test_broken_files_are_refused(content):
+    with pytest.raises((ValueError, OSError, Image.DecompressionBombError)):
         read_png(content)
 
 
-def test_lines_of_an_unknown_kind_are_named():
+def test_lines_of_an_unknown_kind_are_refused():
     height, width = 2, 2
     head = struct.pack(">IIBBBBB", width, height, 16, 0, 0, 0, 0)
     lines = zlib.compress(bytes([9, 0, 0, 0, 0]) * height)
     content = MAGIC + chunk(b"IHDR", head) + chunk(b"IDAT", lines)
-    with pytest.raises(ValueError, match="lines of an unknown kind"):
+    with pytest.raises(OSError):
         read_png(content)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import struct
 import zlib
 
@@ -10,70 +11,34 @@ import numpy as np
 from symsets._extras import require
 
 MAGIC = b"\x89PNG\r\n\x1a\n"
-CHANNELS = {0: 1, 2: 3, 4: 2, 6: 4}  # of the kinds of PNG that may have 16 bits
-HEAD = 33  # bytes before the second chunk
-MOST_BYTES = 2**30  # of a picture
+KINDS = {1: 0, 2: 4, 3: 2, 4: 6}  # what the header calls pictures with so many channels
 
 
 def is_deep_png(content: bytes) -> bool:
     """Whether the content of a file is a PNG with 16 bits, which is for :func:`read_png`."""
-    whole = len(content) >= HEAD and content[:8] == MAGIC and content[12:16] == b"IHDR"
-    return whole and content[24] == 16
+    return content.startswith(MAGIC) and content[24:25] == b"\x10"
 
 
 def read_png(content: bytes) -> np.ndarray:
-    """Return the values ``(H, W, C)`` of a PNG with 16 bits; raise ValueError if it is broken."""
-    width, height, depth, kind, _, _, interlaced = struct.unpack(">IIBBBBB", content[16:29])
-    if interlaced:
-        raise ValueError("it is interlaced, which is not read with 16 bits")
-    if depth != 16 or kind not in CHANNELS:
-        raise ValueError("it is no PNG with 16 bits")
-    pixel = 2 * CHANNELS[kind]  # bytes
-    length = height * (1 + width * pixel)
-    if not width * height:
-        raise ValueError("it has no pixels")
-    if length > MOST_BYTES:
-        raise ValueError(f"it has {width}×{height} pixels, more than are decoded")
-    decoder = zlib.decompressobj()
-    try:
-        plain = decoder.decompress(_data(content), length)
-    except zlib.error as error:
-        raise ValueError(f"it is broken ({error})") from None
-    if len(plain) < length:
-        raise ValueError("it ends too early")
-    if max(plain[:: 1 + width * pixel]) > 4:  # the first byte of each line
-        raise ValueError("it has lines of an unknown kind")
-    return _decoded(_data(content), (width, height), CHANNELS[kind])
-
-
-def _data(content: bytes) -> bytes:
-    """Return the compressed pixels of all chunks."""
-    parts, place = [], 8
-    while place + 12 <= len(content):
-        length = int.from_bytes(content[place : place + 4], "big")
-        if content[place + 4 : place + 8] == b"IDAT":
-            parts.append(content[place + 8 : place + 8 + length])
-        place += 12 + length
-    return b"".join(parts)
-
-
-def _decoded(data: bytes, size: tuple[int, int], channels: int) -> np.ndarray:
-    """Let Pillow undo what PNG does to lines: whole pixels as bytes, or first half of each value.
+    """Return the values ``(H, W, C)`` of a PNG with 16 bits; Pillow raises what is wrong with it.
 
     It has no kind of picture for colours with 16 bits, but gives their upper and their lower bytes.
     """
     image = require("PIL.Image", "images")
 
-    def read(mode: str, raw: str) -> np.ndarray:
-        return np.asarray(image.frombytes(mode, size, data, "zip", raw, 0))
+    def read(raw: str = "") -> np.ndarray:
+        with image.open(io.BytesIO(content), formats=("PNG",)) as picture:
+            *place, usual = picture.tile[0]
+            picture.tile = [(*place, raw or usual)]
+            return np.asarray(picture)
 
-    if channels < 3:
-        mode = {1: "LA", 2: "RGBA"}[channels]  # of two and of four bytes
-        both = read(mode, mode)
-    else:
-        mode = {3: "RGB", 4: "RGBA"}[channels]
-        both = np.stack([read(mode, f"{mode};16B"), read(mode, f"{mode};16L")], -1)
-    return both.reshape(*size[::-1], -1).view(">u2").astype(np.uint16)
+    upper = read()
+    if upper.ndim == 2:
+        return upper[..., None]
+    if content[25] == 4:  # grey with an opacity: as four bytes, both of each value
+        return read("RGBA").view(">u2").astype(np.uint16)
+    lower = read(f"{'RGBA'[: upper.shape[2]]};16L")
+    return upper.astype(np.uint16) << 8 | lower
 
 
 def write_png(values: np.ndarray, exif: bytes = b"", icc_profile: bytes | None = None) -> bytes:
@@ -87,11 +52,10 @@ def write_png(values: np.ndarray, exif: bytes = b"", icc_profile: bytes | None =
         True
     """
     height, width, channels = values.shape
-    kind = {count: kind for kind, count in CHANNELS.items()}[channels]
     lines = np.ascontiguousarray(values.astype(">u2")).view(np.uint8).reshape(height, -1)
     above = np.vstack([np.zeros_like(lines[:1]), lines[:-1]])
     filtered = np.hstack([np.full((height, 1), 2, np.uint8), lines - above])  # kind 2: up
-    head = struct.pack(">IIBBBBB", width, height, 16, kind, 0, 0, 0)
+    head = struct.pack(">IIBBBBB", width, height, 16, KINDS[channels], 0, 0, 0)
     about = [(b"eXIf", exif.removeprefix(b"Exif\0\0"))] if exif else []
     if icc_profile:
         about.append((b"iCCP", b"ICC profile\0\0" + zlib.compress(icc_profile)))

@@ -63,12 +63,10 @@ def read_shot(path: Path) -> Shot:
 
 def _values(content: bytes) -> tuple[np.ndarray, int, bytes | None]:
     """Return values ``(H, W)`` or ``(H, W, 1 or 3)``, how many bits they have, and a profile."""
-    deep = None
-    if is_deep_png(content):
-        deep = read_png(content)
-    elif content[:4] in TIFF:
-        deep = _deep_tiff(content)
+    deep = _deep_tiff(content) if content[:4] in TIFF else None
     with decoding.quiet(), decoding.opened_image(content) as image:
+        if is_deep_png(content):
+            deep = read_png(content)
         # Other kinds of colours are converted to red, green and blue, and lose their profile.
         colours = image.info.get("icc_profile") if image.mode != "CMYK" else None
         if deep is not None:

@@ -123,7 +123,7 @@ def test_signs_that_a_terminal_cannot_show_stop_nothing():
         (["data", "no/such/folder"], "no/such/folder must be a folder, but it does not exist"),
         (["data", __file__], "test_cli.py must be a folder, but it is a file"),
         (["pack", "no/such/folder", "x.npz"], "no/such/folder must be a folder"),
-        (["pack", ".", "photos.zip"], "OUT must end in .npz, got 'photos.zip'"),
+        (["pack", ".", "photos.zip"], "OUT must end in .npz, got photos.zip"),
     ],
 )
 def test_mistakes_get_one_line_and_status_2(arguments, message):

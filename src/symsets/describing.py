@@ -176,10 +176,9 @@ def _difference(net: nn.Module, made: nn.Module) -> str:
             return f"made again it has other parts than {name or other!r}: {CHANGED}"
         if kind_of(part) is not kind_of(fresh) or part.extra_repr() != fresh.extra_repr():
             return f"{_place(name, type(part))} would become another: {CHANGED}"
-        if "forward" in vars(part) and "forward" not in vars(fresh):
-            return f"{_place(name, type(part))} has another forward than its class"
-        if any(len(getattr(part, h)) != len(getattr(fresh, h)) for h in HOOKS):
-            return f"{_place(name, type(part))} has hooks, which a file cannot hold: remove them"
+        own_forward = "forward" in vars(part) and "forward" not in vars(fresh)
+        if own_forward or any(len(getattr(part, h)) != len(getattr(fresh, h)) for h in HOOKS):
+            return f"{_place(name, type(part))} has hooks or a forward that no file can hold"
         mine, others = _plain(part), _plain(fresh)
         for key in mine.keys() & others.keys():
             if mine[key] != others[key]:

@@ -224,7 +224,7 @@ def test_a_training_that_fails_is_one_line(work):
 
 
 def test_wrong_uses_of_predict_are_one_line(bags, photos, work):
-    assert "but nowhere is no folder" in refused("predict", "nowhere", bags)
+    assert "but nowhere has no network.json" in refused("predict", "nowhere", bags)
     assert "has no network.json" in refused("predict", photos, bags)
     assert invoke("train", bags, *QUICK).exit_code == 0
     assert "nowhere must be a folder" in refused("predict", "runs/bags", "nowhere")

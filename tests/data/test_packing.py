@@ -98,7 +98,7 @@ def test_what_the_command_packs_can_be_named_as_data(tmp_path):
     again = ["pack", str(root), str(out), "--size", "16"]
     refused = runner.invoke(app, again)
     assert refused.exit_code == 2
-    assert "mine.npz is already there: choose another name, or --force" in refused.stderr
+    assert "mine.npz is already there: name another, or --force" in refused.stderr
     assert out.read_bytes() == before
     assert runner.invoke(app, [*again, "--force"]).exit_code == 0
     assert len(out.read_bytes()) < len(before)
@@ -149,4 +149,4 @@ def test_folders_that_cannot_be_packed_are_named(tmp_path):
     (tmp_path / "folder.npz").mkdir()
     result = runner.invoke(app, ["pack", str(root), str(tmp_path / "folder.npz"), "--force"])
     assert result.exit_code == 2
-    assert "folder.npz must be a file, but it is a folder" in result.stderr
+    assert "OUT must be a file, got the folder" in result.stderr

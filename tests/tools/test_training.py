@@ -237,7 +237,7 @@ def test_two_classes_of_two_sets_are_too_few(tmp_path):
         path = tmp_path / "sets" / f"{name}.npy"
         path.parent.mkdir(parents=True, exist_ok=True)
         np.save(path, np.ones((2, 3), np.float32))
-    problem = r"must have at least three sets of each class, or .* only '(\w+)/\w' and '\1/\w' of"
+    problem = r"sets to train on of each class \(three in all, .* such as '(\w+)/\w', of class '\1'"
     with pytest.raises(ValueError, match=problem):
         train_folder(tmp_path / "sets", tmp_path / "out", **QUICK)
     np.save(tmp_path / "sets" / "high" / "e.npy", np.ones((2, 3), np.float32))

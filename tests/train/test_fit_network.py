@@ -449,11 +449,6 @@ def test_random_numbers_are_left_alone():
             ValueError,
             "train must hold at least one set, got none",
         ),
-        (
-            {"train": DataLoader(LabelledSets(X, Y), batch_size=None)},
-            TypeError,
-            "each batch of the loader must have a target for every set",
-        ),
         ({"metrics": (3,)}, TypeError, "metrics must be a tuple of metrics"),
         (
             {"devices": 2, "train": DataLoader(LabelledSets(X, Y))},

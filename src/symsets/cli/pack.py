@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from symsets._files import atomic_write
+from symsets._files import atomic_write, check_file
 from symsets.cli.common import console, progress_bar, user_errors
 
 
@@ -31,19 +31,12 @@ def pack(
     from symsets.data.packing import pack_folder
 
     with user_errors():
-        _check_target(out, force=force)
+        check_file("OUT", out, (".npz",))
+        if out.exists() and not force:
+            raise ValueError(f"{out} is already there: name another, or --force to replace it")
         with atomic_write(out) as part, progress_bar("packing", transient=False) as watch:
             packed = pack_folder(folder, part, size=size, max_frames=frames, fps=fps, watch=watch)
         counts = ", ".join(f"{num:,} {split}" for split, num in packed.counts.items())
         what = "clips" if packed.kind == "videos" else "images"
         console.print(f"{what}: {counts}; of the files: {packed.skipped}", soft_wrap=True)
         console.print(f"written to {out}", soft_wrap=True)
-
-
-def _check_target(out: Path, *, force: bool) -> None:
-    if out.suffix != ".npz":
-        raise ValueError(f"OUT must end in .npz, got '{out}'")
-    if out.is_dir():
-        raise ValueError(f"{out} must be a file, but it is a folder")
-    if out.exists() and not force:
-        raise ValueError(f"{out} is already there: choose another name, or --force to replace it")

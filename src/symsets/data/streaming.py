@@ -173,10 +173,6 @@ class LoadedSets(SetStream):
     def first(self, num: int) -> LabelledSets:
         """Return the first ``num`` sets of the first batch."""
         x, y = next(self._read(0))
-        if not hasattr(y, "__len__") or getattr(y, "ndim", 1) == 0:
-            raise TypeError(
-                f"each batch of the loader must have a target for every set, got {shown(y)}"
-            )
         return LabelledSets(x[:num], y[:num])
 
     def batches(self, order: Tensor) -> Iterator[tuple[Any, Any]]:

@@ -15,7 +15,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from symsets._checks import as_path
-from symsets._files import check_place, write_csv
+from symsets._files import check_file, write_csv
 from symsets.data.folders import files_below
 from symsets.data.images import IMAGE_SUFFIXES
 from symsets.saving import load_pretrained
@@ -72,9 +72,7 @@ def best_files(
     """
     root, rows, page = as_path("folder", folder), as_path("out", out), as_path("sheet", sheet)
     for name, path, suffix in (("out", rows, ".csv"), ("sheet", page, ".png")):
-        if path.suffix.lower() != suffix:
-            raise ValueError(f"{name} must end in {suffix}, got {path}")
-        check_place(name, path.parent)
+        check_file(name, path, (suffix,))
     chosen_device(device)
     scenes = _scenes(root, page)
     network = load_pretrained(NAME) if network is None else network

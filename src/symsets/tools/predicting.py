@@ -14,11 +14,11 @@ from torch import Tensor
 
 from symsets._checks import as_path
 from symsets._extras import require
-from symsets._files import atomic_write, check_outside, check_place, reading, write_csv
+from symsets._files import atomic_write, check_file, check_outside, reading, write_csv
 from symsets.data.set_folder import SetFolder
 from symsets.models.card import Card
 from symsets.pages import Cell, Picture, Table, write_page
-from symsets.saving import DESCRIPTION, load
+from symsets.saving import load
 from symsets.tools.answers import said
 from symsets.tools.comparing import SHARES, Score, measure, shown_score, task_of
 from symsets.tools.figures import ShownSet, sheet, short
@@ -58,14 +58,7 @@ def predict_folder(
         workers: Processes that read sets.
     """
     path = as_path("out", out)
-    if path.suffix != ".csv":
-        raise ValueError(f"out must end in .csv, got {str(path)!r}")
-    if not (Path(model) / DESCRIPTION).is_file():
-        raise ValueError(
-            f"model must be a folder that `symsets train` wrote, but {model} "
-            f"{'has no ' + DESCRIPTION if Path(model).is_dir() else 'is no folder'}"
-        )
-    check_place("out", path.parent)
+    check_file("out", path, (".csv",))
     check_outside(path, Path(folder))
     network = load(model)
     card: Card | None = getattr(network, "card", None)

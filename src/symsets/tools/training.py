@@ -15,7 +15,6 @@ import torch
 from symsets._checks import shown
 from symsets._files import check_outside, check_place, digest, write_json
 from symsets.data.set_folder import SetFolder
-from symsets.data.set_folder.targets import too_few
 from symsets.models import network_for
 from symsets.nn.registry import is_scheme
 from symsets.nn.registry import schemes as all_schemes
@@ -184,12 +183,10 @@ def _check_classes(sets: SetFolder, train: SetFolder) -> None:
     seen, targets = set(train.targets.tolist()), sets.targets.tolist()
     for name, number in zip(sets.names, targets, strict=True):
         if number not in seen:
-            if not any(sets.splits):
-                own = [name for name, k in zip(sets.names, targets, strict=True) if k == number]
-                raise too_few(str(sets.root), own, sets.classes[number])
             raise ValueError(
-                f"{sets.root} must have sets to train on of each class, found only others, such as "
-                f"{name!r}, of class {sets.classes[number]!r}"
+                f"{sets.root} must have sets to train on of each class (three in all, unless "
+                f"folders divide them), found only others, such as {name!r}, of class "
+                f"{sets.classes[number]!r}"
             )
 
 

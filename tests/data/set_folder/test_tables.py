@@ -160,6 +160,3 @@ def test_columns_without_clear_names_are_taken_in_their_order(tmp_path):
     table(tmp_path / "labels.csv", "set,age p,1.5 q,2.5 r,3.5")
     sets = SetFolder(tmp_path)
     assert [x.tolist() for x, _ in sets] == [[[1, 2]], [[3, 4]], [[5, 6]]]
-    wrong = replace(sets.card, element={"channels": 2, "columns": 2})
-    with pytest.raises(ValueError, match="columns of an element must be names, got 2"):
-        SetFolder(tmp_path, like=wrong)

@@ -59,10 +59,8 @@ class Preparation:
                     f"size must be one number, or height and width, got {shown(self.size)}"
                 )
             object.__setattr__(self, "size", tuple(positive("size", side) for side in both))
-        if (names := self.columns) is not None:
-            if not isinstance(names, list | tuple) or not all(isinstance(n, str) for n in names):
-                raise ValueError(f"columns of an element must be names, got {shown(names)}")
-            object.__setattr__(self, "columns", tuple(names))
+        if self.columns is not None:  # of a card they are a list
+            object.__setattr__(self, "columns", tuple(self.columns))
 
     def to_element(self) -> dict[str, Any]:
         """Return what a card says about it."""

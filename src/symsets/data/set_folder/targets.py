@@ -160,16 +160,10 @@ def check_classes(
     rare = [number for number, count in times.items() if count == 1]
     if rare and not divided:
         name = names[targets.values.tolist().index(rare[0])]
-        raise too_few(root, [name], targets.classes[rare[0]])
-
-
-def too_few(root: str, names: Sequence[str], label: str) -> ValueError:
-    """Return the error for a class that has too few sets to be divided at random."""
-    found = " and ".join(map(repr, names))
-    return ValueError(
-        f"{root} must have at least three sets of each class, or folders train, val and test, "
-        f"found only {found} of class {label!r}"
-    )
+        raise ValueError(
+            f"{root} must have at least three sets of each class, or folders train, val and test, "
+            f"found only {name!r} of class {targets.classes[rare[0]]!r}"
+        )
 
 
 def _natural(value: str) -> tuple[Any, ...]:

@@ -98,10 +98,7 @@ def check_file(name: str, path: Path, suffixes: Sequence[str]) -> None:
 def check_outside(out: Path, sets: Path) -> None:
     """Raise ValueError if what is written would replace sets or their labels, or count as sets."""
     if out.resolve().is_relative_to(sets.resolve()):
-        raise ValueError(
-            f"out must be elsewhere than the sets, and not lie in their folder, got {out} for the "
-            f"sets in {sets}"
-        )
+        raise ValueError(f"out must be elsewhere than the sets, got {out} for those in {sets}")
 
 
 @contextmanager
@@ -229,10 +226,7 @@ def reading(path: Path, what: str, kind: type | tuple[type, ...] = dict) -> Iter
         if not isinstance(content, kind):
             raise ValueError(f"it holds {shorten(repr(content))}")
         if isinstance(content, dict) and content.pop(SEAL, None) not in (None, _seal_of(content)):
-            raise ValueError(
-                f"it was changed after it was written; without its entry {SEAL!r} it is taken as "
-                "it is"
-            )
+            raise ValueError(f"it was changed after it was written, or its {SEAL!r} was")
         yield content
     except KeyError as error:
         raise ValueError(f"{path} must be {what}: {error} is missing") from error

@@ -188,9 +188,7 @@ class _Maker:
 
 def _group(text: Any) -> PermutationGroup:
     if not isinstance(text, str) or len(text) > LONGEST_TEXT or re.search(r"\d{4}", text):
-        raise ValueError(
-            f"group must be such as 'S5 x C4', of less than 1000 points, got {shown(text)}"
-        )
+        raise ValueError(f"group must be such as 'S5 x C4', and small, got {shown(text)}")
     return parse(text)
 
 

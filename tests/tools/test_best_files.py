@@ -169,7 +169,7 @@ def make_many(folder):
         (make_nothing, r"must hold files that end in one of .*\.png.*, found none"),
         (make_one, "must hold two or more pictures of a scene; .*a.png: nothing beside it"),
         (make_broken, "must hold two or more pictures of a scene; .*a.jpg: not readable"),
-        (make_many, "must hold 200 pictures of a scene or fewer, got 201; put those of each"),
+        (make_many, "must hold at most 200 pictures, got 201"),
     ],
 )
 def test_folders_that_cannot_be_ranked_are_named(tmp_path, make, message):

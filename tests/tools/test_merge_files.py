@@ -271,8 +271,7 @@ def test_small_pictures_are_named(tmp_path):
 
 def test_unknown_references_are_named(shots, tmp_path):
     said = wrong(shots, tmp_path, reference="last.png")
-    assert "reference must be auto, first or one of the shots, got last.png; the shots are" in said
-    assert "shot 0.png, shot 1.png" in said
+    assert "reference must be auto, first or one of the shots, got last.png" in said
 
 
 @pytest.mark.parametrize("option", ["out", "compare"])

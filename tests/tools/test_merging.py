@@ -201,7 +201,7 @@ def test_shots_without_detail_are_merged():
 PICTURE = torch.zeros(3, 20, 20)
 BAD = {
     "none": ({"shots": []}, "shots must be pictures .* at least one, got"),
-    "no pictures": ({"shots": [torch.zeros(20, 20)]}, "shots must be pictures"),
+    "no pictures": ({"shots": [torch.zeros(20, 20)]}, "shot 0 must be a picture"),
     "a number": ({"shots": 3}, "shots must be pictures"),
     "sizes": ({"shots": [PICTURE, torch.zeros(3, 20, 21)]}, r"one size, got \(3, 20, 21\) for sho"),
     "channels": ({"shots": torch.zeros(1, 2, 20, 20)}, "one or three channels"),
@@ -212,8 +212,8 @@ BAD = {
         r"values in \[0, 1\], as in x / 255, got .* from 200 to 200",
     ),
     "nan": ({"shots": [PICTURE * torch.nan]}, r"values in \[0, 1\]"),
-    "reference": ({"shots": [PICTURE], "reference": 1}, "reference must be 'auto' or the number"),
-    "word": ({"shots": [PICTURE], "reference": "last"}, "reference must be 'auto' or the number"),
+    "reference": ({"shots": [PICTURE], "reference": 1}, "reference must be 'auto' or in 0..0, got"),
+    "word": ({"shots": [PICTURE], "reference": "last"}, "reference must be 'auto' or in 0..0, got"),
     "maps": ({"shots": [PICTURE], "maps": torch.eye(3)}, r"maps must be a tensor \(1, 2, 3\)"),
     "network": ({"shots": [PICTURE], "network": 3}, "network must be a network, got int"),
     "tile": ({"shots": [PICTURE], "tile": 0}, "tile must be at least 1, got 0"),

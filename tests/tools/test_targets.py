@@ -52,7 +52,7 @@ def test_of_several_inputs_the_first_is_moved(file):
 @pytest.mark.parametrize(
     ("end", "message"),
     [
-        ("", r"TARGET must be file\.py:function or a file that ends in \.onnx"),
+        ("", r"TARGET must be file\.py:function or file\.onnx"),
         (":make()", r"TARGET must be file\.py:function"),
         (":other", "must define a function other, got None"),
         (":number", "must define a function number, got 3"),

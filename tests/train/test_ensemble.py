@@ -191,7 +191,7 @@ def test_networks_must_be_alike():
     def network(*rest):
         return nn.Sequential(nn.Linear(3, 4), *rest)
 
-    message = "alike but for their weights; network 1 has other parts, or weights of other shapes"
+    message = "networks must have parts and shapes alike, network 1 has not"
     with pytest.raises(ValueError, match=message):
         Ensemble([network(nn.Dropout(0.1)), network(nn.Dropout(0.9))])
     with pytest.raises(ValueError, match=message):

@@ -222,7 +222,7 @@ def test_a_folder_says_what_its_sets_are():
     net = fit(network(), Folder(), Folder(), workers=0, **QUIET)
     assert net.card.classes == ("left", "right")
     assert net.card.element == {"size": 3}
-    with pytest.raises(ValueError, match="net must return a score for each of 2 classes, got 5"):
+    with pytest.raises(ValueError, match="net must return 2 scores, got 5"):
         fit(network(5), Folder(), workers=0, **QUIET)
 
 
@@ -383,7 +383,7 @@ def test_random_numbers_are_left_alone():
             r"got \(2, 2\): for classes give whole numbers of",
         ),
         ({"train": (X, X[:, 0])}, ValueError, r"targets have, \(2, 3\), got \(2, 2\)$"),
-        ({"train": (X, torch.stack([Y] * 3, 1) + 5)}, ValueError, "task must be given, one of"),
+        ({"train": (X, torch.stack([Y] * 3, 1) + 5)}, ValueError, "task must be one of"),
         ({"net": Merge(nn.Linear(3, 3)), "train": (X, X[:, 0] * 9)}, None, ""),
         ({"net": nn.Flatten(0), "task": "classify"}, ValueError, r"net must return scores \(B, cl"),
         ({"net": Double()}, TypeError, "net must return a tensor or sets, got tuple"),
@@ -453,7 +453,7 @@ def test_random_numbers_are_left_alone():
         (
             {"devices": 2, "train": DataLoader(LabelledSets(X, Y))},
             ValueError,
-            "train and val must not be DataLoaders where several processes",
+            "train and val must be no DataLoaders where processes",
         ),
     ],
 )

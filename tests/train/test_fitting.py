@@ -168,7 +168,9 @@ def test_a_checkpoint_of_another_plan_is_refused_by_name(sets, tmp_path):
     plan, checkpoint = Plan(**EXACT), tmp_path / "last.ckpt"
     with pytest.raises(StopHereError):
         train(sets, [0], plan, checkpoint=checkpoint, progress=interrupt)
-    with pytest.raises(ValueError, match=r"other seeds, .* \(validate_every 1 → 2\): delete it"):
+    with pytest.raises(
+        ValueError, match=r"another plan or other sets \(validate_every 1 → 2\): delete it"
+    ):
         train(sets, [0], replace(plan, validate_every=2), checkpoint=checkpoint)
     with pytest.raises(ValueError, match=r"seeds \[0\] → \[1\]"):
         train(sets, [1], plan, checkpoint=checkpoint)
@@ -260,7 +262,7 @@ def test_wrong_arguments_are_named(sets):
     with pytest.raises(TypeError, match="task must be a Task, got function"):
         fit_together([network(0)], [0], Plan(**EXACT), *sets, cross_entropy)
     scalar = Task(cross_entropy, (Metric("mean", lambda output, y: output.mean()),))
-    with pytest.raises(ValueError, match=r"'mean' must return one value for each of 2 sets"):
+    with pytest.raises(ValueError, match=r"'mean' must return one value for each set"):
         fit_together([network(0)], [0], Plan(**EXACT), *sets, scalar)
 
 

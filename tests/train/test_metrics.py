@@ -108,10 +108,10 @@ def test_metrics_that_would_be_mixed_up_are_refused():
     with pytest.raises(ValueError, match=r"^metrics must hold one that chooses .*, got none$"):
         Task(loss, ())
     for wrong in (ACCURACY, (accuracy,), "accuracy", None):
-        with pytest.raises(TypeError, match=r"^metrics must be .* \(ACCURACY,\) with its comma"):
+        with pytest.raises(TypeError, match=r"^metrics must be a tuple of metrics"):
             Task(loss, wrong)
     assert Task(loss, [ACCURACY]).metric is ACCURACY
-    with pytest.raises(TypeError, match=r"loss must be a function of outputs .*, got 'l1'"):
+    with pytest.raises(TypeError, match="loss must be a function, got 'l1'"):
         Task("l1", (ACCURACY,))
 
 
@@ -124,7 +124,9 @@ def test_metrics_that_would_be_mixed_up_are_refused():
     ],
 )
 def test_metrics_have_one_value_per_set(function, found):
-    with pytest.raises(ValueError, match=rf"metric 'mine' must return one .* 4 sets, got {found}$"):
+    with pytest.raises(
+        ValueError, match=rf"metric 'mine' must return one value for each set, got {found}$"
+    ):
         Metric("mine", function)(torch.randn(4, 3), torch.zeros(4))
 
 

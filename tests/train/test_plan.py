@@ -74,7 +74,7 @@ def test_fewer_sets_than_a_batch_are_one_step():
         ({"decay_every": 0}, "decay_every must be at least 1, got 0"),
         ({"validate_every": 0}, "validate_every must be at least 1, got 0"),
         ({"evaluation_batch": 0}, "evaluation_batch must be at least 1, got 0"),
-        ({"validate_every": 3}, "validate_every must divide the 10 epochs, got 3"),
+        ({"validate_every": 3}, "validate_every must divide epochs, got 3"),
         ({"average": 1.0}, r"average must be at least 0 and below 1, got 1\.0"),
         ({"average": -0.1}, r"average must be at least 0 and below 1, got -0\.1"),
         ({"decay": -2.0}, r"decay must be positive, got -2\.0"),

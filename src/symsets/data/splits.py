@@ -165,9 +165,7 @@ def divide(
         check_number("fractions", share)
     whole = len(shares) == len(SPLITS) and math.isclose(sum(shares), 1, abs_tol=1e-6)
     if not whole or not shares[0]:
-        raise ValueError(
-            f"fractions must be the shares of {', '.join(SPLITS)} and sum to 1, got {shown(shares)}"
-        )
+        raise ValueError(f"fractions must be three shares that sum to 1, got {shown(shares)}")
     given = {split: [k for k, own in enumerate(splits) if own == split] for split in SPLITS}
     if not any(given.values()) or len(given["train"]) == len(names):
         wanted = sum(share > 0 for share in shares)
@@ -179,10 +177,7 @@ def divide(
     if not (given["val"] and given["test"]):
         train = given["train"]
         if len(train) < 2:
-            raise ValueError(
-                f"sets must be at least 2 for split 'train', as validation takes some of them, got "
-                f"only {names[train[0]]!r}"
-            )
+            raise ValueError(f"split 'train' must have two sets or more, got {names[train[0]]!r}")
         share = shares[1] / (shares[0] + shares[1])
         parts = split_stratified(
             [names[k] for k in train], [strata[k] for k in train], (1 - share, share), seed

@@ -114,20 +114,14 @@ def _scenes(root: Path, page: Path) -> dict[str, list[Path]]:
         if is_ours(path):
             continue
         if path.resolve() == page.resolve():
-            raise ValueError(
-                f"sheet must be another file than the pictures, got {page}; remove it, or name "
-                "another one"
-            )
+            raise ValueError(f"sheet must be another file than the pictures, got {page}")
         scenes.setdefault(Path(name).parent.as_posix(), []).append(path)
     if not scenes:
         kinds = " ".join(sorted(IMAGE_SUFFIXES))
         raise ValueError(f"{root} must hold files that end in one of {kinds}, found none")
     for name, files in scenes.items():
         if len(files) > MOST:
-            raise ValueError(
-                f"{root / name} must hold {MOST} pictures of a scene or fewer, got {len(files)}; "
-                "put those of each scene into a folder of their own"
-            )
+            raise ValueError(f"{root / name} must hold at most {MOST} pictures, got {len(files)}")
     return scenes
 
 

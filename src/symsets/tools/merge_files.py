@@ -161,10 +161,7 @@ def _reference(reference: str, shots: Sequence[Path]) -> Path | None:
         if len(found) > 1:
             raise ValueError(f"reference must be one shot, got {' and '.join(map(str, found))}")
         return found[0]
-    raise ValueError(
-        f"reference must be auto, first or one of the shots, got {reference}; the shots are "
-        f"{', '.join(path.name for path in shots)}"
-    )
+    raise ValueError(f"reference must be auto, first or one of the shots, got {reference}")
 
 
 def _check_alike(shots: Mapping[Path, Shot]) -> None:

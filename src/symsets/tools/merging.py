@@ -204,10 +204,7 @@ def _maps(maps: Any, num: int) -> Tensor:
 
 def _number(reference: Any, num: int) -> int:
     if not isinstance(reference, int) or not 0 <= reference < num:
-        raise ValueError(
-            f"reference must be 'auto' or the number of a shot, 0 to {num - 1}, "
-            f"got {shown(reference)}"
-        )
+        raise ValueError(f"reference must be 'auto' or in 0..{num - 1}, got {shown(reference)}")
     return reference
 
 

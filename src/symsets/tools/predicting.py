@@ -63,10 +63,7 @@ def predict_folder(
     network = load(model)
     card: Card | None = getattr(network, "card", None)
     if card is None:
-        raise ValueError(
-            f"{model} must hold a network that `symsets train` or fit has trained, got one "
-            "without a card that says what it is for"
-        )
+        raise ValueError(f"{model} must hold a network of symsets train, with a card")
     sets = SetFolder(folder, like=card)
     answers = predict(network, sets, device=device, workers=workers)
     path.parent.mkdir(parents=True, exist_ok=True)

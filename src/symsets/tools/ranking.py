@@ -75,9 +75,7 @@ def rank_views(
 ) -> Tensor:
     """Return how good shots ``(1 or 3, H, W)`` are, as :func:`rank`, of their small copies."""
     if len(views) > MOST:
-        raise ValueError(
-            f"shots must be {MOST} or fewer of one scene, got {len(views)}; rank each scene alone"
-        )
+        raise ValueError(f"shots must be {MOST} or fewer of one scene, got {len(views)}")
     network = load_pretrained(NAME) if network is None else network
     check_kind("network", network, nn.Module, "network")
     where = torch.device(chosen_device(device))
@@ -200,17 +198,13 @@ def resized(picture: Tensor, size: Sequence[int]) -> Tensor:
 def check_some(shots: Any) -> None:
     """Raise TypeError unless there are some shots."""
     if not isinstance(shots, Sequence | Tensor) or not len(shots):
-        raise TypeError(
-            f"shots must be pictures (C, H, W), as tensors, at least one, got {shown(shots)}"
-        )
+        raise TypeError(f"shots must be pictures (C, H, W), at least one, got {shown(shots)}")
 
 
 def checked_shot(shot: Any, number: int) -> Tensor:
     """Return a shot in single precision; raise TypeError or ValueError if it is none."""
     if not isinstance(shot, Tensor) or shot.ndim != 3:
-        raise TypeError(
-            f"shots must be pictures (C, H, W), as tensors, got {shown(shot)} for shot {number}"
-        )
+        raise TypeError(f"shot {number} must be a picture (C, H, W), got {shown(shot)}")
     if shot.shape[0] not in (1, 3) or min(shot.shape[1:]) < SMALLEST:
         raise ValueError(
             f"shots must have one or three channels and {SMALLEST} pixels or more on each side, "

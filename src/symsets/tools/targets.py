@@ -39,9 +39,7 @@ def read_target(text: str, shape: Sequence[int] | None = None) -> Target:
         return _read_onnx(Path(text), shape)
     name, colon, function = text.rpartition(":")
     if not colon or not function.isidentifier():
-        raise ValueError(
-            f"TARGET must be file.py:function or a file that ends in .onnx, got {text!r}"
-        )
+        raise ValueError(f"TARGET must be file.py:function or file.onnx, got {text!r}")
     if shape is not None:
         raise ValueError("--shape must be left out where a function makes the input")
     path = Path(name)
@@ -53,10 +51,7 @@ def read_target(text: str, shape: Sequence[int] | None = None) -> Target:
     except Exception as error:
         raise ValueError(f"{path}{told(path, error)}") from error
     if not (isinstance(pair, tuple) and len(pair) == 2 and callable(pair[0])):
-        raise ValueError(
-            f"{function} must return a network and its input, as in return net, x; got "
-            f"{shown(pair)}"
-        )
+        raise ValueError(f"{function} must return a network and its input, got {shown(pair)}")
     network, given = pair
     x, *more = given if isinstance(given, tuple | list) else (given,)
     if not isinstance(x, Tensor) or not x.is_floating_point():

@@ -169,11 +169,7 @@ def _check_own(root: Path, schemes: Sequence[str]) -> None:
     """Raise ValueError if ``root`` holds a network that this training would replace unseen."""
     finished = (path.parent.name for path in sorted(root.glob(f"*/{DESCRIPTION}")))
     if others := [name for name in finished if is_scheme(name) and name not in schemes]:
-        raise ValueError(
-            f"out must be another folder than {root}, which holds networks of {', '.join(others)}, "
-            f"or {'these schemes' if len(others) > 1 else 'this scheme'} must be named, too, and "
-            "all are compared"
-        )
+        raise ValueError(f"out must be another folder than {root}, with networks of {others}")
 
 
 def _check_classes(sets: SetFolder, train: SetFolder) -> None:

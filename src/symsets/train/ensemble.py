@@ -112,10 +112,7 @@ def _check_alike(networks: Sequence[nn.Module]) -> None:
         raise ValueError("networks must hold at least one network, got none")
     looks = [(str(n), {name: t.shape for name, t in _tensors(n).items()}) for n in networks]
     if others := [k for k, look in enumerate(looks) if look != looks[0]]:
-        raise ValueError(
-            f"networks must be alike but for their weights; network {others[0]} has other parts, "
-            "or weights of other shapes, than network 0"
-        )
+        raise ValueError(f"networks must have parts and shapes alike, network {others[0]} has not")
 
 
 def _check_kept(named: dict[str, Tensor], given: dict[str, Tensor]) -> None:

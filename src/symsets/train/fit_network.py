@@ -152,10 +152,7 @@ def fit(
         raise ValueError(f"{next(iter(unused))} must be left out without val, which it goes by")
     several = devices != 1 or num_nodes != 1 or distributed_options()
     if several and any(isinstance(own, LoadedSets) for own in (train_sets, val_sets)):
-        raise ValueError(
-            "train and val must not be DataLoaders where several processes share the work: pass "
-            "loader.dataset, and fit gives each process its share"
-        )
+        raise ValueError("train and val must be no DataLoaders where processes share the work")
     wanted: dict[str, Any] = {"loss": loss, "metrics": metrics, "class_weights": class_weights}
     learnt, card = what_is_learnt(net, train_sets, val_sets, task, **wanted)
     folder = None if out is None else _run_folder(out, net)

@@ -57,8 +57,7 @@ class Metric:
         if not isinstance(values, Tensor) or values.shape != (len(output),):
             found = tuple(values.shape) if isinstance(values, Tensor) else type(values).__name__
             raise ValueError(
-                f"function of the metric {self.name!r} must return one value for each of "
-                f"{len(output)} sets, got {found}"
+                f"metric {self.name!r} must return one value for each set, got {found}"
             )
         return values
 
@@ -85,16 +84,11 @@ class Task:
 
     def __post_init__(self) -> None:
         if not callable(self.loss):
-            raise TypeError(
-                f"loss must be a function of outputs and targets, got {shown(self.loss)}"
-            )
+            raise TypeError(f"loss must be a function, got {shown(self.loss)}")
         if not isinstance(self.metrics, Sequence) or not all(
             isinstance(metric, Metric) for metric in self.metrics
         ):
-            raise TypeError(
-                "metrics must be a tuple of metrics, as in (ACCURACY,) with its comma, "
-                f"got {shown(self.metrics)}"
-            )
+            raise TypeError(f"metrics must be a tuple of metrics, got {shown(self.metrics)}")
         if not self.metrics:
             raise ValueError("metrics must hold one that chooses the epoch to keep, got none")
         check_choice("keep_outputs", self.keep_outputs, (True, False))

@@ -67,9 +67,7 @@ class Plan:
         for name in ("learning_rate", "weight_decay", "average", "clip", "decay"):
             check_number(name, getattr(self, name), zero=name not in ("learning_rate", "decay"))
         if self.epochs % self.validate_every:
-            raise ValueError(
-                f"validate_every must divide the {self.epochs} epochs, got {self.validate_every}"
-            )
+            raise ValueError(f"validate_every must divide epochs, got {self.validate_every}")
 
     def steps_per_epoch(self, train_size: int) -> int:
         """Return the number of steps in an epoch."""

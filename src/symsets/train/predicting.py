@@ -130,10 +130,7 @@ def _check_answer(name: str, answer: Prediction) -> None:
     shares = (answer.probabilities or answer.values or {}).values()
     numbers = torch.tensor([*shares, *(answer.scores or ())])
     if (numbers if answer.picture is None else answer.picture).isnan().any():
-        raise ValueError(
-            f"sets must give answers without NaN, got NaN for set {name!r}: look for NaN or "
-            "infinity in it"
-        )
+        raise ValueError(f"sets must give answers without NaN, got NaN for set {name!r}")
 
 
 @contextmanager
@@ -156,10 +153,7 @@ def _batches(sets: Any, batch_size: int, workers: int | None) -> Iterator[Any]:
     elif isinstance(sets, tuple) and sets and isinstance(sets[0], Tensor | RaggedSets):
         sets = sets[0]
     if isinstance(sets, Tensor) and sets.ndim < 3:
-        raise ValueError(
-            f"sets must be a tensor (M, N, C, …), got shape {tuple(sets.shape)}; one set alone is "
-            "a list, as in [x]"
-        )
+        raise ValueError(f"sets must be a tensor (M, N, C, …), got shape {tuple(sets.shape)}")
     if isinstance(sets, Tensor | RaggedSets):
         return (sets[k : k + batch_size] for k in range(0, len(sets), batch_size))
     if isinstance(sets, DataLoader):

@@ -153,10 +153,7 @@ class Step:
             losses = self.losses(*batch)
         check_loss(losses, axes=0 if self.size is None else 1)
         if not losses.requires_grad:
-            raise ValueError(
-                "loss must depend on weights that are trained, got one without a gradient: is it "
-                "detached, or are all weights frozen?"
-            )
+            raise ValueError("loss must depend on weights that are trained, got none")
         scaled = losses if self.scale is None else losses * self.scale.value
         scaled.sum().backward()
         gradients = [p.grad for p in self.parameters if p.grad is not None]

@@ -142,9 +142,7 @@ def _find_task(net: nn.Module, x: Sets, y: Any, train: SetDataset) -> str:
     else:
         task = "regress" if y.is_floating_point() else ""
     if not task:
-        raise ValueError(
-            f"task must be given, one of {list(TASKS)}, as targets {shown(y)} do not tell it"
-        )
+        raise ValueError(f"task must be one of {list(TASKS)} for targets {shown(y)}")
     return task
 
 
@@ -171,9 +169,7 @@ def _check_outputs(task: str, x: Any, output: Any, y: Any, classes: Sequence[str
         if not isinstance(output, Tensor) or output.ndim != 2:
             raise ValueError(f"net must return scores (B, classes) to classify, got {shape}")
         if classes and output.shape[1] != len(classes):
-            raise ValueError(
-                f"net must return a score for each of {len(classes)} classes, got {output.shape[1]}"
-            )
+            raise ValueError(f"net must return {len(classes)} scores, got {output.shape[1]}")
     elif task == "select":
         if output.ndim != 2 or (isinstance(x, Tensor) and output.shape != x.shape[:2]):
             raise ValueError(f"net must return one score per element to select one, got {shape}")
@@ -221,9 +217,7 @@ def _class_weights(task: str, given: Any, targets: Any, num: int) -> Constant:
     if isinstance(given, np.ndarray) or (isinstance(given, Tensor) and not given.is_meta):
         given = given.tolist()
     if not isinstance(given, Sequence) or len(given) != num:
-        raise ValueError(
-            f"class_weights must be 'balanced' or {num} numbers, one per class, got {shown(given)}"
-        )
+        raise ValueError(f"class_weights must be 'balanced' or {num} numbers, got {shown(given)}")
     for value in given:
         check_number("class_weights", value)
     return Constant([float(value) for value in given])

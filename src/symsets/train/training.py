@@ -236,9 +236,7 @@ class Training:
         before, now = state["settings"], self._settings()
         changed = [f"{k} {before.get(k)} → {v}" for k, v in now.items() if before.get(k) != v]
         if changed:
-            raise ValueError(
-                f"it is of another plan, other seeds, sets or networks ({', '.join(changed)})"
-            )
+            raise ValueError(f"it is of another plan or other sets ({', '.join(changed)})")
         for name, part in self._parts().items():
             part.load_state_dict(state[name])
         self.fitted = [Fitted(**fitted) for fitted in state["fitted"]]

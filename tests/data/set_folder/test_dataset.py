@@ -129,7 +129,7 @@ def test_new_sets_are_prepared_like_those_of_a_network(folder, tmp_path):
     assert SetFolder(folder.root, like=card).targets.tolist() == [1]
     folder.sets("cow/a")
     with pytest.raises(
-        ValueError, match=r"cow.a: label must be one of \['cat', 'dog'\], got 'cow'"
+        ValueError, match=r"cow.a: label must be one of \('cat', 'dog'\), got 'cow'"
     ):
         SetFolder(folder.root, like=card)
     with pytest.raises(ValueError, match="like must be alone"):
@@ -332,16 +332,16 @@ def test_arguments_that_are_none_of_the_choices_are_named(folder):
         SetFolder(folder.root, channels=4)
     with pytest.raises(ValueError, match="size must be at least 1, got 0"):
         SetFolder(folder.root, size=0)
-    with pytest.raises(ValueError, match="size must be one number, or height and width, got '64'"):
+    with pytest.raises(ValueError, match="size must be one number or two, got '64'"):
         SetFolder(folder.root, size="64")
-    with pytest.raises(ValueError, match="size must be one number, or height and width"):
+    with pytest.raises(ValueError, match="size must be one number or two"):
         SetFolder(folder.root, size=(1, 2, 3))
     with pytest.raises(TypeError, match="like must be a Card, got dict"):
         SetFolder(folder.root, like={})
     sets = SetFolder(folder.root)
     with pytest.raises(IndexError):
         sets.subset([2])
-    with pytest.raises(ValueError, match="fractions must be the shares of train, val, test"):
+    with pytest.raises(ValueError, match="fractions must be three shares that sum to 1"):
         sets.split((0.5, 0.1, 0.1))
     with pytest.raises(ValueError, match="sets must be at least 3 to be split, got 2"):
         sets.split()

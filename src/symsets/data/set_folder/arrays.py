@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 
-from symsets._checks import shown
 from symsets._extras import require
 from symsets._files import check_regular, named_errors
 from symsets.data._arrays import read_arrays
@@ -64,14 +63,9 @@ def column_order(
     if not names or not wanted:
         return None
     if missing := [name for name in wanted if name not in names]:
-        raise ValueError(
-            f"{where} must have a column {missing[0]!r}{like}, got {shown(','.join(names))}"
-        )
+        raise ValueError(f"{where} must have a column {missing[0]!r}{like}, found none")
     if extra := [name for name in names if name not in wanted]:
-        raise ValueError(
-            f"{where} must have the columns {shown(','.join(wanted))} only{like}, got also "
-            f"{extra[0]!r}"
-        )
+        raise ValueError(f"{where} must have no column {extra[0]!r} beside the others{like}")
     return [names.index(name) for name in wanted]
 
 

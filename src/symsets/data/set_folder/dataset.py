@@ -96,9 +96,7 @@ class SetFolder(Dataset[tuple[Any, Any]]):
         if like is not None:
             check_kind("like", like, Card)
             if (task, kind, size, resize, channels) != (None, None, None, "crop", None):
-                raise ValueError(
-                    "like must be alone: it says task, kind, size, resize and channels"
-                )
+                raise ValueError("like must be alone, as it says all of these")
             task, how = like.task, Preparation.of_card(like)
         else:
             if task is not None:

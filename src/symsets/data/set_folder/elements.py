@@ -55,9 +55,7 @@ class Preparation:
         if self.size is not None:
             both = self.size if isinstance(self.size, Sequence) else (self.size, self.size)
             if len(both) != 2 or isinstance(both, str):
-                raise ValueError(
-                    f"size must be one number, or height and width, got {shown(self.size)}"
-                )
+                raise ValueError(f"size must be one number or two, got {shown(self.size)}")
             object.__setattr__(self, "size", tuple(positive("size", side) for side in both))
         if self.columns is not None:  # of a card they are a list
             object.__setattr__(self, "columns", tuple(self.columns))
@@ -105,18 +103,13 @@ def examine(sets: Sequence[FoundSet], how: Preparation) -> Examined:
             kind = "arrays" if one.whole else "pictures" if is_picture else "clouds"
             files.setdefault(kind, file)
     if not files:
-        raise ValueError(
-            f"set {sets[0].name!r} must hold pictures or clouds, found no such file in any set"
-        )
+        raise ValueError(f"set {sets[0].name!r} must hold pictures or clouds, found none")
     (kind, first), *others = files.items()
     if others:
         raise ValueError(f"sets must all be of one kind, found {first} and {others[0][1]}")
     fits = ["vectors", "signals"] if kind == "arrays" else [kind]
     if how.kind not in (None, *fits):
-        raise ValueError(
-            f"kind must be one of {fits} for {first}, got {how.kind!r}, which was asked for or is "
-            "what the network was trained on"
-        )
+        raise ValueError(f"kind must be one of {fits} for {first}, got {how.kind!r}")
     look = {"pictures": _examine_pictures, "clouds": _examine_clouds, "arrays": _examine_arrays}
     found = look[kind](sets, how)
     found.skipped += [(file, UNKNOWN) for one in sets for file in one.ignored]
@@ -227,9 +220,7 @@ def _examine_arrays(sets: Sequence[FoundSet], how: Preparation) -> Examined:
         else:
             skipped.append((one.name, "no elements"))
     if not kept:
-        raise wrong or ValueError(
-            f"{sets[0].files[0]} must hold elements, found none, nor in any other file"
-        )
+        raise wrong or ValueError(f"{sets[0].files[0]} must hold elements, found none")
     files = [one.files[0] for one in kept]
     _check_all_finite(files)
     length = expected[1] if len(expected) == 2 else None
@@ -284,10 +275,7 @@ def _examine_clouds(sets: Sequence[FoundSet], how: Preparation) -> Examined:
             continue
         channels, first = channels or shape[1], first or file
         if shape[1] != channels:
-            raise ValueError(
-                f"{file} must hold points of {channels} numbers, like {first} or the network to be "
-                f"used, got {shape[1]}"
-            )
+            raise ValueError(f"{file} must hold points of {channels} numbers, got {shape[1]}")
     kept = _keep(sets, bad, skipped)
     assert channels is not None
     _check_all_finite(file for one in kept for file in one.files)

@@ -138,10 +138,7 @@ def match(labels: Labels, sets: Sequence[FoundSet]) -> dict[str, list[Row]]:
         seen[key] = row.where
         rows[name].append(row)
     if missing := [name for name, own in rows.items() if not own]:
-        raise ValueError(
-            f"{labels.path} must have a line for each set, found none for {len(missing)}, such as "
-            f"{missing[0]!r}"
-        )
+        raise ValueError(f"{labels.path} must have a line for set {missing[0]!r}, found none")
     return rows
 
 

@@ -80,10 +80,7 @@ def find_sets(
         if extra := [
             n for n in others for *_, names in os.walk(root / n) if MEDIA & {*map(suffix_of, names)}
         ]:
-            raise ValueError(
-                f"{root / extra[0]} must lie in one of the folders train, val and test, or these "
-                "must not be there: found both"
-            )
+            raise ValueError(f"{root / extra[0]} must lie in train, val or test, as others do")
         parts = [split for split in SPLITS if (root / split).is_dir()]
         sets = [
             replace(one, split=split)
@@ -98,9 +95,7 @@ def find_sets(
     seen: dict[str, FoundSet] = {}
     for one in sets:
         if (other := seen.setdefault(one.name, one)) is not one:
-            raise ValueError(
-                f"{one.files[0]} must be the only file of set {one.name!r}, found {other.files[0]}"
-            )
+            raise ValueError(f"{one.files[0]} must not be called like {other.files[0]}")
     levels = {(one.whole, one.label is not None): one for one in sets}
     if len(levels) > 1:
         wrong = [one.files[0] if one.whole else f"{one.name}/" for one in levels.values()]
@@ -186,10 +181,7 @@ def _one(listing: Listing, name: str, merge: bool, label: str | None = None) -> 
     if pictures and others:
         raise _mixed(path, pictures[0], others[0])
     if wrong := [file for file in others if suffix_of(file) not in CLOUDS]:
-        raise ValueError(
-            f"{path / wrong[0]} must be one element of the set {name}: a picture, or a cloud in "
-            f"{' '.join(CLOUDS)}"
-        )
+        raise ValueError(f"{path / wrong[0]} must be a picture, or a cloud in {CLOUDS}")
     targets = [file for file in pictures if merge and Path(file).stem.lower() == TARGET]
     if len(targets) > 1:
         raise ValueError(f"{path} must hold one target, found {targets[0]} and {targets[1]}")

@@ -86,9 +86,7 @@ def _split_of(one: FoundSet, rows: list[Row]) -> str | None:
     """Return the split of a set; raise ValueError if that is said in two ways."""
     said = {split for split in (one.split, *(row.split for row in rows)) if split}
     if len(said) > 1:
-        raise ValueError(
-            f"{rows[0].where}: set {one.name!r} must have one split, got {sorted(said)}"
-        )
+        raise ValueError(f"{rows[0].where}: set must have one split, got {sorted(said)}")
     return next(iter(said), None)
 
 
@@ -100,9 +98,7 @@ def _find_task(
     classes = labels is None and sets[0].label is not None
     if task is None:
         if merged and labels:
-            raise ValueError(
-                f"{root} must pose one task, found {labels.path} and {merged}: choose by task="
-            )
+            raise ValueError(f"{root} must have one task, found {labels.path} and {merged}")
         if merged:
             task = "merge"
         elif labels and labels.of_elements:
@@ -164,17 +160,11 @@ def _of_elements(
         known, scores = {*names, *lost}, {}
         for row in own:
             if row.file not in known:
-                raise ValueError(
-                    f"{row.where}: file must be an element of set {one.name!r}, got {row.file!r}, "
-                    "which is not there"
-                )
+                raise ValueError(f"{row.where}: file must be in the set, got {row.file!r}")
             score = to_number(row.values[0], f"{row.where}: score") if row.values else 0.0
             scores[str(row.file)] = score
         if task == "select" and learn and len(names) + len(lost) < 2:
-            raise ValueError(
-                f"set {one.name!r} must have at least two elements to select the best of, found "
-                f"one: {found.store.place(k, 0)}"
-            )
+            raise ValueError(f"{found.store.place(k, 0)} must not be alone in its set")
         if labels.columns and (missing := [name for name in names if name not in scores]):
             place = found.store.place(k, names.index(missing[0]))
             raise ValueError(f"{labels.path} must have a score for {place}, found none")

@@ -38,9 +38,7 @@ def find_table(root: Path) -> Table | None:
     if "set" not in columns and path is not root:
         return None
     if "set" not in columns:
-        raise ValueError(
-            f"{path} must have a column 'set' that names the set of each row, got {list(columns)}"
-        )
+        raise ValueError(f"{path} must have a column 'set' for each row, got {list(columns)}")
     marks = [name for name in columns if name == "label" or name.startswith("label_")]
     features = [name for name in columns if name not in (*RESERVED, *marks)]
     if not features:

@@ -48,9 +48,7 @@ def from_columns(labels: Labels, task: str | None, classes: tuple[str, ...] = ()
         return Targets(task, *_classify(labels, classes), note)
     names = labels.columns
     if classes and sorted(classes) != sorted(names):
-        raise ValueError(
-            f"{labels.rows[0].where}: columns must be {list(classes)}, got {list(names)}"
-        )
+        raise ValueError(f"{labels.path} must have the columns {classes}, got {names}")
     places = [(names.index(name), name) for name in classes or names]
     numbers = [
         [to_number(row.values[k], f"{row.where}: {name}") for k, name in places]
@@ -78,10 +76,7 @@ def _guess(labels: Labels) -> tuple[str, str]:
     what, word = next((cell for cell in cells if not _is_number(cell[1])), ("", None))
     if len(labels.columns) > 1:
         if word is not None:
-            raise ValueError(
-                f"{what} must be a number, as there are several columns, got {shown(word)}; one "
-                "column may hold words"
-            )
+            raise ValueError(f"{what} must be a number, beside other columns, got {shown(word)}")
         return _guess_of_several(labels), ""
     commas = [row for row in labels.rows if COMMA.fullmatch(row.values[0])]
     if 2 * len(commas) > len(labels.rows):
@@ -130,17 +125,12 @@ def _are_numbered(name: str, values: Sequence[str]) -> bool:
 
 def _classify(labels: Labels, classes: tuple[str, ...]) -> tuple[tuple[str, ...], Tensor]:
     if len(labels.columns) > 1:
-        raise ValueError(
-            f"{labels.rows[0].where}: task 'classify' must have one column of labels, got "
-            f"{list(labels.columns)}"
-        )
+        raise ValueError(f"{labels.path} must have one column to classify, got {labels.columns}")
     classes = classes or tuple(sorted({row.values[0] for row in labels.rows}, key=_natural))
     number = {name: k for k, name in enumerate(classes)}
     for row in labels.rows:
         if row.values[0] not in number:
-            raise ValueError(
-                f"{row.where}: label must be one of {list(classes)}, got {row.values[0]!r}"
-            )
+            raise ValueError(f"{row.where}: label must be one of {classes}, got {row.values[0]!r}")
     return classes, torch.tensor([number[row.values[0]] for row in labels.rows])
 
 

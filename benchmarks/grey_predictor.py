@@ -34,7 +34,7 @@ def main() -> None:
     options = parser.parse_args()
     source = image_source(options.data, size=80, seed=0)
     whole = source.images("test", MOST, "cpu")
-    errors = {"middle": off(Augment(SIZE).centre(whole[:, None])[:, 0]), "whole": off(whole)}
+    errors = {"middle": off(Augment(SIZE)(whole[:, None], move=False)[:, 0]), "whole": off(whole)}
     print(f"{source.name}, {len(whole)} photographs: {errors}")
     keep(options.out, data=source.name, photos=len(whole), mae=errors)
 

@@ -356,7 +356,7 @@ def network(draw):
 
 def augment(draw):
     made = data.Augment(draw.one(2, 4), flip=draw.one(True, False), rotate=draw.one(True, False))
-    use = draw.choice([made, made.centre])
+    use = partial(made, move=draw.one(True, False))
     shape = (draw.randint(0, 2), draw.randint(0, 3), 3, draw.randint(4, 6), 5)
     return partial(use, draw.maybe(draw.tensor(*shape)))
 

@@ -133,7 +133,9 @@ def test_metrics_have_one_value_per_set(function, found):
 def test_stored_sets_have_a_label_each():
     x, y = torch.randn(7, 3, 2), torch.arange(7)
     ragged = RaggedSets(torch.randn(7, 2), [3, 4])
-    with pytest.raises(ValueError, match=r"got shape \(7,\) for RaggedSets\(2 sets of 3–4"):
+    with pytest.raises(
+        ValueError, match=r"a label for each set of x, RaggedSets\(2 sets .*, got \(7,\)"
+    ):
         LabelledSets(ragged, y)
     with pytest.raises(TypeError, match=r"^x must be a tensor .*, got list: RaggedSets\.from_list"):
         LabelledSets([x], y)
@@ -141,7 +143,7 @@ def test_stored_sets_have_a_label_each():
         LabelledSets(x, y.tolist())
     for labels, shape in ((y[:6], r"\(6,\)"), (torch.arange(8), r"\(8,\)"), (y.sum(), r"\(\)")):
         with pytest.raises(
-            ValueError, match=rf"one label for each set of x, got shape {shape} for \(7, 3, 2\)$"
+            ValueError, match=rf"a label for each set of x, \(7, 3, 2\), got {shape}$"
         ):
             LabelledSets(x, labels)
 
@@ -169,7 +171,7 @@ def test_targets_may_be_ragged():
     assert sets.first(3).y.partition.counts == (2, 0, 3)
     assert sets[2][1].tolist() == [12, 13, 14]
     assert repr(sets).endswith("y: RaggedSets(4 sets of 0–4 elements ()))")
-    with pytest.raises(ValueError, match=r"got RaggedSets\(3 sets .* for RaggedSets\(4 sets"):
+    with pytest.raises(ValueError, match=r"RaggedSets\(4 sets .*, got RaggedSets\(3 sets"):
         LabelledSets(x, sets.y[:3])
 
 

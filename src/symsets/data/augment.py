@@ -11,27 +11,6 @@ from symsets._checks import check_choice, positive, shown
 
 
 @dataclass(frozen=True)
-class Moves:
-    """Where each pixel of the result comes from: pixels of the input, counted row by row."""
-
-    index: Tensor  # (B, 1, crop, crop) if all elements of a set move together, else (B, N, …)
-
-    def __call__(self, x: Tensor) -> Tensor:
-        """Move sets ``(B, N, C, H, W)`` to ``(B, N, C, crop, crop)``.
-
-        Other tensors of the same sets, such as targets, follow by the same moves. If all elements
-        move together, they may have any number of elements.
-        """
-        B, num, side = self.index.shape[:3]
-        if x.dim() != 5 or len(x) != B or num not in (1, x.shape[1]):
-            expected = f"({B}, {'N' if num == 1 else num}, C, H, W)"
-            raise ValueError(f"x must have the shape {expected}, got {tuple(x.shape)}")
-        pixels = x.flatten(3)  # (B, N, C, H·W)
-        index = self.index[:, :, None].flatten(3).expand(*x.shape[:3], side * side)
-        return pixels.gather(3, index).unflatten(3, (side, side))
-
-
-@dataclass(frozen=True)
 class Augment:
     r"""Crop, flip and turn sets of pictures at random, as their symmetry allows.
 
@@ -69,15 +48,19 @@ class Augment:
     def __call__(
         self, x: Tensor, *, generator: torch.Generator | None = None, move: bool = True
     ) -> Tensor:
-        """Draw moves and apply them, or return the middle of each picture without ``move``.
+        """Move sets at random, or return the middle of each picture without ``move``.
 
         A ``generator`` is on the device of ``x``.
         """
-        return self.draw(x, generator=generator)(x) if move else self.centre(x)
-
-    def draw(self, x: Tensor, *, generator: torch.Generator | None = None) -> Moves:
-        """Draw moves for sets like ``x``, to be applied to all tensors that belong together."""
-        height, width = self._checked(x)
+        if not isinstance(x, Tensor) or x.dim() != 5:
+            got = tuple(x.shape) if isinstance(x, Tensor) else shown(x)
+            raise ValueError(f"x must have the shape (B, N, C, H, W), got {got}")
+        height, width = x.shape[-2:]
+        if not 1 <= self.crop <= min(height, width):
+            raise ValueError(f"crop must be in 1..{min(height, width)}, got {self.crop}")
+        if not move:
+            i, j = (height - self.crop) // 2, (width - self.crop) // 2
+            return x[..., i : i + self.crop, j : j + self.crop]
         shape = (len(x), x.shape[1] if self.per_element else 1)
 
         def integers(high: int) -> Tensor:
@@ -86,22 +69,9 @@ class Augment:
         top, left = integers(height - self.crop + 1), integers(width - self.crop + 1)
         turns = integers(4) if self.rotate else torch.zeros_like(top)
         mirror = integers(2).bool() if self.flip else torch.zeros_like(top, dtype=torch.bool)
-        return Moves(self._index(top, left, turns, mirror, width))
-
-    def centre(self, x: Tensor) -> Tensor:
-        """Return the middle of each picture, the same in every call, for evaluation."""
-        height, width = self._checked(x)
-        top, left = (height - self.crop) // 2, (width - self.crop) // 2
-        return x[..., top : top + self.crop, left : left + self.crop]
-
-    def _checked(self, x: Tensor) -> tuple[int, int]:
-        if not isinstance(x, Tensor) or x.dim() != 5:
-            got = tuple(x.shape) if isinstance(x, Tensor) else shown(x)
-            raise ValueError(f"x must have the shape (B, N, C, H, W), got {got}")
-        height, width = x.shape[-2:]
-        if not 1 <= self.crop <= min(height, width):
-            raise ValueError(f"crop must be in 1..{min(height, width)}, got {self.crop}")
-        return height, width
+        index = self._index(top, left, turns, mirror, width)[:, :, None].flatten(3)
+        moved = x.flatten(3).gather(3, index.expand(*x.shape[:3], -1))
+        return moved.unflatten(3, (self.crop, self.crop))
 
     def _index(
         self, top: Tensor, left: Tensor, turns: Tensor, mirror: Tensor, width: int

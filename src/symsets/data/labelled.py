@@ -141,13 +141,8 @@ def _check(x: Any, y: Any) -> None:
         raise TypeError(f"x must be a tensor (M, N, C, …) or RaggedSets, got {not_sets(x)}")
     if not isinstance(y, Tensor | RaggedSets):
         raise TypeError(f"y must be a tensor (M, …) or RaggedSets, got {type(y).__name__}")
-    if _num_rows(x) != _num_rows(y):
-        got = f"shape {_shape(y)}" if isinstance(y, Tensor) else y
-        raise ValueError(f"y must hold one label for each set of x, got {got} for {_shape(x)}")
-
-
-def _num_rows(sets: Sets) -> tuple[int, ...]:
-    return tuple(sets.shape[:1]) if isinstance(sets, Tensor) else (len(sets),)
+    if y.ndim == 0 or len(x) != len(y):
+        raise ValueError(f"y must hold a label for each set of x, {_shape(x)}, got {_shape(y)}")
 
 
 def _shape(sets: Sets) -> tuple[int, ...] | RaggedSets:

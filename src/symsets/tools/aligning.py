@@ -49,7 +49,7 @@ def align(shots: Tensor, reference: int = 0) -> tuple[Tensor, Tensor]:
     maps = torch.eye(2, 3, device=grey.device, dtype=grey.dtype).repeat(len(grey), 1, 1)
     alike, flat = grey.new_ones(len(grey)), grey.new_zeros(len(grey)).bool()
     for size in reversed(sizes):
-        fine = _shrunk(grey, size / longer)
+        fine = shrunk(grey[:, None], size / longer)[:, 0]
         small = _smooth(fine)
         if size == sizes[-1]:
             maps[:, :, 2] = _shifts(small, reference)
@@ -75,7 +75,8 @@ def other_scenes(shots: Tensor, maps: Tensor, alike: Tensor, reference: int) -> 
     Many scenes are bright above and dark below. So if coarse copies do not settle it, their details
     must be alike, too.
     """
-    small = _smooth(_shrunk(shots.mean(1), min(1, SIDE / max(shots.shape[-2:]))))
+    grey = shrunk(shots.mean(1, keepdim=True), min(1, SIDE / max(shots.shape[-2:])))
+    small = _smooth(grey[:, 0])
     shades = F.avg_pool2d(small[:, None], BROAD, 1, BROAD // 2, count_include_pad=False)[:, 0]
     details = _correlation(small - shades, maps, reference)
     return (alike < ALIKE) | ((alike < SURE) & (details < ALIKE))
@@ -114,11 +115,12 @@ def _positions(maps: Tensor, rows: Tensor, columns: Tensor, shape: tuple[int, in
     return places.movedim(1, -1) / sides
 
 
-def _shrunk(grey: Tensor, scale: float) -> Tensor:
+def shrunk(pictures: Tensor, scale: float) -> Tensor:
+    """Make pictures ``(N, C, H, W)`` smaller, by means of pixels."""
     if scale == 1:
-        return grey
-    size = [max(8, round(side * scale)) for side in grey.shape[-2:]]
-    return F.interpolate(grey[:, None], size=size, mode="area")[:, 0]
+        return pictures
+    size = [max(8, round(side * scale)) for side in pictures.shape[-2:]]
+    return F.interpolate(pictures, size=size, mode="area")
 
 
 def _smooth(grey: Tensor) -> Tensor:

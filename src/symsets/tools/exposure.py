@@ -5,10 +5,9 @@ from __future__ import annotations
 import math
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor
 
-from symsets.tools.aligning import sample
+from symsets.tools.aligning import sample, shrunk
 
 SIDE = 256  # px of the longer side at which brightness is compared
 DARK, WHITE = 0.02, 0.98  # values between which a pixel tells how bright a shot is
@@ -24,9 +23,7 @@ def as_bright(shots: Tensor, maps: Tensor, reference: int) -> tuple[Tensor, Tens
     Where a shot that is made darker is white, it does not say how bright it was: it gets NaN there.
     Also return by what shots are to be multiplied to become just as bright, ``(N, 1, 1, 1)``.
     """
-    scale = min(1, SIDE / max(shots.shape[-2:]))
-    size = [max(8, round(side * scale)) for side in shots.shape[-2:]]
-    small, seen = sample(F.interpolate(shots, size=size, mode="area"), maps)
+    small, seen = sample(shrunk(shots, min(1, SIDE / max(shots.shape[-2:]))), maps)
     told = (small > DARK) & (small < WHITE)
     told = seen & told & told[reference]
     ratio = torch.where(told, (small[reference] / small).log(), torch.nan).flatten(2)

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from symsets._extras import MissingExtraError, require
+from symsets._extras import require
 from symsets._files import atomic_write
 from symsets.data import decoding
 from symsets.data.decoding import ORIENTATION, SIDEWAYS
@@ -85,25 +85,25 @@ def _deep_tiff(content: bytes) -> np.ndarray | None:
     try:
         with tifffile.TiffFile(io.BytesIO(content)) as file:
             first = file.pages[0]
-            if (kind := first.dtype) is not None and not (kind.kind in "bu" and kind.itemsize <= 2):
-                numbers = "floating-point" if kind.kind == "f" else str(kind)
-                raise decoding.UnusableError(f"of {numbers} numbers, not of 8 or 16 bits")
+            kind, meaning = first.dtype, first.photometric
             same = sum(page.shape == first.shape for page in file.pages)
-            deep = np.asarray(first.asarray()) if first.dtype == np.uint16 and same == 1 else None
-            meaning = first.photometric
-    except (MissingExtraError, decoding.UnusableError):
-        raise
+            deep = np.asarray(first.asarray()) if kind == np.uint16 and same == 1 else None
     except Exception as error:  # it raises nearly anything on bad input
         raise ValueError(str(error) or "it is broken") from None
+    if kind is not None and not (kind.kind in "bu" and kind.itemsize <= 2):
+        numbers = "floating-point" if kind.kind == "f" else str(kind)
+        raise decoding.UnusableError(f"of {numbers} numbers, not of 8 or 16 bits")
     if same > 1:
         raise ValueError(f"it holds {same} pictures, which must be files of their own")
-    if deep is not None and meaning not in PLAIN:
+    if deep is None:
+        return None
+    if meaning not in PLAIN:
         raise decoding.UnusableError("of other colours than grey, or red, green and blue")
-    if deep is not None and meaning == WHITE_IS_ZERO:
+    if meaning == WHITE_IS_ZERO:
         deep = 2**16 - 1 - deep
-    if deep is not None and deep.ndim == 3 and deep.shape[0] in (3, 4) and deep.shape[2] > 4:
+    if deep.ndim == 3 and deep.shape[0] in (3, 4) and deep.shape[2] > 4:
         deep = np.moveaxis(deep, 0, -1)  # colour after colour
-    if deep is not None and (deep.ndim not in (2, 3) or (deep.ndim == 3 and deep.shape[2] > 4)):
+    if deep.ndim != 2 and not (deep.ndim == 3 and deep.shape[2] <= 4):
         raise ValueError(f"it has the shape {deep.shape}, not that of a picture")
     return deep
 

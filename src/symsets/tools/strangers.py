@@ -9,7 +9,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from symsets.models.sharpness import noise_level, slopes
-from symsets.tools.aligning import align, other_scenes
+from symsets.tools.aligning import align, other_scenes, shrunk
 
 SIDE = 64  # px of the longer side at which shots are compared
 FINE, BROAD = 1.5, 6.0  # px: what is blurred away, and what is too broad for a detail
@@ -28,9 +28,7 @@ def strangers(shots: Tensor) -> dict[int, int]:
     shots, or like one that is, or can be laid over its sharpest one.
     """
     grey = shots.mean(1, keepdim=True) / shots.max().clamp(min=1e-4)
-    scale = min(1, SIDE / max(grey.shape[-2:]))
-    size = [max(8, round(scale * side)) for side in grey.shape[-2:]]
-    small = F.interpolate(grey, size=size, mode="area")
+    small = shrunk(grey, min(1, SIDE / max(grey.shape[-2:])))
     details = _blurred(small, FINE) - _blurred(small, BROAD)
     linked = _correlations(details[:, 0]) >= ALIKE
     for _ in range(len(linked).bit_length()):  # what is linked to what is linked

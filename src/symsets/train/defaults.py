@@ -162,10 +162,5 @@ def matched(output: Any, y: Any) -> tuple[Any, Any]:
     both_ragged = isinstance(output, RaggedSets) and isinstance(y, RaggedSets)
     if both_ragged and output.partition == y.partition and output.ndim == y.ndim:
         return output, y
-    shapes = [tuple(v.shape) if isinstance(v, Tensor) else v for v in (output, y)]
-    both = isinstance(output, Tensor) and isinstance(y, Tensor)
-    scores = both and output.ndim == 2 and y.numel() == len(output)
-    fix = ": for classes give whole numbers of shape (B,)" if scores else ""
-    raise ValueError(
-        f"net must return as many numbers as the targets have, {shapes[1]}, got {shapes[0]}{fix}"
-    )
+    wanted, got = (tuple(v.shape) if isinstance(v, Tensor) else v for v in (y, output))
+    raise ValueError(f"net must return as many numbers as the targets have, {wanted}, got {got}")

@@ -125,7 +125,7 @@ def test_what_is_wrong_is_said_in_one_line(work):
         (["none.png", *out], "there is no file none.png"),
         (["text.png", *out], "text.png is not readable"),
         (["empty", *out], "the folder empty holds none"),
-        (["[0].png", "small.png", *out], "one size, and be grey or in colour, got 30×30 pixels"),
+        (["[0].png", "small.png", *out], "shots must be alike, got 30×30 pixels"),
         (["[0].png", "other.png", *out], "has nothing in common with"),
         (["[0].png", *out, "--reference", "[1].png"], "reference must be auto, first or one of"),
         (["[0].png", "-o", "[0].png"], "out must not be one of the shots"),

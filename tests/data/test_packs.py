@@ -112,7 +112,7 @@ def test_bad_packs_are_named(photos, clips, tmp_path):
     }
     for name, arrays in bad.items():
         path = write(tmp_path / f"{name}.npz", [encoded(3)], **arrays)
-        with pytest.raises(ValueError, match=rf"{name}\.npz is inconsistent: offsets must rise"):
+        with pytest.raises(ValueError, match=rf"{name}\.npz is inconsistent in its offsets"):
             ImagePack(path)
 
 
@@ -121,11 +121,11 @@ def test_bad_packs_are_named(photos, clips, tmp_path):
     [
         ({"data": np.zeros(3)}, "data of .* must be a row of bytes, got float64"),
         ({"offsets": np.array([0.0, 9.0])}, "offsets of .* must be a row of integers, got float64"),
-        ({"split": np.array(0)}, r"split of .* must be a row of integers, got int64 of shape \(\)"),
+        ({"split": np.array(0)}, r"split of .* must be a row of integers, got int64 \(\)"),
         ({"name": np.array([b"a"])}, r"name of .* must be a row of words, got \|S1"),
         ({"name": np.array([7])}, "name of .* must be a row of words, got int64"),
         ({"clip_start": np.array([0.0, 1.0])}, "clip_start of .* must be a row of integers"),
-        ({"fps": np.array([12.0])}, r"fps of .* must be one number, got float64 of shape \(1,\)"),
+        ({"fps": np.array([12.0])}, r"fps of .* must be one number, got float64 \(1,\)"),
     ],
 )
 def test_arrays_of_another_kind_are_named(tmp_path, arrays, message):

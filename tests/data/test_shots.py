@@ -133,8 +133,8 @@ def test_sizes_that_do_not_fit_are_named(size):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"noise": (0.0, 5.0)}, "noise must be two positive numbers, the smaller first"),
-        ({"noise": (5.0, 2.0)}, "noise must be two positive numbers, the smaller first"),
+        ({"noise": (0.0, 5.0)}, "noise must be two rising, positive numbers"),
+        ({"noise": (5.0, 2.0)}, "noise must be two rising, positive numbers"),
         ({"shake": -1.0}, "shake must be 0 or positive, got -1"),
         ({"shift": float("nan")}, "shift must be 0 or positive, got nan"),
     ],

@@ -40,7 +40,7 @@ def test_a_folder_of_something_else_is_refused_and_left_as_it_is(tmp_path, name)
     file = tmp_path / name
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text("mine")
-    with pytest.raises(ValueError, match=f"folder must be a new or empty one .* {file.name} in it"):
+    with pytest.raises(ValueError, match=f"folder must be a new one, got .* {file.name} in it"):
         write_digits(tmp_path, numbers=FEW)
     assert [path for path in tmp_path.rglob("*") if path.is_file()] == [file]
     with pytest.raises(ValueError, match="folder must be a folder, got the file"):

@@ -263,9 +263,7 @@ def test_small_pictures_are_named(tmp_path):
     paths = [tmp_path / "a.png", tmp_path / "b.png"]
     for k, path in enumerate(paths):
         write_picture(path, scene(12, 40, seed=k))
-    said = (
-        f"shots must have 16 pixels or more on each side, got 40×12 pixels in colour in {paths[0]}"
-    )
+    said = f"shots must have 16 pixels on each side, got 40×12 pixels in colour in {paths[0]}"
     assert wrong(paths[:1], tmp_path) == wrong(paths, tmp_path) == said
 
 

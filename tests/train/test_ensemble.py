@@ -64,7 +64,7 @@ def test_half_precision_side_by_side_is_that_of_a_member_alone():
 
 @pytest.mark.parametrize("num", [2, 4])
 def test_every_member_needs_its_own_batch(num):
-    with pytest.raises(ValueError, match=rf"each of the 3 members, got .*\({num}, 5"):
+    with pytest.raises(ValueError, match=rf"inputs must have 3 batches, got .*\({num}, 5"):
         Ensemble(members())(inputs(num)[0])
 
 

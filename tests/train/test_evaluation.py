@@ -177,7 +177,7 @@ def test_a_network_returns_one_thing():
         evaluate(lambda x: (x, x), labelled(), task)
     with pytest.raises(TypeError, match="network must be one network, got list"):
         evaluate(networks(1), labelled(), task)
-    with pytest.raises(TypeError, match=r"sets must be a SetDataset such as .*, got Tensor"):
+    with pytest.raises(TypeError, match="sets must be a SetDataset, got Tensor"):
         evaluate(networks(1)[0], torch.zeros(2, 3), task)
 
 

@@ -172,9 +172,9 @@ def test_no_sets_give_no_predictions():
 @pytest.mark.parametrize(
     ("sets", "kind", "problem"),
     [
-        (3, TypeError, "sets must be a SetFolder, .* got int"),
-        ("photos", TypeError, "sets must be a SetFolder, .* got str"),
-        ({"x": X}, TypeError, "sets must be a SetFolder, .* got dict"),
+        (3, TypeError, "sets must be tensors, a list or a dataset, got int"),
+        ("photos", TypeError, "sets must be tensors, a list or a dataset, got str"),
+        ({"x": X}, TypeError, "sets must be tensors, a list or a dataset, got dict"),
         (X[0], ValueError, r"sets must be a tensor \(M, N, C, …\), got shape"),
         (X[..., :2], ValueError, "x must have shape"),
     ],

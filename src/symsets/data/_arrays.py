@@ -42,7 +42,5 @@ def read_arrays(path: Path, kinds: Kinds, names: Collection[str]) -> Content:
     for key, (letters, ndim, what) in kinds.items():
         found = content.get(key)
         if found is not None and (found.dtype.kind not in letters or found.ndim != ndim):
-            raise ValueError(
-                f"{key} of {path} must be {what}, got {found.dtype} of shape {found.shape}"
-            )
+            raise ValueError(f"{key} of {path} must be {what}, got {found.dtype} {found.shape}")
     return content

@@ -99,9 +99,7 @@ def read_list(path: Path, num_words: int) -> list[list[str]]:
     for number, line in enumerate(text.split("\n"), start=1):
         words = line.split()[:num_words]
         if words and len(words) < num_words:
-            raise ValueError(
-                f"{path}, line {number}: must have {num_words} words, got {line.strip()!r}"
-            )
+            raise ValueError(f"{path}, line {number}: must have {num_words} words, got {line!r}")
         if words:
             lines.append(words)
     return lines

@@ -75,10 +75,7 @@ def _read_pack(
         and set(split) <= {0, 1, 2}
     )
     if not sound:
-        raise ValueError(
-            f"{file} is inconsistent: offsets must rise to the number of bytes, "
-            "split must be 0, 1 or 2, and split, name and clip_start must agree in length"
-        )
+        raise ValueError(f"{file} is inconsistent in its offsets, splits, names or clips")
     pictures = [data[a:b] for a, b in pairwise(offsets)]
     items: dict[str, list[tuple[str, list[bytes]]]] = {split: [] for split in SPLITS}
     for i in sorted(range(len(names)), key=lambda i: (fraction(names[i]), i)):

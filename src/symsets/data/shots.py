@@ -48,9 +48,7 @@ class Camera:
         for name, value in {**vars(self), "noise": low}.items():
             check_number(name, value)
         if not 0 < low <= high < math.inf:
-            raise ValueError(
-                f"noise must be two positive numbers, the smaller first, got {self.noise}"
-            )
+            raise ValueError(f"noise must be two rising, positive numbers, got {self.noise}")
 
 
 def checked_size(size: int, most: int) -> int:

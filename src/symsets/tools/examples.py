@@ -51,10 +51,7 @@ def _check_folder(root: Path) -> None:
     for pattern in ("[!.]*", "[!.]*/[!.]*", "[!.]*/[!.]*/[!.]*"):
         for path in root.glob(pattern):
             if not OURS.fullmatch(path.relative_to(root).as_posix()):
-                raise ValueError(
-                    f"folder must be a new or empty one for the example, got {root} with "
-                    f"{path.name} in it; name another one"
-                )
+                raise ValueError(f"folder must be a new one, got {root} with {path.name} in it")
 
 
 def _write_bag(bag: Path, x: Tensor) -> None:

@@ -174,14 +174,9 @@ def _check_alike(shots: Mapping[Path, Shot]) -> None:
     first = next(iter(shots))
     for path, shot in shots.items():
         if min(shot.picture.shape[1:]) < SMALLEST:
-            raise ValueError(
-                f"shots must have {SMALLEST} pixels or more on each side, got {size(path)}"
-            )
+            raise ValueError(f"shots must have {SMALLEST} pixels on each side, got {size(path)}")
         if shot.picture.shape != shots[first].picture.shape:
-            raise ValueError(
-                f"shots must have one size, and be grey or in colour, got {size(path)} and "
-                f"{size(first)}"
-            )
+            raise ValueError(f"shots must be alike, got {size(path)} and {size(first)}")
 
 
 def _laid(

@@ -82,10 +82,7 @@ class Ensemble(nn.Module):
         for value in inputs:
             is_batch = isinstance(value, list | tuple) or (isinstance(value, Tensor) and value.ndim)
             if not is_batch or len(value) != self.size:
-                raise ValueError(
-                    f"inputs must be tensors (K, B, …) or lists, with a batch for each of the "
-                    f"{self.size} members, got {shown(value)}"
-                )
+                raise ValueError(f"inputs must have {self.size} batches, got {shown(value)}")
         self.template.train(self.training)
         if self.size == 1:
             # Not value[0]: the gradient of a selection is a copy into zeros.
@@ -119,10 +116,7 @@ def _check_kept(named: dict[str, Tensor], given: dict[str, Tensor]) -> None:
     """Raise ValueError naming a buffer that a network has replaced by another tensor."""
     for name, value in named.items():
         if given[name] is not value:
-            raise ValueError(
-                f"buffer {name!r} must be changed in place (copy_, mul_, …), got another tensor: "
-                "networks in training run through one module without weights of its own"
-            )
+            raise ValueError(f"buffer {name!r} must be changed in place, got another tensor")
 
 
 def _tensors(network: nn.Module) -> dict[str, Tensor]:

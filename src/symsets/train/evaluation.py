@@ -81,9 +81,7 @@ def evaluate(
 def check_supply(sets: object, name: str) -> None:
     """Raise TypeError or ValueError naming ``sets`` unless it is a dataset with sets in it."""
     if not isinstance(sets, SetDataset):
-        raise TypeError(
-            f"{name} must be a SetDataset such as LabelledSets(x, y), got {type(sets).__name__}"
-        )
+        raise TypeError(f"{name} must be a SetDataset, got {type(sets).__name__}")
     if not sets.num_sets:
         raise ValueError(f"{name} must hold at least one set, got none")
 

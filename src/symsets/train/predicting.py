@@ -161,10 +161,7 @@ def _batches(sets: Any, batch_size: int, workers: int | None) -> Iterator[Any]:
     if not isinstance(sets, SetDataset):
         listed = hasattr(sets, "__len__") and hasattr(sets, "__getitem__")
         if not listed or isinstance(sets, str | dict):
-            raise TypeError(
-                "sets must be a SetFolder, a Dataset or DataLoader, a tensor (M, N, C, …), "
-                f"RaggedSets, or a list of sets, got {type(sets).__name__}"
-            )
+            raise TypeError(f"sets must be tensors, a list or a dataset, got {type(sets).__name__}")
         sets = StreamedSets(_WithoutTargets(sets), workers=num_workers(sets, workers))
     return (x for x, _ in sets.parts(batch_size)) if sets.num_sets else iter(())
 

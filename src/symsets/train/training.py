@@ -132,9 +132,7 @@ class Training:
         world, loss = self.fabric.world_size, self.task.loss
         batch = min(self.plan.batch_size, self.train_sets.num_sets)
         if batch < world:
-            raise ValueError(
-                f"batch_size must be at least the number of processes, {world}, got {batch}"
-            )
+            raise ValueError(f"batch_size must be {world} or more, one per process, got {batch}")
         share = len(range(self.fabric.global_rank, batch, world)) * world / batch
         return loss if share == 1 else lambda output, y: share * loss(output, y)
 

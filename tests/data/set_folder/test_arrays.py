@@ -65,7 +65,7 @@ def test_one_of_several_arrays_must_have_a_name_that_is_known(tmp_path):
     for name in "ab":
         np.savez(tmp_path / f"{name}.npz", one=VALUES, two=VALUES)
     with pytest.raises(
-        ValueError, match=r"a.npz cannot be read: it must hold one array, or one ca"
+        ValueError, match=r"a.npz cannot be read: it must hold one array, or one of"
     ):
         SetFolder(tmp_path)
 

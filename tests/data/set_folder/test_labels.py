@@ -10,9 +10,7 @@ def test_a_set_may_be_called_by_the_end_of_its_path_if_no_other_ends_so(folder):
     assert SetFolder(folder.root).targets.flatten().tolist() == [1.5, 2.5, 3.5]
     folder.sets("y/a")
     folder.labels("set,age a,1.5 y/b,2.5 c,3.5 y/a,4.5")
-    with pytest.raises(
-        ValueError, match="line 2: set must be the name of a folder or file, got 'a'"
-    ):
+    with pytest.raises(ValueError, match=r"line 2: set must be one of .*, got 'a'"):
         SetFolder(folder.root)
 
 

@@ -141,9 +141,7 @@ def _the_array(content: Any) -> str:
 def _choose(names: Collection[str]) -> str:
     found = list(names) if len(names) == 1 else [name for name in NAMES if name in names]
     if not found:
-        raise ValueError(
-            f"it must hold one array, or one called {' or '.join(NAMES)}, got {sorted(names)}"
-        )
+        raise ValueError(f"it must hold one array, or one of {NAMES}, got {sorted(names)}")
     return found[0]
 
 

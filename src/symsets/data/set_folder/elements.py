@@ -150,10 +150,7 @@ def _examine_pictures(sets: Sequence[FoundSet], how: Preparation) -> Examined:
         shapes = {headers[file].shape for file in one.files}
         if one.target and headers[one.target].shape not in shapes:
             (height, width), (h, w) = headers[one.target].shape, min(shapes)
-            raise ValueError(
-                f"{one.target} must have the size of its shots, {w}×{h} pixels, got "
-                f"{width}×{height}"
-            )
+            raise ValueError(f"{one.target} must have {w}×{h} pixels, got {width}×{height}")
     used = [headers[file] for file in (*(file for one in kept for file in one.files), *merged)]
     channels = how.channels or (1 if all(header.grey for header in used) else 3)
     size = how.size or default_shape([header.shape for header in used])

@@ -127,10 +127,7 @@ def match(labels: Labels, sets: Sequence[FoundSet]) -> dict[str, list[Row]]:
     for row in labels.rows:
         if (name := called.get(row.set)) is None:
             known = ", ".join(repr(one.name) for one in sets[:3]) + (", …" if sets[3:] else "")
-            raise ValueError(
-                f"{row.where}: set must be the name of a folder or file, got {row.set!r}, which is "
-                f"not there; sets are {known}"
-            )
+            raise ValueError(f"{row.where}: set must be one of {known}, got {row.set!r}")
         key = (name, row.file if scored else None)
         if key in seen:
             what = f"file {row.file!r} of set {row.set!r}" if scored else f"set {row.set!r}"

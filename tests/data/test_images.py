@@ -118,5 +118,5 @@ def test_bad_folders_are_named(tmp_path):
         ImageFolder(tmp_path, size=128).images("train")
     with pytest.raises(ValueError, match=r"split must be one of \['train', 'val', 'test'\]"):
         ImageFolder(tmp_path).images("valid")
-    with pytest.raises(ValueError, match=r"size must be positive, got 0"):
+    with pytest.raises(ValueError, match=r"size must be at least 1, got 0"):
         ImageFolder(tmp_path, size=0)

@@ -125,7 +125,7 @@ def test_orders_are_permutations_and_all_occur():
     [
         (lambda: numbers().first(151), r"num must be in 1\.\.150, got 151"),
         (lambda: numbers().first(0), r"num must be in 1\.\.150, got 0"),
-        (lambda: numbers(num=0), "num_sets must be positive, got 0"),
+        (lambda: numbers(num=0), "num_sets must be at least 1, got 0"),
     ],
 )
 def test_bad_input_is_named(call, message):

@@ -212,8 +212,14 @@ BAD = {
         r"values in \[0, 1\], as in x / 255, got .* from 200 to 200",
     ),
     "nan": ({"shots": [PICTURE * torch.nan]}, r"values in \[0, 1\]"),
-    "reference": ({"shots": [PICTURE], "reference": 1}, "reference must be 'auto' or in 0..0, got"),
-    "word": ({"shots": [PICTURE], "reference": "last"}, "reference must be 'auto' or in 0..0, got"),
+    "reference": (
+        {"shots": [PICTURE], "reference": 1},
+        "reference must be one of \\['auto', 0\\], got",
+    ),
+    "word": (
+        {"shots": [PICTURE], "reference": "last"},
+        "reference must be one of \\['auto', 0\\], got",
+    ),
     "maps": ({"shots": [PICTURE], "maps": torch.eye(3)}, r"maps must be a tensor \(1, 2, 3\)"),
     "network": ({"shots": [PICTURE], "network": 3}, "network must be a network, got int"),
     "tile": ({"shots": [PICTURE], "tile": 0}, "tile must be at least 1, got 0"),

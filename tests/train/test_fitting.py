@@ -253,9 +253,9 @@ def test_wrong_arguments_are_named(sets):
         fit_together(network(0), [0], Plan(**EXACT), *sets, CLASSIFY)
     with pytest.raises(TypeError, match="train must be a SetDataset, got tuple"):
         fit_together([network(0)], [0], Plan(**EXACT), tuple(sets[0]), sets[1], CLASSIFY)
-    with pytest.raises(ValueError, match=r"seeds must be 1, one per network, got 2"):
+    with pytest.raises(ValueError, match=r"seeds must be a list, one per .*, as in \[0\], got"):
         fit_together([network(0)], [0, 1], Plan(**EXACT), *sets, CLASSIFY)
-    with pytest.raises(TypeError, match=r"seeds must be a list, one per .*, as in \[0\], got 0"):
+    with pytest.raises(ValueError, match=r"seeds must be a list, one per .*, as in \[0\], got 0"):
         fit_together([network(0)], 0, Plan(**EXACT), *sets, CLASSIFY)
     with pytest.raises(TypeError, match="plan must be a Plan, got int"):
         fit_together([network(0)], [0], 3, *sets, CLASSIFY)

@@ -105,7 +105,7 @@ def test_metrics_that_would_be_mixed_up_are_refused():
         Metric("loss", accuracy)
     with pytest.raises(ValueError, match=r"different names, got \['accuracy', 'accuracy'\]$"):
         Task(loss, (ACCURACY, Metric("accuracy", accuracy, larger_is_better=False)))
-    with pytest.raises(ValueError, match=r"^metrics must hold one that chooses .*, got none$"):
+    with pytest.raises(TypeError, match=r"^metrics must be a tuple of metrics, got \(\)$"):
         Task(loss, ())
     for wrong in (ACCURACY, (accuracy,), "accuracy", None):
         with pytest.raises(TypeError, match=r"^metrics must be a tuple of metrics"):

@@ -11,7 +11,7 @@ from typing import Any, Protocol, TypeVar
 import torch
 from torch import Tensor
 
-from symsets._checks import as_path
+from symsets._checks import as_path, positive
 from symsets.data.decoding import Skipped, decode_image, images_to_tensor, in_threads
 from symsets.data.folders import split_folder
 from symsets.data.splits import SPLITS, checked_split
@@ -58,9 +58,7 @@ class FileSource:
     def __init__(
         self, name: str, files: Mapping[str, Sequence[Any]], *, size: int, root: Path
     ) -> None:
-        if size < 1:
-            raise ValueError(f"size must be positive, got {size}")
-        self.name, self.files, self.size, self.root = name, files, size, root
+        self.name, self.files, self.size, self.root = name, files, positive("size", size), root
         self._skipped: dict[str, Skipped] = {}
 
     @property

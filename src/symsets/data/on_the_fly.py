@@ -8,6 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from symsets._checks import positive
 from symsets._modes import allow_tf32
 from symsets.data.labelled import SetDataset
 
@@ -28,9 +29,7 @@ class OnTheFlySets(SetDataset):
     dtype = torch.float32
 
     def __init__(self, material: Tensor, num_sets: int, *, seed: int = 0) -> None:
-        if num_sets < 1:
-            raise ValueError(f"num_sets must be positive, got {num_sets}")
-        self.material, self._num_sets, self.seed = material, num_sets, seed
+        self.material, self._num_sets, self.seed = material, positive("num_sets", num_sets), seed
 
     @property
     def num_sets(self) -> int:

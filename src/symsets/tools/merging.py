@@ -10,7 +10,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from symsets._checks import check_kind, positive, shown
+from symsets._checks import check_choice, check_kind, positive, shown
 from symsets._modes import evaluating
 from symsets.models import with_reference
 from symsets.models.sharpness import slopes
@@ -74,7 +74,8 @@ def merge(
     pictures = pictures.to(where, torch.float32).expand(-1, 3, -1, -1)
     brightest = pictures.max().clamp(min=1e-9)  # of 12 bits in 16, for example, it is 1 / 16
     pictures = pictures / brightest
-    which = sharpest(pictures) if reference == "auto" else _number(reference, len(pictures))
+    check_choice("reference", reference, ["auto", *range(len(pictures))])
+    which = sharpest(pictures) if reference == "auto" else int(reference)
     maps = (find_maps(pictures, which) if maps is None else _maps(maps, len(pictures))).to(where)
     pictures, gain = as_bright(pictures, maps, which)
     exchanged = colours_share_noise(pictures, maps, which)
@@ -200,12 +201,6 @@ def _maps(maps: Any, num: int) -> Tensor:
     if not isinstance(maps, Tensor) or maps.shape != (num, 2, 3):
         raise ValueError(f"maps must be a tensor ({num}, 2, 3) of find_maps, got {shown(maps)}")
     return maps.float()
-
-
-def _number(reference: Any, num: int) -> int:
-    if not isinstance(reference, int) or not 0 <= reference < num:
-        raise ValueError(f"reference must be 'auto' or in 0..{num - 1}, got {shown(reference)}")
-    return reference
 
 
 def _tiles(side: int, tile: int) -> list[tuple[int, int]]:

@@ -98,16 +98,13 @@ def task_loss(task: str, *, weights: Constant | None = None, scale: Scale | None
 
         return _per_set(squares, output, y).mean()
 
-    def merge(output: Tensor, y: Tensor) -> Tensor:
-        return _absolute(None)(output, y).mean()
-
     losses: dict[str, Loss] = {
         "classify": classify,
         "labels": labels,
         "regress": numbers,
         "select": lambda output, y: select_loss(output, y.long()),
         "score": numbers,
-        "merge": merge,
+        "merge": lambda output, y: _absolute(None)(output, y).mean(),
     }
     return losses[task]
 

@@ -67,10 +67,8 @@ def fit_together(
         check_supply(sets, name)
     check_kind("plan", plan, Plan)
     check_kind("task", task, Task)
-    if not isinstance(seeds, Sequence) or not all(isinstance(seed, int) for seed in seeds):
-        raise TypeError(f"seeds must be a list, one per network, as in [0], got {shown(seeds)}")
-    if len(networks) != len(seeds):
-        raise ValueError(f"seeds must be {len(networks)}, one per network, got {len(seeds)}")
+    if not isinstance(seeds, Sequence) or len(networks) != len(seeds):
+        raise ValueError(f"seeds must be a list, one per network, as in [0], got {shown(seeds)}")
 
     def watch(epoch: int, fitted: list[Fitted]) -> None:
         if progress:

@@ -85,12 +85,9 @@ class Task:
     def __post_init__(self) -> None:
         if not callable(self.loss):
             raise TypeError(f"loss must be a function, got {shown(self.loss)}")
-        if not isinstance(self.metrics, Sequence) or not all(
-            isinstance(metric, Metric) for metric in self.metrics
-        ):
+        given = self.metrics if isinstance(self.metrics, Sequence) else ()
+        if not given or not all(isinstance(metric, Metric) for metric in given):
             raise TypeError(f"metrics must be a tuple of metrics, got {shown(self.metrics)}")
-        if not self.metrics:
-            raise ValueError("metrics must hold one that chooses the epoch to keep, got none")
         check_choice("keep_outputs", self.keep_outputs, (True, False))
         names = [metric.name for metric in self.metrics]
         if len(set(names)) < len(names):

@@ -189,9 +189,8 @@ def _difference(net: nn.Module, made: nn.Module) -> str:
     shapes, fresh_shapes = (
         {name: value.shape for name, value in own.state_dict().items()} for own in (net, made)
     )
-    for name in shapes.keys() | fresh_shapes.keys():
-        if shapes.get(name) != fresh_shapes.get(name):
-            return f"made again its weight {name!r} would be another: {CHANGED}"
+    if changed := shapes.items() ^ fresh_shapes.items():
+        return f"made again its weight {min(changed)[0]!r} would be another: {CHANGED}"
     if len(list(net.parameters())) != len(list(made.parameters())):
         return "some of its weights are shared between parts: save its state_dict() yourself"
     return ""

@@ -368,9 +368,9 @@ def test_random_numbers_are_left_alone():
             r"each item .* must be a pair \(set, target\), got torch.float32",
         ),
         ({"train": [(X[0], None)]}, ValueError, "train must have targets to learn from"),
-        ({"train": (X, Y + 3)}, ValueError, "train must have labels from 0 to 1, .* got 4"),
-        ({"train": (X, Y - 1)}, ValueError, "train must have labels from 0 to 1, .* got -1"),
-        ({"val": (X, Y + 3)}, ValueError, "val must have labels from 0 to 1, .* got 4"),
+        ({"train": (X, Y + 3)}, ValueError, "train must have labels from 0 to 1, got 4"),
+        ({"train": (X, Y - 1)}, ValueError, "train must have labels from 0 to 1, got -1"),
+        ({"val": (X, Y + 3)}, ValueError, "val must have labels from 0 to 1, got 4"),
         ({"train": (X[..., :2], Y)}, ValueError, "x must have shape .* for the Linear in DSS"),
         ({"task": "sort"}, ValueError, r"task must be one of \['classify'"),
         ({"task": "select"}, ValueError, r"net must return one score per element .*got \(2, 2\)"),
@@ -432,7 +432,7 @@ def test_random_numbers_are_left_alone():
         (
             {"train": (X, X[:, 0, :2]), "task": "labels"},
             ValueError,
-            'train must have labels of 0 and 1, got .*; task="regress" learns any numbers',
+            'train must have labels of 0 and 1, got .*, or task="regress"',
         ),
         (
             {"train": (X, torch.full((len(X), 2), float("nan")))},

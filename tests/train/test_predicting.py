@@ -185,7 +185,7 @@ def test_bad_sets_get_a_sentence(sets, kind, problem):
 
 
 def test_a_network_must_say_what_it_is_for():
-    with pytest.raises(ValueError, match=r"net must have a card .* set net\.card = "):
+    with pytest.raises(ValueError, match=r"net must have a card, .* set net\.card = "):
         predict(network(Classify(8, 2)), X)
     wrong = with_card(nn.Flatten(0, 1), "merge")
     with pytest.raises(ValueError, match="net must return a row for each of 7 sets, got 28"):

@@ -36,7 +36,7 @@ def best(
         from symsets.tools.best_files import SHOWN, best_files
         from symsets.tools.left_out import left_out_lines
 
-        with progress_bar("looking at shots", disable=not console.is_terminal) as watch:
+        with progress_bar("looking at shots") as watch:
             found = best_files(folder, out, sheet, device=device, watch=watch)
         for ranked in found.sets[:SHOWN]:
             best_one = folder / ranked.name / ranked.files[0]

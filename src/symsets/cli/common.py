@@ -55,11 +55,9 @@ def user_errors(*, experiments: bool = False, continues: bool = False) -> Iterat
 
 
 @contextmanager
-def progress_bar(
-    text: str, *, transient: bool = True, disable: bool = False
-) -> Iterator[Callable[[int, int], None]]:
-    """Show a bar, and give the function to call with how much is done, and of how much."""
-    with Progress(console=console, transient=transient, disable=disable) as bar:
+def progress_bar(text: str) -> Iterator[Callable[[int, int], None]]:
+    """Show a bar in a terminal; give the function to call with how much is done, of how much."""
+    with Progress(console=console, transient=True, disable=not console.is_terminal) as bar:
         task = bar.add_task(text, total=None)
         yield lambda done, of: bar.update(task, completed=done, total=of)
 

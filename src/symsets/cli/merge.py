@@ -60,7 +60,7 @@ def merge(
         from symsets.tools.left_out import left_out_lines
         from symsets.tools.merge_files import merge_files
 
-        with progress_bar("merging", disable=not console.is_terminal) as watch:
+        with progress_bar("merging") as watch:
             done = merge_files(
                 shots,
                 out,

@@ -34,7 +34,7 @@ def pack(
         check_file("OUT", out, (".npz",))
         if out.exists() and not force:
             raise ValueError(f"{out} is already there: name another, or --force to replace it")
-        with atomic_write(out) as part, progress_bar("packing", transient=False) as watch:
+        with atomic_write(out) as part, progress_bar("packing") as watch:
             packed = pack_folder(folder, part, size=size, max_frames=frames, fps=fps, watch=watch)
         counts = ", ".join(f"{num:,} {split}" for split, num in packed.counts.items())
         what = "clips" if packed.kind == "videos" else "images"

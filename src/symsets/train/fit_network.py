@@ -266,10 +266,7 @@ def _finish(net: nn.Module, fitted: Fitted, card: Card | None) -> None:
     """Give a network its best weights, its history and its card."""
     why = f"a loss, or the metric, was no finite number in epoch {fitted.epochs}"
     if not fitted.best:
-        raise RuntimeError(
-            f"training failed: {why}; look for such numbers in the sets, or try a smaller "
-            "learning_rate"
-        )
+        raise RuntimeError(f"training failed: {why}; look for such numbers in the sets")
     if fitted.failed:
         warnings.warn(f"{why}: the best weights before that are kept", stacklevel=3)
     net.load_state_dict(fitted.best)

@@ -86,10 +86,7 @@ def predict(
     check_kind("net", net, nn.Module, "network")
     card = getattr(net, "card", None)
     if not isinstance(card, Card):
-        raise ValueError(
-            "net must have a card that says what it is for, as fit and load give it, got none: set "
-            "net.card = symsets.models.Card(task, kind, classes=…)"
-        )
+        raise ValueError("net must have a card, from fit or load; set net.card = Card(task, kind)")
     _check_preparation(card, sets)
     check_workers(workers)
     answers: list[Prediction] = []

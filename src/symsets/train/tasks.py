@@ -187,16 +187,11 @@ def _check_targets(name: str, task: str, targets: Any, output: Any) -> None:
     if not values.numel():
         return
     low, high = values.min().item(), values.max().item()
+    wrong = low if low < 0 else high
     if task == "classify" and not 0 <= low <= high < output.shape[1]:
-        raise ValueError(
-            f"{name} must have labels from 0 to {output.shape[1] - 1}, as the network returns "
-            f"{output.shape[1]} scores, got {low if low < 0 else high}"
-        )
+        raise ValueError(f"{name} must have labels from 0 to {output.shape[1] - 1}, got {wrong}")
     if task == "labels" and not 0 <= low <= high <= 1:
-        raise ValueError(
-            f"{name} must have labels of 0 and 1, got {low if low < 0 else high}; "
-            'task="regress" learns any numbers'
-        )
+        raise ValueError(f'{name} must have labels of 0 and 1, got {wrong}, or task="regress"')
     if not (math.isfinite(low) and math.isfinite(high)):  # a NaN anywhere makes both NaN
         raise ValueError(f"{name} must have finite targets, got {max(low, high, key=abs)}")
 

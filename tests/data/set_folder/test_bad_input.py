@@ -129,7 +129,7 @@ def test_a_table_of_labels_with_a_wrong_header_or_line(folder, table, match):
             "score",
             "must have labels for task 'score': .*set,file,score",
         ),
-        ("set,file a,0.png b,0.png", "classify", "task 'classify': .*or a folder for each class"),
+        ("set,file a,0.png b,0.png", "classify", "task 'classify': labels.csv with set,label"),
     ],
 )
 def test_labels_that_do_not_fit_the_task(folder, table, task, match):

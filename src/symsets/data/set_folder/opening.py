@@ -117,10 +117,9 @@ def _find_task(
             fits = fits and (task != "score" or bool(labels.columns))
         if not fits:
             header = {"select": "set,file", "score": "set,file,score"}.get(task, "set,label")
-            also = ", or a folder for each class" if task == "classify" else ""
+            where = labels.path if labels else root
             raise ValueError(
-                f"{labels.path if labels else root} must have labels for task {task!r}: labels.csv "
-                f"with {header}{also}"
+                f"{where} must have labels for task {task!r}: labels.csv with {header}"
             )
     return task
 

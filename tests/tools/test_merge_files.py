@@ -121,7 +121,7 @@ def test_a_name_that_several_shots_have_is_no_reference(shots, tmp_path):
     twin.parent.mkdir()
     twin.write_bytes(shots[1].read_bytes())
     said = wrong([*shots, twin], tmp_path, reference=twin.name)
-    assert said == f"reference must be one shot, got {shots[0]} and {twin}"
+    assert said == f"reference must be auto, first or one of the shots, got {shots[0]} and {twin}"
     assert merge_files([*shots, twin], tmp_path / "out.png", reference=str(twin)).reference == twin
 
 

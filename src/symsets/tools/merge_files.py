@@ -156,12 +156,12 @@ def _reference(reference: str, shots: Sequence[Path]) -> Path | None:
         return None
     if reference == "first":
         return shots[0]
-    same = [path for path in shots if path == Path(reference)]
-    if found := same or [path for path in shots if path.name == reference]:
-        if len(found) > 1:
-            raise ValueError(f"reference must be one shot, got {' and '.join(map(str, found))}")
-        return found[0]
-    raise ValueError(f"reference must be auto, first or one of the shots, got {reference}")
+    found = [path for path in shots if path == Path(reference)]
+    found = found or [path for path in shots if path.name == reference]
+    if len(found) != 1:
+        which = " and ".join(map(str, found)) or reference
+        raise ValueError(f"reference must be auto, first or one of the shots, got {which}")
+    return found[0]
 
 
 def _check_alike(shots: Mapping[Path, Shot]) -> None:

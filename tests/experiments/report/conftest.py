@@ -7,6 +7,7 @@ import pytest
 
 from symsets.experiments import report
 from symsets.experiments.study.records import Record, write_records
+from symsets.experiments.study.runs import RunDirectory
 
 COMMON = {
     "scheme": "",
@@ -74,13 +75,14 @@ def colors_records():
 def write_runs(folder, records):
     for r in records:
         run = folder / "runs" / f"{r.model}-{r.recipe}-{r.train_size}-seed{r.seed}"
-        run.mkdir(parents=True)
         config = {word: getattr(r, word) for word in ("experiment", "model", "recipe", "setting")}
         config |= {"preset": r.preset, "train_size": r.train_size, "seed": r.seed, "data": r.data}
-        (run / "config.json").write_text(json.dumps(config))
-        lines = ["epoch,train_loss,val_loss,val_accuracy,learning_rate,seconds"]
-        lines += [f"{k},1.0,1.0,{r.value * k / 4},0.001,{1.5 + r.seed}" for k in range(1, 5)]
-        (run / "curves.csv").write_text("\n".join(lines) + "\n")
+        curves = [
+            {"epoch": k, "val_loss": 1.0, "val_accuracy": r.value * k / 4, "seconds": 1.5 + r.seed}
+            for k in range(1, 5)
+        ]
+        run.mkdir(parents=True)
+        RunDirectory(run).write(config, curves, {}, [])
 
 
 def write_signals(folder):

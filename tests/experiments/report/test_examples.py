@@ -1,6 +1,5 @@
 """Example sets are shown as they are, with the answers that runs have left."""
 
-import json
 import re
 import shutil
 
@@ -14,6 +13,7 @@ from symsets.experiments import report
 from symsets.experiments.report._images import _same_target
 from symsets.experiments.report.examples import examples, read_examples
 from symsets.experiments.study.records import Record, write_records
+from symsets.experiments.study.runs import RunDirectory
 from symsets.experiments.views.distances import agreement
 from symsets.experiments.views.evaluation import union_of_views
 from symsets.pages.sheets import Sheet
@@ -65,7 +65,8 @@ def write_run(folder, experiment, model, output, *, size=10, seed=0, setting="",
     run.mkdir(parents=True)
     config = {"experiment": experiment, "model": model, "recipe": "ours", "setting": setting}
     config |= {"data": "some data", "preset": "smoke", "train_size": size, "seed": seed}
-    (run / "config.json").write_text(json.dumps(config))
+    RunDirectory(run).write(config, [], {}, [])
+    (run / "predictions.npz").unlink()
     if output is not None:
         file = "predictions.npz" if METRIC[experiment] == "accuracy" else "examples.npz"
         np.savez(run / file, output=output, **more)
@@ -389,7 +390,10 @@ def test_pages_to_be_passed_on_can_do_without(tmp_path):
 def test_lines_far_from_zero_are_drawn_without_complaint(tmp_path):
     write_study(tmp_path, "colors")
     for run in (tmp_path / "runs").glob("*seed0"):
-        (run / "curves.csv").write_text("epoch,train_loss,val_mae,seconds\n2,1.0,80.0,1.5\n")
+        directory = RunDirectory(run)
+        with directory.reading_config() as config:
+            curves = [{"epoch": 2, "train_loss": 1.0, "val_mae": 80.0, "seconds": 1.5}]
+            directory.write(config, curves, {}, [])
     picture = report.figures.pictures(comparison_of(tmp_path))[0]
     assert picture.caption.startswith("Validation MAE along training")
     picture.save_png(tmp_path)  # warnings are errors here

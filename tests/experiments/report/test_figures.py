@@ -1,12 +1,11 @@
 """Figures whose words can be read: nothing lies on top of them."""
 
-import json
-
 import pytest
 
 from symsets.experiments.report.figures import pictures
 from symsets.experiments.report.load_records import load_records
 from symsets.experiments.study.records import Record, write_records
+from symsets.experiments.study.runs import RunDirectory
 
 
 def drawn(folder, ending):
@@ -40,14 +39,21 @@ def test_bars_of_time_end_in_words_that_fit(signals):
         assert left.x1 + 6 < right.x0  # pixels
 
 
+def write_run(run, config, curves):
+    run.mkdir(parents=True)
+    RunDirectory(run).write(config, curves, {}, [])
+
+
+def chamfers(*values):
+    return [{"epoch": k, "val_loss": 1, "val_chamfer": v} for k, v in enumerate(values, 1)]
+
+
 @pytest.mark.parametrize(("worst", "scale"), [(3.0, "linear"), (4000.0, "log")])
 def test_an_error_that_explodes_does_not_hide_the_other_curves(tmp_path, worst, scale):
     run = tmp_path / "runs" / "siamese"
-    run.mkdir(parents=True)
     config = {"experiment": "views", "model": "siamese", "setting": "cars", "recipe": "ours"}
     config |= {"preset": "quick", "data": "cars", "train_size": 8, "seed": 0}
-    (run / "config.json").write_text(json.dumps(config))
-    (run / "curves.csv").write_text(f"epoch,val_loss,val_chamfer\n1,1,{worst}\n2,1,2\n3,1,1\n")
+    write_run(run, config, chamfers(worst, 2, 1))
     record = Record(metric="chamfer", value=1.0, **config)
     write_records(tmp_path / "results.json", [record])
     (axis,) = drawn(tmp_path, "curves").axes
@@ -60,9 +66,7 @@ def test_one_seed_that_explodes_has_no_negative_errors(tmp_path, worst, scale):
     config |= {"preset": "quick", "data": "cars", "train_size": 8}
     for seed, first in enumerate((1, 1, worst)):  # the mean alone would not be far from the others
         run = tmp_path / "runs" / f"siamese-{seed}"
-        run.mkdir(parents=True)
-        (run / "config.json").write_text(json.dumps({**config, "seed": seed}))
-        (run / "curves.csv").write_text(f"epoch,val_loss,val_chamfer\n1,1,{first}\n2,1,2\n3,1,1\n")
+        write_run(run, {**config, "seed": seed}, chamfers(first, 2, 1))
     records = [Record(metric="chamfer", value=1.0, seed=seed, **config) for seed in range(3)]
     write_records(tmp_path / "results.json", records)
     (axis,) = drawn(tmp_path, "curves").axes
@@ -80,10 +84,10 @@ def curves(folder, ends, accuracy):
     config |= {"preset": "quick", "data": "photographs", "train_size": 8, "recipe": "ours"}
     for seed, epochs in enumerate(ends):
         run = folder / "runs" / str(seed)
-        run.mkdir(parents=True)
-        (run / "config.json").write_text(json.dumps({**config, "seed": seed}))
-        lines = [f"{k},1,{accuracy + k / 100}" for k in range(epochs)]
-        (run / "curves.csv").write_text("\n".join(["epoch,val_loss,val_accuracy", *lines]))
+        rows = [
+            {"epoch": k, "val_loss": 1, "val_accuracy": accuracy + k / 100} for k in range(epochs)
+        ]
+        write_run(run, {**config, "seed": seed}, rows)
     records = [Record(metric="accuracy", value=1.0, seed=seed, **config) for seed in range(2)]
     write_records(folder / "results.json", records)
     (comparison,) = load_records([folder]).comparisons

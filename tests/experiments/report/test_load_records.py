@@ -89,27 +89,29 @@ def test_runs_belong_to_the_largest_size_and_broken_ones_are_left_out(signals):
     runs = signals / "runs"
     (runs / "empty").mkdir()
     (runs / "broken").mkdir()
-    (runs / "broken" / "config.json").write_text("{")
-    killed = runs / "dss-sum-ours-3000-seed0" / "curves.csv"
-    killed.write_text(killed.read_text() + "5,1.0")
+    (runs / "broken" / "done.json").write_text("{")
     (comparison,) = load_records([signals]).comparisons
     found = comparison.runs_of("dss-sum")
     assert len(found) == 3
     assert found[1].curve[-1] == (4, pytest.approx(0.97))
-    assert math.isnan(found[0].curve[-1][1])
     assert found[1].seconds_per_epoch == 2.5
 
 
+def change_config(signals, **changes):
+    path = signals / "runs" / "dss-sum-ours-3000-seed1" / "done.json"
+    done = json.loads(path.read_text())
+    del done["sha256"]
+    path.write_text(json.dumps({**done, "config": done["config"] | changes}))
+
+
 def test_seeds_trained_together_share_the_time(signals):
-    path = signals / "runs" / "dss-sum-ours-3000-seed1" / "config.json"
-    path.write_text(json.dumps({**json.loads(path.read_text()), "seeds_together": [0, 1]}))
+    change_config(signals, seeds_together=[0, 1])
     (comparison,) = load_records([signals]).comparisons
     assert comparison.runs_of("dss-sum")[1].seconds_per_epoch == 1.25
 
 
 def test_epochs_between_validations_share_the_time(signals):
-    path = signals / "runs" / "dss-sum-ours-3000-seed1" / "config.json"
-    path.write_text(json.dumps({**json.loads(path.read_text()), "validate_every": 2}))
+    change_config(signals, validate_every=2)
     (comparison,) = load_records([signals]).comparisons
     assert comparison.runs_of("dss-sum")[1].seconds_per_epoch == 1.25
 

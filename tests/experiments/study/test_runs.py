@@ -60,20 +60,6 @@ def test_a_run_comes_back_as_it_was_written(tmp_path):
     assert run.records() == [RECORD]
 
 
-def test_runs_of_earlier_versions_are_read_and_replaced(tmp_path):
-    run = RunDirectory(tmp_path)
-    (tmp_path / "config.json").write_text('{"model": "old"}')
-    (tmp_path / "curves.csv").write_text("epoch,val_loss,val_mae\n1,0,2.5\n2,nan")
-    with run.reading_config() as config:
-        assert config == {"model": "old"}
-    wanted = {"epoch": [1, 2], "val_loss": [0, math.nan], "val_mae": [2.5, math.nan]}
-    assert_curves(run, wanted)
-    run.write({"model": "new"}, [], {}, [RECORD])
-    with run.reading_config() as config:
-        assert config == {"model": "new"}
-    assert run.curves() == {}
-
-
 @pytest.mark.parametrize(
     ("curves", "problem"),
     [

@@ -1,6 +1,5 @@
 """The directory of a study, the directory of a run, and runs that are trained together."""
 
-import csv
 import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
@@ -13,7 +12,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from symsets._files import atomic_write, file_lock, named_errors, reading, write_json
+from symsets._files import atomic_write, file_lock, reading, write_json
 from symsets.data.folders import STUDY
 from symsets.experiments.study.records import Record, from_plain, to_plain
 
@@ -73,27 +72,26 @@ class RunDirectory:
     @contextmanager
     def reading_config(self) -> Iterator[dict[str, Any]]:
         """Give what the finished run was told to do; errors inside name the file."""
-        own = self.path / "config.json"  # of earlier versions
-        path = own if own.exists() else self.path / DONE
-        with reading(path, "the configuration of a run") as found:
-            yield found if own.exists() else found["config"]
+        with reading(self.path / DONE, "the configuration of a run") as found:
+            yield found["config"]
 
     def curves(self) -> dict[str, list[float]]:
         """Return the columns of the learning curve, one entry for each validation."""
-        own = self.path / "curves.csv"  # of earlier versions
-        if own.exists():
-            with named_errors(own, "must be a table of epochs"):
-                return _numbers(_columns(own.read_text(encoding="utf-8")))
-        if not self.finished:
-            return {}
-        with reading(self.path / DONE, "a run with a table of epochs", (dict, list)) as found:
-            return _numbers(found.get("curves", {}) if isinstance(found, dict) else {})
+        with reading(self.path / DONE, "a run with a table of epochs") as done:
+            found = {
+                name: [math.nan if value is None else float(value) for value in column]
+                for name, column in done["curves"].items()
+            }
+            if found and not all(map(math.isfinite, found["epoch"])):
+                raise ValueError("an epoch has no number")
+            if len({len(column) for column in found.values()}) > 1:
+                raise ValueError("its columns differ in length")
+            return found
 
     def records(self) -> list[Record]:
         """Return what the finished run measured."""
-        with reading(self.path / DONE, "a list of records", (dict, list)) as found:
-            listed = found["records"] if isinstance(found, dict) else found  # as older versions do
-            records = [from_plain(plain) for plain in listed]
+        with reading(self.path / DONE, "a list of records") as found:
+            records = [from_plain(plain) for plain in found["records"]]
             if not records:
                 raise ValueError("it holds none; delete it, and the run is done again")
             return records
@@ -106,8 +104,7 @@ class RunDirectory:
         records: Sequence[Record],
     ) -> None:
         """Write everything but the network, the mark of completion last."""
-        for name in (DONE, "config.json", "curves.csv"):  # of the same run on other data
-            (self.path / name).unlink(missing_ok=True)
+        (self.path / DONE).unlink(missing_ok=True)  # of the same run on other data
         write_arrays(self.path / "predictions.npz", arrays)
         columns = {
             name: [float(f"{v:.6g}") if math.isfinite(v := row[name]) else None for row in curves]
@@ -149,22 +146,3 @@ def write_arrays(path: Path, arrays: Mapping[str, Tensor], *, half: bool = False
     }
     with atomic_write(path) as part, part.open("wb") as file:
         np.savez_compressed(file, **content)
-
-
-def _columns(text: str) -> dict[str, list[str | None]]:
-    """Return the columns of CSV, with None where the last line breaks off."""
-    lines = list(csv.DictReader(text.splitlines()))
-    return {name: [line[name] for line in lines] for name in (lines[0] if lines else ())}
-
-
-def _numbers(columns: Mapping[str, Sequence[Any]]) -> dict[str, list[float]]:
-    """Check a table of epochs; what is missing is not a number."""
-    found = {
-        name: [math.nan if value in (None, "") else float(value) for value in column]
-        for name, column in columns.items()
-    }
-    if found and not all(map(math.isfinite, found["epoch"])):
-        raise ValueError("an epoch has no number")
-    if len({len(column) for column in found.values()}) > 1:
-        raise ValueError("its columns differ in length")
-    return found

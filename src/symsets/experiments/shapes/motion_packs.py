@@ -26,17 +26,15 @@ Both may have ``name (M,)``, which are words. All else in a file is left alone.
 
 import os
 import re
-from collections.abc import Mapping
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from symsets._files import named_errors
-from symsets.data._arrays import Content, Kinds, array_names, read_arrays
+from symsets.data._arrays import Content, array_names, read_arrays
 from symsets.data.splits import SPLITS, fraction, members
 from symsets.experiments.shapes.motions import Motions
 from symsets.experiments.synthetic.generated import Device
@@ -44,29 +42,6 @@ from symsets.experiments.synthetic.skinning import rotation_from_quaternion, ski
 
 SKINNED = ("quat", "offsets", "parent", "heads", "subject", "split")
 BAKED = ("verts", "offsets", "split")
-ROW = ("iu", 1, "a row of integers")
-WORDS = ("iuU", 1, "a row of words or integers")
-VERTICES = ("iuf", 3, "numbers with axes for vertices and coordinates")
-FACES = ("iu", 2, "integers (F, 3)")
-COMMON: Kinds = {
-    "offsets": ROW,
-    "split": WORDS,
-    "name": ("U", 1, "a row of words"),
-}
-KINDS: Mapping[str, Kinds] = {  # of the arrays that a form has, by patterns of their names
-    "skinned": {
-        **COMMON,
-        "parent": ROW,
-        "driver": ROW,
-        "subject": ROW,
-        "quat": ("iuf", 3, "numbers (T, K, 4)"),
-        "heads": ("iuf", 3, "numbers (S, J, 3)"),
-        r"rest\d+": VERTICES,
-        r"weights\d+": ("iuf", 2, "numbers (V, J)"),
-        r"faces\d+": FACES,
-    },
-    "baked": {**COMMON, "verts": VERTICES, "faces": FACES},
-}
 
 
 def motion_pack_form(path: Path) -> str | None:
@@ -82,12 +57,6 @@ def motion_pack_form(path: Path) -> str | None:
     if keys.issuperset(SKINNED) and _sizes(keys):
         return "skinned"
     return "baked" if keys.issuperset(BAKED) else None
-
-
-def _kinds(form: str, keys: set[str]) -> Kinds:
-    """Return what the arrays of these names must be."""
-    known = KINDS[form].items()
-    return {key: kind for pattern, kind in known for key in keys if re.fullmatch(pattern, key)}
 
 
 def _sizes(keys: set[str]) -> list[int]:
@@ -120,59 +89,38 @@ class MotionPack:
                 f"{self.path} must be a pack of motions with the keys {list(SKINNED)} and rest512 "
                 f"and weights512, or {list(BAKED)}"
             )
-        names = array_names(self.path)
-        content = read_arrays(self.path, _kinds(self.form, names), names)
+        size = min(_sizes(array_names(self.path)), default="")
+        self._body = [f"{word}{size}" for word in ("rest", "weights", "faces")]
+        names = (*SKINNED, *BAKED, *self._body, "driver", "name", "scale")
         with named_errors(self.path):
-            self._read(content)
+            self._read(read_arrays(self.path, {}, names))
 
     def _read(self, content: Content) -> None:
-        offsets = content["offsets"].tolist()
-        num = max(0, len(offsets) - 1)
-        self.split = _split_words(content["split"])
+        *rest_and_weights, faces = self._body
+        offsets, splits = content["offsets"].tolist(), content["split"].tolist()
+        self.split = [SPLITS[split] if split in (0, 1, 2) else split for split in splits]
+        if wrong := sorted(set(self.split) - set(SPLITS)):
+            raise ValueError(f"split must be one of {list(SPLITS)} or 0, 1, 2, got {wrong[0]!r}")
+        num = len(self.split)
         self.names = content.get("name", np.arange(num).astype(str)).tolist()
+        self.faces = torch.from_numpy(content[faces]).long() if faces in content else None
         self.body = [0] * num
         if self.form == "skinned":
-            self._read_bodies(content)
+            self.parents, self.body = content["parent"].tolist(), content["subject"].tolist()
+            self.driver = torch.from_numpy(content.get("driver", np.arange(len(self.parents))))
+            keys = ("heads", *rest_and_weights)
+            self.heads, self.rest, self.weights = (torch.tensor(content[k]).float() for k in keys)
             frames = torch.from_numpy(content["quat"])
         else:
             vertices = content["verts"] * content.get("scale", np.float32(1))
             frames = torch.from_numpy(vertices.astype(np.float32))
-            self.faces = _faces(content, "faces")
-        total = len(frames)
         self._frames = [frames[a:b] for a, b in pairwise(offsets)]
         rising = all(a < b for a, b in pairwise(offsets)) and offsets[:1] == [0]
-        counts = {len(self.split), len(self.names), len(self.body)}
-        if not rising or offsets[-1] != total or counts != {num}:
+        counts = {len(self._frames), len(self.names), len(self.body)}
+        if not rising or offsets[-1] != len(frames) or counts != {num}:
             raise ValueError(
-                f"{self.path} is inconsistent: offsets must rise to the number of frames, {total}, "
-                "and split, name and subject must have one entry for each sequence"
-            )
-
-    def _read_bodies(self, content: Content) -> None:
-        size = _sizes(set(content))[0]
-        self.parents, self.body = content["parent"].tolist(), content["subject"].tolist()
-        J = len(self.parents)
-        self.driver = torch.from_numpy(content.get("driver", np.arange(J))).long()
-        self.heads, self.rest, self.weights = (
-            torch.from_numpy(content[key]).float()
-            for key in ("heads", f"rest{size}", f"weights{size}")
-        )
-        self.faces = _faces(content, f"faces{size}")
-        num_bodies, (_, K, four) = len(self.rest), content["quat"].shape
-        sound = (
-            all(parent < joint for joint, parent in enumerate(self.parents))
-            and self.driver.shape == (J,)
-            and set(self.driver.tolist()) <= set(range(K))
-            and four == 4
-            and self.heads.shape == (num_bodies, J, 3)
-            and self.rest.shape == (num_bodies, size, 3)
-            and self.weights.shape == (size, J)
-            and set(self.body) <= set(range(num_bodies))
-        )
-        if not sound:
-            raise ValueError(
-                f"{self.path} is inconsistent: quat, parent, driver, heads, subject, rest{size} "
-                f"and weights{size} must agree in the numbers of joints and subjects"
+                f"{self.path} is inconsistent: offsets must rise to the number of frames, "
+                f"{len(frames)}, and split, name and subject must have one entry for each sequence"
             )
 
     def motions(self, split: str, num: int | None = None, device: Device = "cpu") -> Motions:
@@ -188,19 +136,6 @@ class MotionPack:
         """Return the shapes ``(L, 3, V)`` of a sequence."""
         if self.form != "skinned":
             return self._frames[i].mT  # vertices
-        rotation = rotation_from_quaternion(self._frames[i].float())[:, self.driver]
+        rotation = rotation_from_quaternion(self._frames[i].float())[:, self.driver.long()]
         who = self.body[i]
         return skin(rotation, self.heads[who], self.parents, self.rest[who], self.weights)
-
-
-def _split_words(split: Any) -> list[str]:
-    """Return the words of splits given as words or numbers."""
-    words = [SPLITS[s] if s in (0, 1, 2) else str(s) for s in split.tolist()]
-    wrong = sorted(set(words) - set(SPLITS))
-    if wrong:
-        raise ValueError(f"split must be one of {list(SPLITS)} or 0, 1, 2, got {wrong[0]!r}")
-    return words
-
-
-def _faces(content: Content, key: str) -> Tensor | None:
-    return torch.from_numpy(content[key]).long() if key in content else None

@@ -3,12 +3,13 @@
 from collections.abc import Callable, Mapping
 from importlib import import_module
 from inspect import signature
-from typing import Any
+from typing import Any, Self
 
 from torch import nn
 
-from symsets._checks import check_choice, check_new
+from symsets._checks import check_choice, check_new, positive
 
+COUNTS = ("num_elements", "in_channels", "out_channels", "length")  # whole numbers from 1 on
 _NETWORKS: dict[str, Callable[..., nn.Module]] = {}
 _OF_EXPERIMENTS = (
     "signals",
@@ -38,9 +39,24 @@ def register_network(
 
 
 class RegisteredNetwork(nn.Module):
-    """A network that shows its ``arguments``, from which it can be made again."""
+    """A network that keeps and shows its ``arguments``, from which it can be made again."""
 
     arguments: dict[str, Any]
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> Self:
+        network = super().__new__(cls)
+        # A copy is made without arguments, and gets its attributes afterwards.
+        bound = signature(cls.__init__).bind_partial(network, *args, **kwargs)
+        bound.apply_defaults()
+        _, *given = bound.arguments.items()
+        for name in (name for name in COUNTS if name in bound.arguments):
+            positive(name, bound.arguments[name])
+        for width in bound.arguments.get("widths") or ():
+            positive("widths", width)
+        network.__dict__["arguments"] = {
+            name: list(value) if isinstance(value, tuple) else value for name, value in given
+        }
+        return network
 
     def extra_repr(self) -> str:
         return ", ".join(f"{name}={value}" for name, value in self.arguments.items())

@@ -259,7 +259,7 @@ def test_any_number_of_elements_at_call_time():
 
 def test_printing_says_what_the_network_is():
     shown = repr(small("dss-sum", "graphs"))
-    assert "dss-sum on graphs, recipe ours, widths [4, 6, 8]" in shown
+    assert "model=dss-sum, kind=graphs, recipe=ours, widths=[4, 6, 8]" in shown
     assert "element(x_i) + context(Σ_j x_j / 7)" in shown
 
 

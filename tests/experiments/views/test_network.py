@@ -4,7 +4,7 @@ import torch.nn.functional as F
 
 from symsets import RaggedSets
 from symsets.experiments.views.loss import views_loss
-from symsets.experiments.views.network import AGGREGATES, ViewsNetwork
+from symsets.experiments.views.network import AGGREGATES, WIDTHS, ViewsNetwork
 from symsets.models import build
 from symsets.models._blocks import MODELS, RECIPES
 from symsets.testing import assert_equivariant
@@ -100,7 +100,7 @@ def test_published_networks_have_the_blocks_of_vgg16():
 
 
 def test_ours_has_channels_in_multiples_of_eight():
-    assert all(width % 8 == 0 for width in ViewsNetwork("dss-sum").arguments["widths"])
+    assert all(width % 8 == 0 for width in WIDTHS["ours"])
 
 
 @pytest.mark.parametrize("num_views", [1, 2, 8])
@@ -151,7 +151,7 @@ def test_networks_are_made_again_from_their_arguments():
 
 def test_printing_says_what_the_network_is():
     shown = repr(small("dss-sum"))
-    assert "dss-sum in every block, recipe ours, widths [4, 8, 8]" in shown
+    assert "model=dss-sum, recipe=ours, widths=[4, 8, 8]" in shown
     assert "element(x_i) + context(Σ_j x_j / 3)" in shown
 
 

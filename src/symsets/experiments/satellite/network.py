@@ -1,24 +1,21 @@
 """One fine picture of a set of coarse ones."""
 
-from typing import Any
-
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from symsets._checks import positive
 from symsets.experiments.satellite.registration import masked_mean
 from symsets.experiments.satellite.scenes import SCALE
 from symsets.experiments.satellite.sets import CHANNELS, CLEAR, FINE, RAW, SEEN, SHIFT
 from symsets.models._blocks import image_size, in_full_precision
 from symsets.models._convolution import convolution
-from symsets.models.registry import register_network
+from symsets.models.registry import RegisteredNetwork, register_network
 from symsets.models.restoration import WeightedMerge, restoration_trunk
 from symsets.sets import Sets, fold, pool, spread
 
 
 @register_network("satellite")
-class SatelliteNetwork(nn.Module):
+class SatelliteNetwork(RegisteredNetwork):
     r"""Merge coarse pictures of one place into one that is three times as fine.
 
     A trunk of gated blocks in which elements meet by a scheme; a merge with learned weights for
@@ -69,17 +66,6 @@ class SatelliteNetwork(nn.Module):
         drop: float = 0.0,
     ) -> None:
         super().__init__()
-        self.arguments: dict[str, Any] = {
-            "model": model,
-            "channels": positive("channels", channels),
-            "num_blocks": num_blocks,
-            "merged_channels": positive("merged_channels", merged_channels),
-            "merged_blocks": merged_blocks,
-            "num_elements": positive("num_elements", num_elements),
-            "contrast": contrast,
-            "gives_mean": gives_mean,
-            "drop": drop,
-        }
         self.contrast = contrast
         self.gives_mean = gives_mean
         given = CHANNELS + (SCALE**2 + 1 if gives_mean else 0)
@@ -93,9 +79,6 @@ class SatelliteNetwork(nn.Module):
         self.last = convolution(merged_channels, SCALE**2, kernel_size=3, padding=1)
         for parameter in self.last.parameters():
             nn.init.zeros_(parameter)
-
-    def extra_repr(self) -> str:
-        return ", ".join(f"{name}={value}" for name, value in self.arguments.items())
 
     def forward(self, x: Sets) -> Tensor:
         image_size(x, CHANNELS)

@@ -8,10 +8,10 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from symsets._checks import check_choice, positive
+from symsets._checks import check_choice
 from symsets.experiments.shapes.maps import MaxOverPoints, Points
 from symsets.models._blocks import RECIPES, Layers, check_model, default_widths
-from symsets.models.registry import register_network
+from symsets.models.registry import RegisteredNetwork, register_network
 from symsets.nn import DSS, Exchangeable, Graph, GraphConv, NormAct, Sequential, set_layer
 from symsets.nn._maps import Chain
 from symsets.nn.registry import Make, dss_pool
@@ -39,7 +39,7 @@ WIDTHS: dict[str, dict[str, Three]] = {  # by recipe; what one does not name, it
 
 
 @register_network("shapes")
-class ShapeNetwork(nn.Module):
+class ShapeNetwork(RegisteredNetwork):
     r"""Give every shape of a set a score: three layers, the maximum over points, then DeepSets.
 
     The layers have 64, 256 and 128 channels, each followed by batch normalisation and ReLU. The
@@ -109,14 +109,6 @@ class ShapeNetwork(nn.Module):
         widths = default_widths(WIDTHS, model, recipe) if widths is None else widths
         if len(widths) != 3:
             raise ValueError(f"widths must hold the channels of three layers, got {widths!r}")
-        self.arguments: dict[str, Any] = {
-            "model": model,
-            "kind": kind,
-            "recipe": recipe,
-            "widths": [positive("widths", width) for width in widths],
-            "num_elements": positive("num_elements", num_elements),
-            "in_channels": positive("in_channels", in_channels),
-        }
         self.needs_graph = kind == "graphs"
         self.graph: Graph | None = None
         maker = Layers(model, recipe, num_elements=num_elements, activation=nn.ELU, dropout=0.0)
@@ -128,9 +120,6 @@ class ShapeNetwork(nn.Module):
             channels = out
         self.features = Sequential(*parts, MaxOverPoints())
         self.scores = maker.scores([channels, *HIDDEN, 1])
-
-    def extra_repr(self) -> str:
-        return "{model} on {kind}, recipe {recipe}, widths {widths}".format(**self.arguments)
 
     def forward(self, x: Sets, graph: Graph | None = None) -> Sets:
         _check_shapes(x, self.arguments["in_channels"])

@@ -5,10 +5,10 @@ from itertools import pairwise
 
 from torch import Tensor, nn
 
-from symsets._checks import check_choice, positive
+from symsets._checks import check_choice
 from symsets.experiments.signals.standardise import Standardise
 from symsets.models._blocks import RECIPES, check_model
-from symsets.models.registry import register_network
+from symsets.models.registry import RegisteredNetwork, register_network
 from symsets.nn import DSS, CircularConv1d, Classify, NormAct, Sequential, set_layer
 from symsets.nn.base import SetModule
 from symsets.nn.registry import Make, dss_pool
@@ -45,7 +45,7 @@ def default_widths(model: str) -> tuple[int, ...]:
 
 
 @register_network("signals")
-class SignalNetwork(nn.Module):
+class SignalNetwork(RegisteredNetwork):
     r"""Classify sets of periodic signals: three layers, sum over set and time, one linear map.
 
     The layers are circular convolutions as long as the signal, with stride 2. ``"mlp"`` sees the
@@ -94,13 +94,6 @@ class SignalNetwork(nn.Module):
         widths = default_widths(model) if widths is None else tuple(widths)
         if len(widths) != 3:
             raise ValueError(f"widths must hold the channels of three layers, got {list(widths)}")
-        self.arguments = {
-            "model": model,
-            "recipe": recipe,
-            "widths": [positive("widths", width) for width in widths],
-            "num_elements": positive("num_elements", num_elements),
-            "length": positive("length", length),
-        }
         convolves = model != "mlp" and model not in DEEPSETS
         self._entries_first = recipe == "ours" and convolves
         self.net = _Builder(recipe, num_elements, length).network(model, widths)

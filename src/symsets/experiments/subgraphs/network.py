@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from symsets._extras import require
-from symsets.models.registry import register_network
+from symsets.models.registry import RegisteredNetwork, register_network
 from symsets.nn import Sequential, SetModule, set_layer
 from symsets.sets import GraphSets, RaggedSets, pool
 
@@ -83,7 +83,7 @@ class BagNorm(SetModule):
 
 
 @register_network("subgraphs")
-class SubgraphNetwork(nn.Module):
+class SubgraphNetwork(RegisteredNetwork):
     r"""Classify a graph by the set of its subgraphs.
 
     .. math:: L(X)_{iv} = \operatorname{GIN}_1(A_i, x_i)_v
@@ -135,13 +135,6 @@ class SubgraphNetwork(nn.Module):
         depth: int = 4,
     ) -> None:
         super().__init__()
-        self.arguments = {
-            "model": model,
-            "in_channels": in_channels,
-            "num_classes": num_classes,
-            "width": width,
-            "depth": depth,
-        }
         layers: list[nn.Module] = []
         for channels in (in_channels, *[width] * (depth - 1)):
             layer = set_layer(model, NodeConv, channels, width)

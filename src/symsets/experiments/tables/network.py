@@ -7,7 +7,7 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from symsets.experiments.tables.ridge import NUM_SCORES, ridge_scores
 from symsets.experiments.tables.tables import Tables
-from symsets.models.registry import register_network
+from symsets.models.registry import RegisteredNetwork, register_network
 from symsets.nn import set_layer
 from symsets.nn.registry import dss_pool
 from symsets.sets.pooling import power_degree
@@ -91,7 +91,7 @@ class Block(nn.Module):
 
 
 @register_network("tables")
-class TableNetwork(nn.Module):
+class TableNetwork(RegisteredNetwork):
     r"""Classify rows of a table by its labelled rows, in one pass.
 
     A table with K classes is a set of K tables, each with the question whether a row is of this
@@ -138,13 +138,6 @@ class TableNetwork(nn.Module):
         ridge: bool = True,
     ) -> None:
         super().__init__()
-        self.arguments = {
-            "model": model,
-            "width": width,
-            "depth": depth,
-            "heads": heads,
-            "ridge": ridge,
-        }
         self.ridge = ridge
         num_scores = NUM_SCORES if ridge else 0
         self.value = nn.Linear(3, width)

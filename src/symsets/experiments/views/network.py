@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from symsets._checks import check_choice, positive
+from symsets._checks import check_choice
 from symsets.models._blocks import RECIPES, Layers, check_model, image_size
-from symsets.models.registry import register_network
+from symsets.models.registry import RegisteredNetwork, register_network
 from symsets.nn import DSS, Sequential, SetAttention, Siamese, set_layer
 from symsets.nn.base import SetModule
 from symsets.nn.registry import Make, dss_pool
@@ -25,7 +24,7 @@ OUT_CHANNELS = 7  # mask, front, back
 
 
 @register_network("views")
-class ViewsNetwork(nn.Module):
+class ViewsNetwork(RegisteredNetwork):
     r"""Predict the mask, the visible surface and the hidden back surface in every view.
 
     An encoder after VGG (blocks of 3×3 convolutions, batch normalisation, ReLU, then max-pooling
@@ -104,14 +103,6 @@ class ViewsNetwork(nn.Module):
             raise ValueError(
                 f"widths must hold 2 to {len(depths)} numbers of channels, got {list(widths)}"
             )
-        self.arguments: dict[str, Any] = {
-            "model": model,
-            "recipe": recipe,
-            "widths": [positive("widths", width) for width in widths],
-            "num_elements": positive("num_elements", num_elements),
-            "aggregate": aggregate,
-            "in_channels": positive("in_channels", in_channels),
-        }
         self.stride = 2 ** len(widths)
         in_blocks = model if aggregate == "layer" else "siamese"
         layers = Layers(
@@ -162,11 +153,6 @@ class ViewsNetwork(nn.Module):
             meetings.append(layer)
         self.decoder, self.rises = nn.ModuleList(blocks), nn.ModuleList(rises)
         self.up_meetings = nn.ModuleList(meetings)
-
-    def extra_repr(self) -> str:
-        return "{model} in every {aggregate}, recipe {recipe}, widths {widths}".format(
-            **self.arguments
-        )
 
     def forward(self, x: Sets) -> Sets:
         image_size(x, self.arguments["in_channels"], stride=self.stride)

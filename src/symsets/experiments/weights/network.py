@@ -8,7 +8,7 @@ from symsets._checks import check_choice, positive
 from symsets.experiments.weights.action import Acting
 from symsets.experiments.weights.baselines import deep_sets, dws, mlp, mlp_reordered
 from symsets.experiments.weights.space import WIDTHS, WeightSpace
-from symsets.models.registry import register_network
+from symsets.models.registry import RegisteredNetwork, register_network
 
 MODELS: dict[str, tuple[Callable[[WeightSpace, int, int], nn.Module], int]] = {  # and channels
     "acting": (Acting, 64),
@@ -20,7 +20,7 @@ MODELS: dict[str, tuple[Callable[[WeightSpace, int, int], nn.Module], int]] = { 
 
 
 @register_network("weights")
-class WeightNetwork(nn.Module):
+class WeightNetwork(RegisteredNetwork):
     r"""Classify what a network represents, given nothing but its weights.
 
     Args:
@@ -61,12 +61,6 @@ class WeightNetwork(nn.Module):
         check_choice("model", model, list(MODELS))
         make, usual = MODELS[model]
         channels = usual if channels is None else positive("channels", channels)
-        self.arguments = {
-            "model": model,
-            "widths": list(widths),
-            "num_classes": num_classes,
-            "channels": channels,
-        }
         self.space = WeightSpace(widths)
         self.net = make(self.space, num_classes, channels)
 

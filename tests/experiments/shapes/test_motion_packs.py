@@ -90,10 +90,10 @@ def test_forms_are_told_apart_without_reading(tmp_path):
         (baked(split=np.array(["train"] * 3 + ["rest"])), "split must be one of .*, got 'rest'"),
         (baked(split=np.array([0, 0, 1])), r"p\.npz is inconsistent: offsets must rise .*, 39"),
         (baked(offsets=np.array([0, 8, 20, 29, 40])), r"p\.npz is inconsistent"),
-        (baked(faces=FACES + 2), r"faces of '1_.*' must point to its vertices 0\.\.4, got 5"),
+        (baked(faces=FACES + 2), r"faces of '1_.*' must point to its vertices 0\.\.4"),
         (
             baked(verts=np.full((39, 5, 3), np.nan, np.float32)),
-            "sequence '1_.*' must have finite vertices, got NaN in frame 0",
+            "sequence '1_.*' must have finite vertices",
         ),
         (skinned(parent=np.array([-1, 2, 0])), r"p\.npz cannot be read"),
         (skinned(subject=np.array([3, 0, 1, 0])), r"p\.npz cannot be read"),

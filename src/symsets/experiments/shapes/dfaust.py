@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from torch import Tensor
 
 from symsets._extras import require
 from symsets._files import check_claim, named_errors
@@ -50,38 +49,15 @@ class DynamicFaust:
 
     def __init__(self, root: str | os.PathLike[str]) -> None:
         self.root = Path(root)
-        self.paths = [self.root / name for name in FILES if (self.root / name).is_file()]
-        if not self.paths:
+        paths = [self.root / name for name in FILES if (self.root / name).is_file()]
+        if not paths:
             raise MissingDataError(f"{self.root}: {DFAUST_NEEDS}")
-        self.faces: Tensor | None = None
-        self.files: dict[str, list[str]] = {split: [] for split in SPLITS}
         self._path_of: dict[str, Path] = {}
-        for path in self.paths:
+        for path in paths:
             with _opened(path) as content:
-                self._list(path, content)
-
-    def _list(self, path: Path, content: Any) -> None:
-        """Take note of the faces and of the split of every sequence."""
-        names = sorted(name for name in content if name != "faces")
-        if "faces" not in content or not names:
-            raise ValueError(f"{path} must hold 'faces' and a dataset for every sequence")
-        kind = content["faces"].dtype
-        if kind.kind not in "iu":
-            raise ValueError(f"faces of {path} must be integers, got {kind}")
-        faces = torch.from_numpy(_read(path, content, "faces").astype("int64"))
-        if self.faces is not None and not torch.equal(faces, self.faces):
-            raise ValueError(f"faces of {path} must be those of {self.paths[0]}")
-        for name in names:
-            shape: tuple[int, ...] = getattr(content[name], "shape", ())  # a group has none
-            if len(shape) != 3 or shape[1] != 3:
-                raise ValueError(
-                    f"sequence {name!r} of {path} must be (vertices, 3, frames), got shape {shape}"
-                )
-            split = split_of(name)
-            if split is not None:
-                self.files[split].append(name)
-                self._path_of[name] = path
-        self.faces = faces
+                self.faces = torch.from_numpy(_read(path, content, "faces").astype("int64"))
+                self._path_of |= {name: path for name in sorted(content) if name != "faces"}
+        self.files = {s: [n for n in self._path_of if split_of(n) == s] for s in SPLITS}
 
     def motions(self, split: str, num: int | None = None, device: Device = "cpu") -> Motions:
         """Return the first ``num`` sequences of a split in a random but fixed order, or all."""

@@ -102,7 +102,7 @@ class MotionPack:
         if wrong := sorted(set(self.split) - set(SPLITS)):
             raise ValueError(f"split must be one of {list(SPLITS)} or 0, 1, 2, got {wrong[0]!r}")
         num = len(self.split)
-        self.names = content.get("name", np.arange(num).astype(str)).tolist()
+        self.names = content.get("name", np.arange(num)).astype(str).tolist()
         self.faces = torch.from_numpy(content[faces]).long() if faces in content else None
         self.body = [0] * num
         if self.form == "skinned":

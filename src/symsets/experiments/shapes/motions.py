@@ -40,12 +40,16 @@ class Motions(NamedTuple):
         cls, sequences: Sequence[Tensor], names: Sequence[str], *, faces: Tensor | None = None
     ) -> Motions:
         """Check sequences, ``(L, 3, V)`` each, and lay them end to end."""
-        if not sequences:
-            raise ValueError("sequences must hold at least one sequence, got none")
         num_vertices = sequences[0].shape[-1]
         for name, sequence in zip(names, sequences, strict=True):
-            _check_motion(name, sequence, num_vertices)
-        _check_faces(names[0], faces, num_vertices)
+            if sequence.shape[1:] != (3, num_vertices) or not len(sequence):
+                got, wanted = tuple(sequence.shape), f"(frames, 3, {num_vertices})"
+                raise ValueError(f"sequence {name!r} must be {wanted}, got shape {got}")
+            if not sequence.isfinite().all():
+                raise ValueError(f"sequence {name!r} must have finite vertices")
+        if faces is not None and not 0 <= int(faces.min()) <= int(faces.max()) < num_vertices:
+            last = num_vertices - 1
+            raise ValueError(f"faces of {names[0]!r} must point to its vertices 0..{last}")
         lengths = torch.tensor([len(sequence) for sequence in sequences])
         return cls(torch.cat(list(sequences)), lengths, names, faces)
 
@@ -81,37 +85,3 @@ class MotionSource(Protocol):
     def motions(self, split: str, num: int | None = None, device: Device = "cpu") -> Motions:
         """Return the first ``num`` sequences of a split, or all; perhaps fewer but never none."""
         ...
-
-
-def _check_motion(name: str, shapes: Tensor, num_vertices: int) -> None:
-    """Raise ValueError naming the sequence unless it is ``(L, 3, num_vertices)`` and finite."""
-    if shapes.ndim != 3 or shapes.shape[1] != 3 or 0 in shapes.shape:
-        raise ValueError(
-            f"sequence {name!r} must be (frames, 3, vertices), got shape {tuple(shapes.shape)}"
-        )
-    if shapes.shape[2] != num_vertices:
-        raise ValueError(
-            f"sequence {name!r} must have {num_vertices} vertices like the others, "
-            f"got {shapes.shape[2]}"
-        )
-    finite = shapes.flatten(1).isfinite().all(1)
-    if not finite.all():
-        frame = int(finite.int().argmin())
-        got = "NaN" if shapes[frame].isnan().any() else "infinity"
-        raise ValueError(f"sequence {name!r} must have finite vertices, got {got} in frame {frame}")
-
-
-def _check_faces(name: str, faces: Tensor | None, num_vertices: int) -> None:
-    """Raise ValueError naming a sequence unless ``faces`` join vertices that it has."""
-    if faces is None:
-        return
-    if faces.ndim != 2 or faces.shape[1] != 3 or faces.is_floating_point():
-        raise ValueError(
-            f"faces of {name!r} must be (F, 3) integers, "
-            f"got {faces.dtype} of shape {tuple(faces.shape)}"
-        )
-    if faces.numel() and not 0 <= int(faces.min()) <= int(faces.max()) < num_vertices:
-        wrong = int(faces.min()) if faces.min() < 0 else int(faces.max())
-        raise ValueError(
-            f"faces of {name!r} must point to its vertices 0..{num_vertices - 1}, got {wrong}"
-        )

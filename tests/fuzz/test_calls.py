@@ -11,7 +11,6 @@ from calls import CALLS, NOT_CALLED, Draw, outcome, unexplained
 import symsets
 from symsets import RaggedSets, nn, sets, train
 from symsets.experiments.bursts.sets import BurstSets
-from symsets.experiments.views.meshes import render_mesh
 from symsets.sets.folding import membership
 
 PACKAGES = ("nn", "sets", "groups", "testing", "train", "models", "data", "lift", "ops")
@@ -64,10 +63,6 @@ def test_the_fuzzer_notices_errors_of_others_and_numbers_that_are_none(monkeypat
     assert Draw("a").random() == Draw("a").random()
 
 
-def faces(*shape):
-    return render_mesh(torch.zeros(*shape), "a", size=8)
-
-
 PAIRS = torch.zeros(2, 5, 3)
 RAGGED = RaggedSets(torch.zeros(5, 3), [2, 3])
 EDGES = torch.tensor([[0, 1], [1, 0]])
@@ -114,7 +109,6 @@ NAMED = {
         lambda: symsets.collate([{"a": 1}, {"b": 1}]),
         r"got \{'a': 1\} and \{'b': 1\}",
     ),
-    "render_mesh": (lambda: faces(0, 3, 3), r"mesh must be triangles .* got \(0, 3, 3\)"),
     "load": (lambda: symsets.load([1]), "path must be a path, got list"),
     "edge_weight": (
         lambda: nn.Graph(EDGES, 2, edge_weight=object()),

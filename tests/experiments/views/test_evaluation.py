@@ -1,5 +1,3 @@
-from dataclasses import replace
-
 import pytest
 import torch
 from torch import nn
@@ -81,16 +79,6 @@ def test_prediction_restores_the_mode_and_needs_no_gradient():
     assert net.training
     assert not out.requires_grad
     assert torch.equal(out, predict(net, torch.zeros(5, 2, 3, 4, 4), batch_size=5)) is False
-
-
-def test_bad_input_gets_a_sentence(views):
-    with pytest.raises(ValueError, match=r"views must have points of the true shapes"):
-        errors_by_views(Oracle(views), replace(views, points=None), (1,))
-    for shape in ((1, 2, 6, 8, 8), (1, 0, 7, 8, 8)):
-        with pytest.raises(ValueError, match=r"output must be \(B, N, 7, H, W\).* got shape \(1, "):
-            union_of_views(torch.zeros(shape))
-    with pytest.raises(ValueError, match=r"points must be of 3 objects, got 2"):
-        reconstruction_errors(views.y, views.points[:2])
 
 
 def test_networks_of_other_types_get_their_own():

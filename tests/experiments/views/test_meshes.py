@@ -205,7 +205,7 @@ def test_meshes_of_a_folder_come_in_splits(tmp_path):
 def test_a_mesh_that_no_view_shows_is_named(tmp_path):
     for name in ("a", "b", "c"):
         (tmp_path / f"{name}.obj").write_text("v 0 0 0\nv 1 1 1\nv 1 1 1.00001\nf 1 2 3")
-    with pytest.raises(ValueError, match=r"\.obj must be seen, but none of its 3 views of 16 px"):
+    with pytest.raises(ValueError, match=r"\.obj must be seen, but no view of 16 px"):
         MeshFolder(tmp_path, size=16).views("train", 1)
 
 
@@ -221,10 +221,10 @@ def test_errors_name_the_mesh_file_and_what_is_wrong(tmp_path):
             r"cloud\.obj must have faces, found 8 ver",
         ),
         (bad("empty.obj", ""), r"empty\.obj must have faces, found 0 vertices and no face"),
-        (bad("dot.obj", 3 * "v 1 1 1\n" + "f 1 2 3"), r"dot\.obj must have an extent, but all its"),
+        (bad("dot.obj", 3 * "v 1 1 1\n" + "f 1 2 3"), r"dot\.obj must have an area, and finite"),
         (
             bad("line.obj", "v 0 0 0\nv 0.1 0.2 0.3\nv 0.7 1.4 2.1\nf 1 2 3"),
-            r"line\.obj must have an area, but all its faces are as thin as a line",
+            r"line\.obj must have an area, and finite coordinates",
         ),
         (
             bad("needle.obj", one.replace("0 1 0", "0 1e-9 0") + "f 1 2 3"),
@@ -232,9 +232,12 @@ def test_errors_name_the_mesh_file_and_what_is_wrong(tmp_path):
         ),
         (
             bad("vast.obj", one.replace("1", "1e200") + "f 1 2 3"),
-            r"vast\.obj must have a finite ext",
+            r"vast\.obj must have an area",
         ),
-        (bad("nan.obj", one.replace("1 0 0", "nan 0 0") + "f 1 2 3"), r"nan\.obj must have finite"),
+        (
+            bad("nan.obj", one.replace("1 0 0", "nan 0 0") + "f 1 2 3"),
+            r"nan\.obj must have an area",
+        ),
         (bad("far.obj", one + "f 1 2 9"), r"far\.obj must have faces of its 3 vertices only"),
         (bad("words.obj", "v a b c"), r"words\.obj cannot be read as a mesh: could not convert"),
         (bad("junk.ply", "junk"), r"junk\.ply cannot be read as a mesh: "),

@@ -66,13 +66,6 @@ def nearest(a: Tensor, b: Tensor) -> Tensor:
         >>> nearest(a, b)
         tensor([4., 5.])
     """
-    for name, points in (("a", a), ("b", b)):
-        if points.ndim != 2 or points.shape[1] != a.shape[1]:
-            raise ValueError(f"{name} must be points (P, 3), got shape {tuple(points.shape)}")
-        if not points.is_floating_point():
-            raise ValueError(f"{name} must be floating point, got {points.dtype}")
-        if not len(points):
-            raise ValueError(f"{name} must have at least one point, got none")
     a, b = a.detach(), b.detach()
     finite = a.isfinite().all() and b.isfinite().all()  # the tree refuses others
     if a.device.type != "cpu" or not finite:

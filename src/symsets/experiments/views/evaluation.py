@@ -42,20 +42,14 @@ def union_of_views(output: Tensor) -> list[Tensor]:
         >>> [cloud.shape for cloud in union_of_views(output)]
         [torch.Size([16, 3])]
     """
-    if output.ndim != 5 or output.shape[2] != 7 or not output.shape[1]:
-        raise ValueError(
-            "output must be (B, N, 7, H, W): mask, front and back of one view or more, "
-            f"got shape {tuple(output.shape)}"
-        )
-    return [_cloud(views) for views in output]
-
-
-def _cloud(views: Tensor) -> Tensor:
-    likely = views[:, 0].flatten().sigmoid()
-    inside = likely > 0.5
-    inside[likely.argmax()] = True
-    maps = views[:, 1:].movedim(1, -1).flatten(0, 2)[inside]  # (P, 6)
-    return torch.cat([maps[:, :3], maps[:, 3:]])
+    clouds = []
+    for views in output:
+        likely = views[:, 0].flatten().sigmoid()
+        inside = likely > 0.5
+        inside[likely.argmax()] = True
+        maps = views[:, 1:].movedim(1, -1).flatten(0, 2)[inside]  # (P, 6)
+        clouds.append(torch.cat([maps[:, :3], maps[:, 3:]]))
+    return clouds
 
 
 def reconstruction_errors(output: Tensor, points: Tensor) -> dict[str, list[float]]:
@@ -69,12 +63,9 @@ def reconstruction_errors(output: Tensor, points: Tensor) -> dict[str, list[floa
         One number for every object: ``"chamfer"``, times 100 as in the paper, and
         ``"f-score@0.01"`` and ``"f-score@0.02"``, the F-scores at these distances, in 0 to 1.
     """
-    clouds = union_of_views(output)
-    if len(clouds) != len(points):
-        raise ValueError(f"points must be of {len(clouds)} objects, got {len(points)}")
     found = [
         agreement(cloud.float(), truth.to(cloud.device), THRESHOLDS)
-        for cloud, truth in zip(clouds, points, strict=True)
+        for cloud, truth in zip(union_of_views(output), points, strict=True)
     ]
     errors = {"chamfer": [100 * one.chamfer for one in found]}
     for k, threshold in enumerate(THRESHOLDS):
@@ -89,8 +80,7 @@ def errors_by_views(
 
     Numbers that are larger than that of the views are left out.
     """
-    if views.points is None:
-        raise ValueError("views must have points of the true shapes: make them with num_points")
+    assert views.points is not None
     return {
         num: reconstruction_errors(predict(network, views.x[:, :num]), views.points)["chamfer"]
         for num in num_views

@@ -4,7 +4,6 @@ import torch
 from torch import Tensor
 from torch.nn.functional import binary_cross_entropy_with_logits
 
-from symsets.experiments.views.network import OUT_CHANNELS
 from symsets.experiments.views.sets import Truth
 from symsets.sets import Sets, fold
 
@@ -35,11 +34,9 @@ def views_loss(output: Sets, target: Sets | Truth) -> Tensor:
     """
     found, _ = fold(output)
     truth, _ = fold(target.maps if isinstance(target, Truth) else target)
-    if found.shape != truth.shape or found.ndim != 4 or found.shape[1] != OUT_CHANNELS:
-        raise ValueError(
-            "output and target must have one shape, (B, N, 7, H, W), "
-            f"got rows of {tuple(found.shape)} and {tuple(truth.shape)}"
-        )
+    if found.shape != truth.shape:
+        shapes = tuple(found.shape), tuple(truth.shape)
+        raise ValueError(f"output and target must have one shape, got rows of {shapes}")
     found = found.to(torch.promote_types(found.dtype, torch.float32))
     truth = truth.to(found.dtype)
     mask = truth[:, :1]

@@ -106,38 +106,26 @@ def view_files(folder: Path) -> list[_Files]:
         if match:
             kind = "colour" if match["kind"].lower() == "color" else "nox"
             found.setdefault(match["view"], {})[f"{kind} {match['layer']}"] = path
-    views = []
-    for files in found.values():
-        colour = files.get("colour 00")
-        if colour is None:
-            raise ValueError(f"{next(iter(files.values()))} has no colour image beside it")
-        for key, what in (("nox 00", "front"), ("nox 01", "back")):
-            if key not in files:
-                raise ValueError(f"{colour} has no map of the {what} surface (NOX) beside it")
-        views.append(_Files(colour, files["nox 00"], files["nox 01"]))
-    if not views:
-        raise ValueError(f"{folder} must hold views, found no file such as frame_0_Color_00.png")
-    return views
+    with named_errors(folder, "must hold a colour image and two NOX maps of every view"):
+        keys = ("colour 00", "nox 00", "nox 01")
+        views = [_Files(*(files[key] for key in keys)) for files in found.values()]
+        if not views:
+            raise ValueError("found no file such as frame_0_Color_00.png")
+        return views
 
 
 def _read_views(views: list[_Files]) -> list[Tensor]:
-    """Return colour, mask, front and back of views that must be equally large, ``(10, H, W)``."""
+    """Return colour, mask, front and back of each view, ``(10, H, W)``."""
     read: list[Tensor] = []
     for files in views:
-        colour, front, back = pictures = [read_png(path) for path in files]
-        height, width = read[0].shape[1:] if read else colour.shape[:2]
-        for path, picture in zip(files, pictures, strict=True):
-            if picture.shape[:2] != (height, width):
-                raise ValueError(
-                    f"{path} must be as large as {views[0].colour.name}, {width}×{height}, "
-                    f"got {picture.shape[1]}×{picture.shape[0]}"
-                )
-        mask = _foreground(front) & _foreground(back)
-        if not mask.any():
-            raise ValueError(f"{files.front} shows nothing: its mask is empty")
-        seen = mask[..., None].astype(np.float32)
-        maps = [colour[..., :3], seen, front[..., :3] * seen, back[..., :3] * seen]
-        read.append(torch.from_numpy(np.concatenate(maps, axis=2)).movedim(-1, 0))
+        with named_errors(files.colour, "and its maps must show one object, and be equally large"):
+            colour, front, back = map(read_png, files)
+            mask = _foreground(front) & _foreground(back)
+            if not mask.any():
+                raise ValueError("its mask is empty")
+            seen = mask[..., None].astype(np.float32)
+            maps = [colour[..., :3], seen, front[..., :3] * seen, back[..., :3] * seen]
+            read.append(torch.from_numpy(np.concatenate(maps, axis=2)).movedim(-1, 0))
     return read
 
 

@@ -15,7 +15,7 @@ from symsets.experiments.synthetic.generated import Device
 from symsets.experiments.synthetic.objects import CATEGORIES, Objects, make_objects
 from symsets.experiments.views.cameras import Cameras, random_cameras
 from symsets.experiments.views.casting import Hits, cast, normals
-from symsets.experiments.views.sets import Views, ViewSource, check_views
+from symsets.experiments.views.sets import Views, ViewSource
 from symsets.experiments.views.shading import light_up, paint
 from symsets.experiments.views.surface import sample_surface
 
@@ -46,10 +46,7 @@ def make_views(
         >>> views.x.shape, views.y.shape, views.points.shape
         (torch.Size([2, 2, 3, 16, 16]), torch.Size([2, 2, 7, 16, 16]), torch.Size([2, 100, 3]))
     """
-    check_views(size, num_views, num_points)
     numbers = torch.as_tensor(which).tolist()
-    if not numbers:
-        raise ValueError("which must name at least one object, got none")
     make = partial(make_objects, category, seed=seed, split=split, device=device, dtype=dtype)
     rays = num_views * size * size * len(make(numbers[:1]).parts.kinds)
     step = max(1, PAIRS.get(torch.device(device).type, PAIRS["cuda"]) // rays)
@@ -116,7 +113,6 @@ class GeneratedViews(ViewSource):
 
     def __post_init__(self) -> None:
         check_choice("category", self.category, CATEGORIES)
-        check_views(self.size, 1, 0)
 
     @property
     def name(self) -> str:  # type: ignore[override]

@@ -91,7 +91,6 @@ class ViewSource:
     def __init__(
         self, root: Path, name: str, files: Mapping[str, Sequence[str]], *, size: int
     ) -> None:
-        check_views(size, 1, 0)
         self.root, self.name, self.files, self.size = root, name, files, size
 
     def read(self, name: str, num_views: int, num_points: int, device: Device) -> Views:
@@ -112,7 +111,6 @@ class ViewSource:
         The order is random but fixed. There may be fewer than ``num`` but never none. More views
         of an object leave the first ones as they were.
         """
-        check_views(self.size, num_views, num_points)
         names = self.names(split)[:num]
         return Views.join([self.read(name, num_views, num_points, device) for name in names])
 
@@ -127,13 +125,3 @@ class ViewSource:
     def most_views(self, split: str, num: int) -> float:
         """Return how many views each of the first ``num`` objects has; infinity for any number."""
         return math.inf
-
-
-def check_views(size: int, num_views: int, num_points: int) -> None:
-    """Raise ValueError naming the first number that makes no sense."""
-    if size < 8 or size % 8:
-        raise ValueError(f"size must be a multiple of 8, got {size}")
-    if num_views < 1:
-        raise ValueError(f"num_views must be positive, got {num_views}")
-    if num_points < 0:
-        raise ValueError(f"num_points must not be negative, got {num_points}")

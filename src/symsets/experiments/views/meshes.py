@@ -116,8 +116,10 @@ class MeshFolder(ViewSource):
 
     def read(self, name: str, num_views: int, num_points: int, device: Device) -> Views:
         path, size = self.root / name, self.size
-        mesh, options = load_mesh(path), {"num_views": num_views, "num_points": num_points}
-        views = render_mesh(mesh, name, size=size, device=device, **options)
+        mesh = load_mesh(path)
+        views = render_mesh(
+            mesh, name, num_views=num_views, size=size, num_points=num_points, device=device
+        )
         if not views.mask.any():
             raise ValueError(f"{path} must be seen, but no view of {size} px shows any of it")
         return views

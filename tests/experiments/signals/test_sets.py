@@ -62,9 +62,3 @@ def test_bad_input_is_named():
         Signals().make("train", 0)
     with pytest.raises(ValueError, match=r"num must be in 1\.\.3, got 4"):
         Signals().make("val", 3).first(4)
-    with pytest.raises(ValueError, match="num_elements must be at least 1, got 0"):
-        Signals(num_elements=0)
-    with pytest.raises(TypeError, match=r"length must be an integer, got 2\.5"):
-        Signals(length=2.5)
-    with pytest.raises(ValueError, match="noise must be finite and not negative, got nan"):
-        Signals(noise=float("nan"))

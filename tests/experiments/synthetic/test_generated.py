@@ -43,8 +43,6 @@ def test_pictures_have_contrast_and_colour(kind):
 
 
 def test_bad_settings_are_named():
-    with pytest.raises(ValueError, match=r"size must be at least 8, got 4"):
-        DeadLeaves(4)
     with pytest.raises(ValueError, match=r"num must be at least 1, got 0"):
         DeadLeaves().images("train", 0)
     with pytest.raises(ValueError, match=r"split must be one of"):

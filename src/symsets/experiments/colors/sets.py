@@ -32,8 +32,6 @@ class ColorSets(OnTheFlySets):
     """
 
     def __init__(self, images: Tensor, num_sets: int, *, size: int = 64, seed: int = 0) -> None:
-        if len(images) < 2:
-            raise ValueError(f"images must hold two pictures at least, got {len(images)}")
         super().__init__(images, num_sets, seed=seed)
         self.augment = Augment(size)
 

@@ -16,7 +16,7 @@ from symsets.nn import DSS, Exchangeable, Graph, GraphConv, NormAct, Sequential,
 from symsets.nn._maps import Chain
 from symsets.nn.registry import Make, dss_pool
 from symsets.ops import to_fast_layout
-from symsets.sets import Sets, fold
+from symsets.sets import Sets
 from symsets.sets.pooling import power_degree
 
 KINDS: dict[str, Callable[..., nn.Module]] = {  # the map of single shapes
@@ -122,37 +122,13 @@ class ShapeNetwork(RegisteredNetwork):
         self.scores = maker.scores([channels, *HIDDEN, 1])
 
     def forward(self, x: Sets, graph: Graph | None = None) -> Sets:
-        _check_shapes(x, self.arguments["in_channels"])
-        args = self._args(graph, x.device)
+        if self.needs_graph and graph is None and self.graph is not None:
+            if self.graph.device != x.device:
+                self.graph = self.graph.to(x.device)
+            graph = self.graph
         if self.arguments["kind"] != "full-points" and isinstance(x, Tensor):
             x = to_fast_layout(x)
-        return self.scores(self.features(x, *args))
-
-    def _args(self, graph: Graph | None, device: torch.device) -> tuple[Graph, ...]:
-        kind = self.arguments["kind"]
-        if not self.needs_graph:
-            if graph is not None:
-                raise ValueError(f"graph must be left out for {kind!r}, which have no edges")
-            return ()
-        if graph is not None:
-            return (graph,)
-        if self.graph is None:
-            raise ValueError(
-                f"graph must be given for {kind!r}: call network(x, graph), or set network.graph"
-            )
-        if self.graph.device != device:
-            self.graph = self.graph.to(device)
-        return (self.graph,)
-
-
-def _check_shapes(x: Sets, in_channels: int) -> None:
-    rows, _ = fold(x)
-    if not isinstance(rows, Tensor) or rows.ndim != 3 or rows.shape[1] != in_channels:
-        got = f"elements of shape {tuple(rows.shape[1:])}" if isinstance(rows, Tensor) else repr(x)
-        raise ValueError(
-            f"x must be sets of shapes, (B, N, {in_channels}, V) or ragged of "
-            f"(T, {in_channels}, V), got {got}"
-        )
+        return self.scores(self.features(x, *(() if graph is None else (graph,))))
 
 
 def _layer(maker: Layers, kind: str, i: int, o: int) -> list[nn.Module]:

@@ -54,8 +54,6 @@ class CentralFrameSets(OnTheFlySets):
         seed: int = 0,
     ) -> None:
         super().__init__(motions.shapes, num_sets, seed=seed)
-        if skip < 1:
-            raise ValueError(f"skip must be positive, got {skip}")
         if num_frames < 1 or num_frames % 2 == 0:
             raise ValueError(f"num_frames must be odd to have a central one, got {num_frames}")
         self.skip, self.num_frames = skip, num_frames
@@ -118,8 +116,6 @@ def mean_shape(x: Tensor) -> Tensor:
         >>> mean_shape(torch.tensor([0.0, 5.0, 2.0]).reshape(1, 3, 1, 1).expand(1, 3, 3, 8))
         tensor([2])
     """
-    if x.ndim != 4:
-        raise ValueError(f"x must be sets of shapes (B, N, 3, V), got shape {tuple(x.shape)}")
     return (x - x.mean(1, keepdim=True)).abs().sum((2, 3)).argmin(1)
 
 

@@ -103,20 +103,10 @@ class SignalNetwork(RegisteredNetwork):
                     nn.init.xavier_uniform_(part.weight)
 
     def forward(self, x: Sets) -> Tensor:
-        if self.arguments["model"] == "mlp":
-            self._check_whole(x)
         # The published form normalises inside of maps, where torch expects the entries last.
         if self._entries_first and isinstance(x, Tensor):
             x = to_fast_layout(x)
         return self.net(x)
-
-    def _check_whole(self, x: Sets) -> None:
-        """Raise ValueError unless all sets are as large as those that an MLP was made for."""
-        wanted = self.arguments["num_elements"], 1, self.arguments["length"]
-        if not isinstance(x, Tensor) or x.shape[1:] != wanted:
-            shown = ", ".join(map(str, wanted))
-            got = tuple(x.shape) if isinstance(x, Tensor) else x
-            raise ValueError(f"x must have shape (B, {shown}) for 'mlp', got {got}")
 
 
 class _Builder:

@@ -47,12 +47,6 @@ class Signals:
     name = "generated signals"  # in tables
     BLOCK = 1000  # sets are drawn in blocks, so that more of them leave the first ones as they were
 
-    def __post_init__(self) -> None:
-        positive("num_elements", self.num_elements)
-        positive("length", self.length)
-        if not 0 <= self.noise < math.inf:
-            raise ValueError(f"noise must be finite and not negative, got {self.noise}")
-
     def make(self, split: str, num: int, device: torch.device | str = "cpu") -> LabelledSets:
         """Return the first ``num`` sets of a split."""
         positive("num", num)

@@ -33,10 +33,6 @@ class Generated:
 
     NUM = 2000  # pictures of a split if no number is asked for
 
-    def __post_init__(self) -> None:
-        if self.size < 8:
-            raise ValueError(f"size must be at least 8, got {self.size}")
-
     def _start(self, split: str, num: int | None) -> tuple[torch.Generator, int]:
         """Return the stream of a split, and how much to take from it."""
         num = positive("num", self.NUM if num is None else num)

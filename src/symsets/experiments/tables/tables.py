@@ -36,20 +36,9 @@ class Tables(RaggedSets):
     labels: Tensor
 
     def __init__(self, rows: Tensor, labels: Tensor, queries: Tensor) -> None:
-        for name, part in (("rows", rows), ("labels", labels), ("queries", queries)):
-            if part.ndim != 3 or len(part) != len(rows):
-                raise ValueError(
-                    f"{name} must have three axes, the first counts tables, "
-                    f"got {tuple(part.shape)} for rows {tuple(rows.shape)}"
-                )
-        if rows.shape[1] != labels.shape[1]:
-            raise ValueError(
-                f"labels must be one per row, {rows.shape[1]}, got {tuple(labels.shape)}"
-            )
-        if rows.shape[2] != queries.shape[2]:
-            raise ValueError(
-                f"queries must have the {rows.shape[2]} columns of rows, got {tuple(queries.shape)}"
-            )
+        if rows.shape[:2] != labels.shape[:2]:
+            shapes = tuple(rows.shape), tuple(labels.shape)
+            raise ValueError(f"labels must be one per row, got rows and labels of shapes {shapes}")
         both = torch.cat([rows, queries], dim=1)
         # Its sizes stay on the CPU: sending them to a GPU would make the host wait.
         sizes = Partition([both.shape[1]] * len(both))

@@ -9,9 +9,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from symsets._checks import shown
 from symsets._extras import require
-from symsets._files import named_errors, read_bytes
+from symsets._files import named_errors
 from symsets.data.decoding import decode_image
 from symsets.data.folders import all_existing, split_folder
 from symsets.data.images import IMAGE_SUFFIXES
@@ -20,8 +19,7 @@ from symsets.data.splits import SPLITS, checked_split, split_stratified
 SHARES = (0.7, 0.15, 0.15)  # of the digits, for training, validation and test
 VAL_SHARE = 0.1  # of MNIST's training pictures
 SIZE = 28  # height and width of pictures from a folder
-MOST_BYTES = 200_000_000  # of a file of MNIST, unpacked
-IDX_BYTES = 0x08  # the type of all files of MNIST
+IDX_BYTES = b"\0\0\x08"  # the first bytes of all files of MNIST: the type of their entries
 MNIST_FILES = (
     "train-images-idx3-ubyte",
     "train-labels-idx1-ubyte",
@@ -85,13 +83,11 @@ def read_idx(path: Path) -> Tensor:
     the highest first, and the entries.
     """
     with named_errors(path, "must be a file of MNIST in the format idx"):
-        content = read_bytes(path, MOST_BYTES)
-        if path.suffix == ".gz":
-            with gzip.open(path) as file:
-                content = file.read(MOST_BYTES)
-        zeros, kind, axes = content[:2], content[2], content[3]
-        if any(zeros) or kind != IDX_BYTES:
-            raise ValueError(f"it must begin with 0, 0, {IDX_BYTES}, got {list(content[:3])}")
+        packed = path.read_bytes()
+        content = gzip.decompress(packed) if path.suffix == ".gz" else packed
+        if content[:3] != IDX_BYTES:
+            raise ValueError(f"it must begin with {list(IDX_BYTES)}, got {list(content[:3])}")
+        axes = content[3]
         shape = np.frombuffer(content, ">u4", count=axes, offset=4)
         entries = np.frombuffer(content, np.uint8, offset=4 + 4 * axes)
         return torch.tensor(entries.reshape(shape.astype(np.int64)))
@@ -100,8 +96,8 @@ def read_idx(path: Path) -> Tensor:
 def _mnist(paths: Sequence[Path], seed: int) -> PictureSource:
     pictures, labels, test_pictures, test_labels = map(read_idx, paths)
     for path, x, y in ((paths[1], pictures, labels), (paths[3], test_pictures, test_labels)):
-        if x.ndim != 3 or y.shape != x.shape[:1]:
-            raise ValueError(f"{path} must hold a label for each picture, got {shown(y)}")
+        if len(x) != len(y):
+            raise ValueError(f"{path} must hold {len(x)} labels, one per picture, got {len(y)}")
     train, val = _divided(labels, (1 - VAL_SHARE, VAL_SHARE), seed)
     splits = {
         split: (pictures[own], labels[own]) for split, own in (("train", train), ("val", val))

@@ -37,10 +37,8 @@ class WeightSpace:
 
     def __init__(self, widths: Sequence[int]) -> None:
         self.widths = tuple(positive("widths", width) for width in widths)
-        if not 2 < len(self.widths) < 3 + len(ascii_lowercase):
-            raise ValueError(
-                f"widths must hold inputs, hidden neurons and outputs, got {list(widths)}"
-            )
+        if len(self.widths) < 3:
+            raise ValueError(f"widths must hold inputs, hidden neurons and outputs, got {widths}")
         self.shapes = list(pairwise(self.widths))
         self.sizes = [*map(math.prod, self.shapes), *self.widths[1:]]
         self.size = sum(self.sizes)

@@ -113,10 +113,3 @@ def test_shapes_are_pixels_in_a_page():
     assert page.count("<path") < 100
     assert NO in page
     assert len(page) < 200_000
-
-
-@pytest.mark.parametrize("wrong", [FACES + 1, FACES[:, :2], FACES.float()])
-def test_faces_of_other_shapes_are_drawn_as_points(wrong):
-    points, expected = (picture(sets(1), f, [3], {"dss-sum": [3]}) for f in (wrong, None))
-    kinds = [[type(shape) for shape in p.figure.axes[0].collections] for p in (points, expected)]
-    assert kinds[0] == kinds[1]

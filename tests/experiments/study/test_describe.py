@@ -146,10 +146,11 @@ def test_a_damaged_description_is_one_sentence(tmp_path, content, problem):
     ("content", "problem"),
     [
         (b"\xff", "'utf-8' codec can't decode byte 0xff"),
-        (b"[{}]", "'value' is missing"),
-        (b"[]", "it holds none; delete it"),
+        (b"[]", "it holds \\[\\]"),
+        (b'{"records": [{}]}', "'value' is missing"),
+        (b'{"records": []}', "it holds none; delete it"),
         (b"{}", "'records' is missing"),
-        (b'[{"value": 1, "seed": "0"}]', "missing 3 required"),
+        (b'{"records": [{"value": 1, "seed": "0"}]}', "missing 3 required"),
     ],
 )
 def test_a_damaged_mark_of_completion_is_one_sentence(tmp_path, content, problem):

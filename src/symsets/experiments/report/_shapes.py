@@ -30,9 +30,9 @@ def draw_shapes(sets: Sets) -> Picture:
         sets: Shapes ``(S, N, 3, V)``, y upwards, with targets ``(S,)`` and answers ``(S, N)``,
             scores. More may hold triangles ``faces (F, 3)``; points are drawn if these do not fit.
     """
-    S, N, _, V = sets.x.shape
+    S, N = sets.x.shape[:2]
     faces = sets.more.get("faces")
-    fitting = faces.numpy() if faces is not None and _are_faces(faces, V) else None
+    fitting = None if faces is None else faces.numpy()
     picks = {model: answer.output.argmax(1).tolist() for model, answer in sets.answers.items()}
     sheet = Sheet(max(N, 1 + len(picks)), left=0.55, largest=1.2)
     for s, (views, truth) in enumerate(zip(_turned(sets.x), sets.target.tolist(), strict=True)):
@@ -55,12 +55,6 @@ def draw_shapes(sets: Sets) -> Picture:
         f"or ✗ wrong; behind wrong ones, in grey, the central frame. Right here: {counts}.",
         f"{S} sets of {N} shapes, and the picks of models. Right: {counts}.",
     )
-
-
-def _are_faces(faces: Tensor, num_vertices: int) -> bool:
-    if faces.ndim != 2 or faces.shape[1] != 3 or not faces.numel() or faces.is_floating_point():
-        return False
-    return int(faces.min()) >= 0 and int(faces.max()) < num_vertices
 
 
 def _turned(sets: Tensor) -> Array:

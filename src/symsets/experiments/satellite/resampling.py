@@ -44,7 +44,8 @@ def is_clear(clear: Tensor, shifts: Tensor) -> Tensor:
     sides, moved = clear.shape[-2:], shifts.unbind(-1)
     rows, columns = (_cubic(side, s, 1).abs() for side, s in zip(sides, moved, strict=True))
     clouded = rows @ (~clear).to(shifts.dtype) @ columns.mT
-    above, beside = (_is_inside(side, s) for side, s in zip(sides, moved, strict=True))
+    places = [_places(side, s, 1) for side, s in zip(sides, moved, strict=True)]
+    above, beside = ((p >= -0.5) & (p <= n - 0.5) for p, n in zip(places, sides, strict=True))
     return (clouded < CLOUDED) & above[:, :, None] & beside[:, None, :]
 
 
@@ -68,8 +69,3 @@ def _places(side: int, shift: Tensor, scale: int) -> Tensor:
     """Return where output pixels lie among those of the input, ``(N, scale · side)``."""
     place = torch.arange(scale * side, device=shift.device, dtype=shift.dtype)
     return (place + 0.5) / scale - 0.5 + shift[:, None]
-
-
-def _is_inside(side: int, shift: Tensor) -> Tensor:
-    place = _places(side, shift, 1)
-    return (place >= -0.5) & (place <= side - 0.5)

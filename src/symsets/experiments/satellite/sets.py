@@ -98,7 +98,9 @@ class SceneSets(SetDataset):
         """Return the root of the mean squared error of the mean of scene ``k``."""
         target = torch.stack([self.high[k], self.known[k].to(self.high.dtype)])
         some = slice(0, self.num_elements)
-        blurred = _mean_of(fine[some], seen[some])
+        split = F.pixel_unshuffle(fine[some][:, None], SCALE)  # (N, 9, H, W)
+        merged, _ = masked_mean(split[None], seen[some][None, :, None])
+        blurred = F.pixel_shuffle(merged, SCALE)[0, 0]
         return shift_errors(blurred[None, None], target[None]).amin().sqrt().clamp(min=1e-4)
 
     def _tables(self) -> None:
@@ -202,13 +204,6 @@ def _fine(low: Tensor, clear: Tensor, shifts: Tensor, weighted: bool) -> tuple[T
     if weighted:
         weights = weights * find_weights(low, clear, shifts)[:, None, None]
     return enlarge(low, shifts, SCALE), weights
-
-
-def _mean_of(fine: Tensor, seen: Tensor) -> Tensor:
-    """Return the mean ``(3 H, 3 W)`` of registered pictures ``(N, 3 H, 3 W)``."""
-    split = F.pixel_unshuffle(fine[:, None].float(), SCALE)  # (N, 9, H, W)
-    merged, _ = masked_mean(split[None], seen[None, :, None])
-    return F.pixel_shuffle(merged, SCALE)[0, 0]
 
 
 def _element(raw: Tensor, clear: Tensor, shift: Tensor, seen: Tensor, fine: Tensor) -> Tensor:

@@ -129,7 +129,10 @@ class _Builder:
         channels = self.lengths[0] if model in DEEPSETS else 1
         for depth, o in enumerate(widths):
             if self.published and model == "siamese-ds" and depth == 2:
-                layers += [nn.Flatten(), _vector_layer(channels * self.lengths[2], o), nn.ReLU()]
+                layers.append(nn.Flatten())  # this layer sees vectors, and pools before it maps
+                i = channels * self.lengths[2]
+                maps = (nn.Sequential(nn.Linear(i, o), nn.BatchNorm1d(o)) for _ in range(2))
+                layers += [DSS(*maps, pool="max"), nn.ReLU()]
             else:
                 layers += self._layer(model, depth, channels, o)
             channels = 2 * o if model == "aittala" else o
@@ -148,24 +151,14 @@ class _Builder:
         def normed(i: int, o: int) -> nn.Module:
             return nn.Sequential(conv(i, o), nn.BatchNorm1d(o))
 
-        scheme = _scheme(model, depth)
+        scheme = DEEPSETS.get(model, model)
+        if model == "siamese-ds":
+            scheme = "dss-sum" if depth == 2 else "siamese"
         width = 2 * o if scheme == "aittala" else o
         if self.published:
             return [_published_layer(scheme, normed, i, width), nn.ReLU()]
         layer = set_layer(scheme, conv, i, width, size=self.num_elements)
         return [NormAct(layer, nn.BatchNorm1d(width), nn.ReLU())]
-
-
-def _scheme(model: str, depth: int) -> str:
-    if model == "siamese-ds":
-        return "dss-sum" if depth == 2 else "siamese"
-    return DEEPSETS.get(model, model)
-
-
-def _vector_layer(i: int, o: int) -> SetModule:
-    """Return the DeepSets layer that ends the released Siamese+DS: it pools before it maps."""
-    element, context = (nn.Sequential(nn.Linear(i, o), nn.BatchNorm1d(o)) for _ in range(2))
-    return DSS(element, context, pool="max")
 
 
 def _published_layer(scheme: str, normed: Make, i: int, o: int) -> SetModule:

@@ -133,14 +133,12 @@ def announcement(study: Study) -> str:
     if study.experiment.default_data:
         lines.insert(1, f"  data    {study.source.name}")
     if isinstance(study.source, ImageFolder) and looks_like_sets(study.source.root):
-        lines.append(f"\n{_own_sets(study.source.root)}")
+        root = study.source.root
+        lines.append(
+            f"\nThe folders in {root} look like sets of your own. This experiment takes their\n"
+            "pictures one by one and makes sets of its own. To learn from yours: symsets train "
+            f"{root}"
+        )
     if runs and preset.duration:
         lines.append(f"          the whole preset takes {preset.duration}")
     return study.experiment.story + "\n\n" + "\n".join(lines) + "\n"
-
-
-def _own_sets(root: Path) -> str:
-    return (
-        f"The folders in {root} look like sets of your own. This experiment takes their\n"
-        f"pictures one by one and makes sets of its own. To learn from yours: symsets train {root}"
-    )

@@ -72,10 +72,6 @@ def import_file(path: Path, *, taken: Collection[str] = ()) -> Imported:
     if clash := [scheme for scheme in new if scheme in taken]:
         raise ValueError(f"{path}: name must be new, but there is a model {clash[0]!r} already")
     file = path.resolve()
-    return Imported(new, (file, *_beside(file, set(sys.modules) - before - {module.__name__})))
-
-
-def _beside(file: Path, names: Collection[str]) -> list[Path]:
-    """Return the files of those modules that lie beside a file."""
-    found = [getattr(sys.modules[name], "__file__", None) for name in sorted(names)]
-    return [path for place in found if place and (path := Path(place)).parent == file.parent]
+    others = [sys.modules[name] for name in sorted(set(sys.modules) - before - {module.__name__})]
+    places = [Path(place) for other in others if (place := getattr(other, "__file__", None))]
+    return Imported(new, (file, *(place for place in places if place.parent == file.parent)))

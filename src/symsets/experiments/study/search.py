@@ -30,7 +30,9 @@ def search_learning_rate(
 
     def add(*rates: float) -> bool:
         new = [name for rate in rates if (name := f"{rate:g}") not in tried]
-        tried.update({name: _finite(measure(float(name))) for name in new})
+        for name in new:
+            value = measure(float(name))
+            tried[name] = value if value is not None and math.isfinite(value) else None
         return bool(new)
 
     add(FIRST)
@@ -62,13 +64,7 @@ def read_searches(path: Path) -> dict[str, dict[str, float | None]]:
     if not path.exists():
         return {}
     with reading(path, "a search, with a value for each learning rate") as kept:
-        return {model: _numbers(values) for model, values in kept.items()}
-
-
-def _finite(value: float | None) -> float | None:
-    """Return None for NaN and infinity, which JSON cannot hold."""
-    return None if value is None or not math.isfinite(value) else value
-
-
-def _numbers(values: Tried) -> dict[str, float | None]:
-    return {f"{float(rate):g}": v if v is None else float(v) for rate, v in values.items()}
+        return {
+            model: {f"{float(rate):g}": value and float(value) for rate, value in tried.items()}
+            for model, tried in kept.items()
+        }

@@ -57,7 +57,12 @@ class Transfer(Evaluator):
 
     def left(self) -> list[Trained]:
         """Return the networks that are still to be tested."""
-        return [trained for trained in self.networks if not self._is_tested(trained)]
+        runs = [(trained, self._run_of(trained)[1]) for trained in self.networks]
+        return [
+            trained
+            for trained, run in runs
+            if not run.finished or _config(run.path).get("weights") != trained.digest
+        ]
 
     def test(self, trained: Trained) -> None:
         """Test a network and write what was found."""
@@ -76,10 +81,6 @@ class Transfer(Evaluator):
     def _run_of(self, trained: Trained) -> tuple[str, RunDirectory]:
         config, setting = trained.config, setting_on(self.preset.settings, trained)
         return setting, self.run(setting, config["model"], config["train_size"], config["seed"])
-
-    def _is_tested(self, trained: Trained) -> bool:
-        _, run = self._run_of(trained)
-        return run.finished and _config(run.path).get("weights") == trained.digest
 
 
 def setting_on(allowed: Sequence[str], trained: Trained) -> str:
@@ -131,7 +132,13 @@ def make_transfers(
     slug, config = data_slug(data, source), StudyConfig(told["preset"], told["recipe"])
     tested_on = source.name
     if everything:
-        _take_everything(source, [t for t in networks if _trained_on(t, source.name, slug)])
+        # A folder may have grown since a network was trained on it.
+        known = [
+            trained
+            for trained in networks
+            if trained.config["data"] == source.name or trained.path.name.startswith(f"{slug}-")
+        ]
+        _take_everything(source, known)
         slug, tested_on = f"{slug}_all", f"{source.name} (all)"
     out = out or Path("runs") / f"{study.resolve().name}-on-{safe_name(source.name)}"
     same = {"preset": config.preset, "recipe": config.recipe, "test_size": preset.test_size}
@@ -150,11 +157,6 @@ def make_transfers(
         )
         for before in dict.fromkeys(trained.config["data"] for trained in networks)
     ]
-
-
-def _trained_on(trained: Trained, name: str, slug: str) -> bool:
-    """Whether a network was trained on data of this name; a folder may have grown since."""
-    return trained.config["data"] == name or trained.path.name.startswith(f"{slug}-")
 
 
 def _take_everything(source: Any, trained_on_it: Sequence[Trained]) -> None:

@@ -18,11 +18,6 @@ def _shifted(x: Tensor, bits: int) -> Tensor:
     return (x >> bits) & ((1 << (64 - bits)) - 1)
 
 
-def _signed(number: int) -> int:
-    """Wrap an integer around into the range of 64 bits."""
-    return (number + 2**63) % 2**64 - 2**63
-
-
 def _mix(x: Tensor) -> Tensor:
     """Scramble 64-bit integers; products wrap around."""
     x = (x ^ _shifted(x, 30)) * _MULTIPLIERS[0]
@@ -42,7 +37,8 @@ def make_keys(
     """
     keys = torch.as_tensor(which, dtype=torch.int64, device=device)
     for name in names:
-        keys = _mix(keys + _signed(name * _INCREMENT))
+        step = (name * _INCREMENT + 2**63) % 2**64 - 2**63  # wrapped around into 64 bits
+        keys = _mix(keys + step)
     return _mix(keys)
 
 

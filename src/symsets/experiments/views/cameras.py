@@ -75,11 +75,6 @@ def random_cameras(keys: Tensor, num_views: int, around: Tensor) -> Cameras:
     c, s = roll.cos()[..., None], roll.sin()[..., None]
     axes = torch.stack([c * right + s * down, c * down - s * right, -back], dim=-2)
     position = 0.5 + between(3, *DISTANCE)[..., None] * back
-    focal = between(4, *FILL) / _reach(position, axes, around)
-    return Cameras(position, axes, focal)
-
-
-def _reach(position: Tensor, axes: Tensor, around: Tensor) -> Tensor:
-    """Return how far from the middle of the image points are seen at focal length 1."""
     seen = axes @ (around.mT[:, None] - position[..., None])  # (B, N, 3, M)
-    return (seen[:, :, :2] / seen[:, :, 2:]).abs().amax((2, 3))
+    reach = (seen[:, :, :2] / seen[:, :, 2:]).abs().amax((2, 3))  # at focal length 1
+    return Cameras(position, axes, between(4, *FILL) / reach)

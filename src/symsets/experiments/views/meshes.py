@@ -56,7 +56,9 @@ def render_mesh(
     """
     keys = name_keys([name], device=device)
     corners = mesh.to(device, dtype)
-    cameras = random_cameras(keys, num_views, _box(mesh)[None].to(device, dtype))
+    ends = torch.stack([mesh.amin((0, 1)), mesh.amax((0, 1))], dim=1)
+    box = torch.cartesian_prod(*ends)  # (8, 3)
+    cameras = random_cameras(keys, num_views, box[None].to(device, dtype))
     hits = cast_triangles(corners, cameras, size)
     look = random_look(Draws(keys, dtype), torch.tensor([ANY_COLOUR]))
 
@@ -67,12 +69,6 @@ def render_mesh(
     points = _sample(mesh.double(), keys, num_points)[None].to(device, dtype)
     pictures = take_pictures(hits, surface, cameras, keys, size)
     return Views(*pictures, points if num_points else None)
-
-
-def _box(mesh: Tensor) -> Tensor:
-    """Return the corners of the bounding box, ``(8, 3)``."""
-    low, high = mesh.amin((0, 1)), mesh.amax((0, 1))
-    return torch.cartesian_prod(*torch.stack([low, high], dim=1))
 
 
 def _doubled_areas(mesh: Tensor) -> Tensor:

@@ -34,7 +34,9 @@ def sample_surface(parts: Parts, keys: Tensor, num: int) -> Tensor:
     """
     M, dtype = CANDIDATES * num, parts.centre.dtype
     *numbers, start = uniform(keys, 4 * M + 1, stream=STREAM).to(dtype).split([M, M, M, M, 1], 1)
-    part = _choose(_areas(parts), numbers[0])  # (B, M)
+    ends = _areas(parts).cumsum(1)
+    part = torch.searchsorted(ends, numbers[0] * ends[:, -1:], right=True)
+    part = part.clamp_max(ends.shape[1] - 1)  # (B, M)
     rows = torch.arange(len(parts), device=part.device)[:, None]
     half = parts.half[rows, part]
     own, weight = _on_surface(parts, part, half, torch.stack(numbers[1:], dim=1))
@@ -68,13 +70,6 @@ def _areas(parts: Parts) -> Tensor:
 def _circumference(a: Tensor, c: Tensor) -> Tensor:
     """Return the circumference of ellipses by Ramanujan's formula."""
     return math.pi * (3 * (a + c) - ((3 * a + c) * (a + 3 * c)).sqrt())
-
-
-def _choose(areas: Tensor, u: Tensor) -> Tensor:
-    """Return parts in proportion to their areas, by numbers in [0, 1)."""
-    edges = areas.cumsum(1)
-    found = torch.searchsorted(edges, u * edges[:, -1:], right=True)
-    return found.clamp_max(areas.shape[1] - 1)
 
 
 def _on_surface(parts: Parts, part: Tensor, half: Tensor, u: Tensor) -> tuple[Tensor, Tensor]:

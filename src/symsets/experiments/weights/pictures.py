@@ -137,12 +137,10 @@ def _folder(root: Path, seed: int) -> PictureSource:
         )
     splits = {}
     for split, pairs in named.items():
-        x = torch.stack([_grey(root / name) for name, _ in pairs])
+        colours = []
+        for name, _ in pairs:
+            with named_errors(root / name):
+                colours.append(decode_image(root / name, SIZE))  # (H, W, 3)
+        x = torch.tensor(np.stack(colours), dtype=torch.float32).mean(-1) / 127.5 - 1
         splits[split] = x, torch.tensor([classes.index(label) for _, label in pairs])
     return PictureSource(root.resolve().name, splits, len(classes), seed, steps=500)
-
-
-def _grey(path: Path) -> Tensor:
-    with named_errors(path):
-        colours = torch.tensor(decode_image(path, SIZE), dtype=torch.float32)  # (H, W, 3)
-    return colours.mean(-1) / 127.5 - 1

@@ -7,7 +7,8 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from symsets._files import named_errors, read_bytes
+from symsets._extras import require
+from symsets._files import named_errors
 from symsets.data.splits import SPLITS, checked_split
 from symsets.experiments.subgraphs._pickled import read_pickled
 
@@ -15,7 +16,6 @@ NODES = 41
 SKIPS = (2, 3, 4, 5, 6, 9, 11, 12, 13, 16)
 COPIES = 15  # of each class
 FOLDS = 5
-MOST_BYTES = 1 << 28
 
 
 class LabelledGraph(NamedTuple):
@@ -94,30 +94,21 @@ def csl(seed: int = 0) -> list[LabelledGraph]:
 
 def read_graph6(path: Path) -> list[LabelledGraph]:
     """Read a file with a graph in each line, in the format graph6; each is a class of its own."""
+    read = require("networkx", "graphs").from_graph6_bytes
+    graphs = []
     with named_errors(path, "must hold graphs in the format graph6"):
-        lines = read_bytes(path, MOST_BYTES).split()
-        return [_from_graph6(line, label) for label, line in enumerate(lines)]
-
-
-def _from_graph6(line: bytes, label: int) -> LabelledGraph:
-    values = torch.tensor([byte - 63 for byte in line.removeprefix(b">>graph6<<")])
-    nodes, *_ = values.tolist()
-    if not 2 <= nodes <= 62 or not 0 <= int(values.min()) <= int(values.max()) < 64:
-        raise ValueError(f"line {label + 1} must be a graph of 2 to 62 nodes, got {line[:20]!r}")
-    bits = (values[1:, None] >> torch.arange(5, -1, -1) & 1).flatten()
-    ends = torch.tril_indices(nodes, nodes, offset=-1)  # column by column of the upper triangle
-    if not 0 <= len(bits) - ends.shape[1] < 6:
-        raise ValueError(
-            f"line {label + 1} has {len(bits)} bits for {ends.shape[1]} pairs of nodes"
-        )
-    return _graph(ends[:, bits[: ends.shape[1]].bool()], nodes, label)
+        for label, line in enumerate(path.read_bytes().split()):
+            found = read(line)
+            ends = torch.tensor(sorted((v, u) for u, v in found.edges)).T
+            graphs.append(_graph(ends, len(found), label))
+    return graphs
 
 
 def read_exp(path: Path) -> list[LabelledGraph]:
     """Read the file of EXP: pairs of graphs, the first of which can be satisfied."""
     with named_errors(path, "must be the file GRAPHSAT.pkl of EXP"):
         graphs = []
-        for record in read_pickled(read_bytes(path, MOST_BYTES)):
+        for record in read_pickled(path.read_bytes()):
             kinds = torch.nn.functional.one_hot(record.x.flatten(), 2).float()
             graphs.append(LabelledGraph(kinds, record.edge_index, int(record.y)))
         if [graph.label for graph in graphs] != [1, 0] * (len(graphs) // 2):

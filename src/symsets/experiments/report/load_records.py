@@ -8,7 +8,7 @@ from pathlib import Path
 
 from symsets._files import reading
 from symsets.data.splits import group_by
-from symsets.experiments.report.comparison import SAME, Comparison, Score, is_whole, same_in
+from symsets.experiments.report.comparison import SAME, Comparison, Score, same_in
 from symsets.experiments.report.runs import Run, read_runs
 from symsets.experiments.study.experiment import find_experiment
 from symsets.experiments.study.records import Record, read_records
@@ -67,10 +67,6 @@ def _records(folder: Path) -> list[Record]:
         share = r.metric.partition("/")[0] == "accuracy" and math.isfinite(r.value)
         if share and not 0 <= r.value <= 1:
             raise ValueError(f"{path}: accuracies must be in 0..1, got {r.value} of {r.model!r}")
-    for (experiment, *_), group in group_by(records, lambda r: (*same_in(r), r.split)).items():
-        if not any(is_whole(experiment, r.metric) for r in group):
-            only = sorted({r.metric for r in group})
-            raise ValueError(f"{path} must hold a metric of all test sets, got {only} alone")
     return records
 
 

@@ -76,7 +76,6 @@ class SignalsExperiment(Experiment[Signals]):
         "ours": {"average": AVERAGE, "validations": 20},
         "published": {"patience": PATIENCE},
     }
-    costs: ClassVar = {"mlp": 0.1, "deepsets": 0.2, "deepsets-max": 0.2, "aittala": 1.5}
 
     def open_source(self, data: str, seed: int) -> Signals:
         return Signals(seed=seed)

@@ -195,7 +195,6 @@ class Experiment(Generic[SourceT]):
         settings: Variants of the data.
         baselines: Functions of sets that give what a network would, by name.
         default_data: What a user who names no data gets; empty if there is no choice of data.
-        costs: The time that models take beside others, for the progress bar; 1 if left out.
         source_table: The file for what :meth:`measure_source` returns, without its ``.json``.
     """
 
@@ -210,7 +209,6 @@ class Experiment(Generic[SourceT]):
     settings: tuple[str, ...] = ("",)
     baselines: ClassVar[Mapping[str, Callable[[Tensor], Tensor]]] = {}
     default_data: str = ""
-    costs: ClassVar[Mapping[str, float]] = {}
     source_table: str = ""
 
     def make_sets(

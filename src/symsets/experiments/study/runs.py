@@ -123,7 +123,6 @@ class RunGroup:
     train_size: int
     epochs: int
     seeds: tuple[int, ...]
-    relative_cost: float = 1.0
 
     @property
     def name(self) -> str:
@@ -132,9 +131,9 @@ class RunGroup:
         return ", ".join(word for word in words if word)
 
     @property
-    def cost(self) -> float:
+    def cost(self) -> int:
         """How much there is to compute, for the time that is left."""
-        return self.epochs * self.train_size * len(self.seeds) * self.relative_cost
+        return self.epochs * self.train_size * len(self.seeds)
 
 
 def write_arrays(path: Path, arrays: Mapping[str, Tensor], *, half: bool = False) -> None:

@@ -67,9 +67,8 @@ class Study(Evaluator):
         for (size, epochs), setting, model in product(sizes, preset.settings, preset.models):
             runs = {seed: self.run(setting, model, size, seed) for seed in range(preset.seeds)}
             left = tuple(seed for seed, run in runs.items() if not run.finished)
-            cost = self.experiment.costs.get(model, 1.0)
             parts = [left] if self.together else [(seed,) for seed in left]
-            groups += [RunGroup(setting, model, size, epochs, part, cost) for part in parts if part]
+            groups += [RunGroup(setting, model, size, epochs, part) for part in parts if part]
         return groups
 
     def __getstate__(self) -> dict[str, Any]:

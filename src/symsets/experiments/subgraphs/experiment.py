@@ -67,7 +67,6 @@ class SubgraphsExperiment(Experiment[GraphSource]):
     task = CLASSIFY
     settings = tuple(f"{data}-{policy}" for data in DATA for policy in POLICIES)
     plans: ClassVar = {"ours": PLAN, "published": PLAN}
-    costs: ClassVar = {"siamese": 1 / 1.8}
     default_data = "embedded"
 
     def open_source(self, data: str, seed: int) -> GraphSource:

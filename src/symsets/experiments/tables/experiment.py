@@ -71,7 +71,6 @@ class TablesExperiment(Experiment[TableSource]):
     task = IN_CONTEXT
     plans: ClassVar = {"ours": PLAN, "published": PLAN}
     baselines: ClassVar[Any] = BASELINES
-    costs: ClassVar = {"nanotabpfn": 0.2}
     default_data = "embedded"
 
     def open_source(self, data: str, seed: int) -> TableSource:

@@ -80,7 +80,6 @@ class WeightsExperiment(Experiment[PictureSource]):
     task = Task(partial(cross_entropy, label_smoothing=0.1), (ACCURACY,))
     settings = (OWN, SAME)
     plans: ClassVar = {"ours": PLAN}
-    costs: ClassVar = {"dws": 10.0, "deepsets": 10.0}
     default_data = "embedded"
 
     def open_source(self, data: str, seed: int) -> PictureSource:

@@ -22,7 +22,7 @@ def test_the_same_command_may_be_repeated_and_concludes_nothing_from_one_step(tm
         assert result.exit_code == 0
         assert str(out / "orbits.png") in result.output
         said = " ".join(result.output.split())
-        assert "Training was too short for DSS(powers) in one layer" in said
+        assert "Training was too short for DSS(powers), one layer" in said
     assert len(read_records(out / "results.json")) == 8
 
 

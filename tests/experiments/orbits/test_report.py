@@ -30,23 +30,23 @@ def outcomes(**accuracies):
     [
         (
             {"dss_sum": (0.9, 0.5), "dss_power2": (0.9, 0.8), "dss_sum_twice": (0.9, 0.7)},
-            "Any sum: DSS(sum) in one layer, DSS(powers) in one layer and DSS(sum) in two layers "
-            "tell the sets apart.",
-            "Equal sums: DSS(powers) in one layer and DSS(sum) in two layers tell the sets apart.",
+            "Any sum: told apart by DSS(sum), one layer; DSS(powers), one layer; DSS(sum), two "
+            "layers.",
+            "Equal sums: told apart by DSS(powers), one layer; DSS(sum), two layers.",
         ),
         (
             {"dss_power2": (0.7, 0.65)},
-            "Any sum: DSS(powers) in one layer tells the sets apart. Training was too short for "
-            "DSS(sum) in one layer and DSS(sum) in two layers: try more --steps.",
-            "Equal sums: DSS(powers) in one layer tells the sets apart. Training was too short for "
-            "DSS(sum) in two layers: try more --steps.",
+            "Any sum: told apart by DSS(powers), one layer. Training was too short for DSS(sum), "
+            "one layer; DSS(sum), two layers: try more --steps.",
+            "Equal sums: told apart by DSS(powers), one layer. Training was too short for "
+            "DSS(sum), two layers: try more --steps.",
         ),
         (
             {"dss_sum": (CLEARLY_ABOVE_CHANCE, 0.5)},
-            "Any sum: no network does better than chance. Training was too short for DSS(sum) in "
-            "one layer, DSS(powers) in one layer and DSS(sum) in two layers: try more --steps.",
-            "Equal sums: no network does better than chance. Training was too short for "
-            "DSS(powers) in one layer and DSS(sum) in two layers: try more --steps.",
+            "Any sum: told apart by no network. Training was too short for DSS(sum), one layer; "
+            "DSS(powers), one layer; DSS(sum), two layers: try more --steps.",
+            "Equal sums: told apart by no network. Training was too short for DSS(powers), one "
+            "layer; DSS(sum), two layers: try more --steps.",
         ),
     ],
 )

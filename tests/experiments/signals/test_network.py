@@ -4,8 +4,7 @@ import pytest
 import torch
 
 from symsets import RaggedSets
-from symsets.experiments.signals.network import MODELS, RECIPES, SignalNetwork
-from symsets.experiments.signals.standardise import Standardise
+from symsets.experiments.signals.network import MODELS, RECIPES, SignalNetwork, Standardise
 from symsets.models import build
 from symsets.testing import assert_equivariant, equivariance_error, roll
 

@@ -68,22 +68,12 @@ def conclusions(outcomes: Sequence[Outcome]) -> list[str]:
     for setting in HEIGHTS:
         seeing = [m for m in MODELS if mean(accuracy[m, setting]) > 100 * CLEARLY_ABOVE_CHANCE]
         late = [m for m in MODELS if m not in seeing and m not in BLIND[setting]]
-        sentences.append(f"{setting.replace('-', ' ').capitalize()}: {_told_apart(seeing, late)}")
+        told, short = ("; ".join(LABELS[m] for m in some) for some in (seeing, late))
+        name = setting.replace("-", " ").capitalize()
+        sentences.append(f"{name}: told apart by {told or 'no network'}.")
+        if late:
+            sentences[-1] += f" Training was too short for {short}: try more --steps."
     return sentences
-
-
-def _told_apart(seeing: Sequence[str], late: Sequence[str]) -> str:
-    found = "no network does better than chance."
-    if seeing:
-        found = f"{_listed(seeing)} {'tells' if len(seeing) == 1 else 'tell'} the sets apart."
-    return (
-        f"{found} Training was too short for {_listed(late)}: try more --steps." if late else found
-    )
-
-
-def _listed(models: Sequence[str]) -> str:
-    *others, last = (LABELS[model].replace(",", " in") for model in models)
-    return f"{', '.join(others)} and {last}" if others else last
 
 
 def figure(outcomes: Sequence[Outcome], path: Path) -> None:

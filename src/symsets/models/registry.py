@@ -8,6 +8,7 @@ from typing import Any, Self
 from torch import nn
 
 from symsets._checks import check_choice, check_new, positive
+from symsets.models._blocks import check_widths
 
 COUNTS = ("num_elements", "in_channels", "out_channels", "length")  # whole numbers from 1 on
 _NETWORKS: dict[str, Callable[..., nn.Module]] = {}
@@ -51,8 +52,10 @@ class RegisteredNetwork(nn.Module):
         _, *given = bound.arguments.items()
         for name in (name for name in COUNTS if name in bound.arguments):
             positive(name, bound.arguments[name])
-        for width in bound.arguments.get("widths") or ():
-            positive("widths", width)
+        if (widths := bound.arguments.get("widths")) is not None:
+            check_widths(widths)
+            for width in widths:
+                positive("widths", width)
         network.__dict__["arguments"] = {
             name: list(value) if isinstance(value, tuple) else value for name, value in given
         }

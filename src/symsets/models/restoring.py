@@ -7,7 +7,7 @@ from typing import Any
 
 from torch import Tensor
 
-from symsets._checks import check_choice, positive
+from symsets._checks import check_choice
 from symsets.models._blocks import check_model, image_size, in_full_precision
 from symsets.models._convolution import convolution, zero_convolution
 from symsets.models.hourglass import Hourglass
@@ -96,15 +96,7 @@ class RestoringNetwork(RegisteredNetwork):
         check_choice("task", task, TASKS)
         if channels is None:
             channels = WIDTHS[task].get(model, WIDTHS[task]["dss"])
-        self.arguments = {
-            "model": model,
-            "task": task,
-            "channels": list(channels),
-            "num_blocks": list(num_blocks),
-            "in_channels": positive("in_channels", in_channels),
-            "out_channels": positive("out_channels", out_channels),
-            "num_elements": positive("num_elements", num_elements),
-        }
+        self.stride = 2 ** (len(channels) - 1)
         late = model == "siamese-ds"
         self.first = Siamese(convolution(in_channels, channels[0], kernel_size=3, padding=1))
         self.hourglass = Hourglass(
@@ -122,8 +114,7 @@ class RestoringNetwork(RegisteredNetwork):
 
     def forward(self, x: Sets) -> Any:
         """Return a new picture for every element, or for every set."""
-        stride = 2 ** (len(self.arguments["channels"]) - 1)
-        image_size(x, self.arguments["in_channels"], stride=stride)
+        image_size(x, self.arguments["in_channels"], stride=self.stride)
         features = self.hourglass(self.first(x))
         same = self.arguments["in_channels"] == self.arguments["out_channels"]
         if self.merge is None:

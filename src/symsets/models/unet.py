@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from symsets import ops
-from symsets._checks import check_choice, positive
+from symsets._checks import check_choice
 from symsets.models._blocks import (
     RECIPES,
     Layers,
@@ -143,17 +143,7 @@ class UNet(RegisteredNetwork):
                 f"widths must hold {len(defaults)} numbers of channels for size {size}, "
                 f"got {list(widths)}"
             )
-        self.arguments = {
-            "model": model,
-            "size": size,
-            "recipe": recipe,
-            "widths": [positive("widths", width) for width in widths],
-            "task": task,
-            "num_elements": positive("num_elements", num_elements),
-            "in_channels": positive("in_channels", in_channels),
-            "out_channels": positive("out_channels", out_channels),
-            "dropout": dropout,
-        }
+        self.arguments["widths"] = list(widths)
         self.stride = size
         layers = Layers(
             model, recipe, num_elements=num_elements, activation=nn.ReLU, dropout=dropout

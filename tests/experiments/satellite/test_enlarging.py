@@ -45,7 +45,7 @@ def test_misuse_gets_a_sentence(layout, trained, tmp_path):
     with pytest.raises(ValueError, match="nowhere must be a folder with LR000"):
         enlarge_scene(layout / "nowhere", tmp_path / "fine.png", run)
     (folder / "QM000.png").unlink()
-    with pytest.raises(ValueError, match=r"RED/imgset0000: \d+ pictures LR and \d+ masks QM"):
+    with pytest.raises(ValueError, match=r"imgset0000: \d+ pictures LR and \d+ masks QM"):
         enlarge_scene(folder, tmp_path / "fine.png", run)
     save(build("unet", {"model": "siamese", "widths": [2, 2, 2, 2]}), tmp_path / "other")
     with pytest.raises(ValueError, match="network must be a run of symsets run satellite"):

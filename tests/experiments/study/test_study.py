@@ -48,7 +48,7 @@ def test_a_study_that_is_removed_while_it_runs_ends_and_can_start_again(tmp_path
 
     with monkeypatch.context() as patch:
         patch.setattr(Study, "_train", remove)
-        assert run(out) == (2, f"symsets: {out} was removed: the same command starts anew\n")
+        assert run(out) == (2, f"symsets: {out / 'unfinished'}: No such file or directory\n")
     assert run(out) == (0, "")
 
 

@@ -22,13 +22,6 @@ def test_classifiers_learn_from_labelled_rows(name):
     assert output.argmax(2).max() < 3
 
 
-@pytest.mark.parametrize("name", BASELINES)
-def test_the_only_class_is_the_answer(name):
-    labels = torch.eye(2)[:1].repeat(1, 5, 1)
-    output = BASELINES[name](Tables(torch.randn(1, 5, 2), labels, torch.randn(1, 3, 2)))
-    assert output.argmax(2).tolist() == [[0, 0, 0]]
-
-
 def test_a_network_without_blocks_starts_from_the_regressions():
     torch.manual_seed(0)
     tables, _ = random_tables(2, Shape(30, 5, 3, 3), torch.device("cpu"))

@@ -4,7 +4,6 @@ from pathlib import Path
 
 import torch
 
-from symsets.data.decoding import UnusableError
 from symsets.experiments.satellite.network import SatelliteNetwork
 from symsets.experiments.satellite.scenes import read_scene
 from symsets.experiments.satellite.sets import SceneSets, turned
@@ -33,10 +32,7 @@ def enlarge_scene(
         raise ValueError(
             f"network must be a run of symsets run satellite, but {network} holds another one"
         )
-    try:
-        scene = read_scene(folder, truth=False)
-    except UnusableError as error:
-        raise ValueError(f"{folder.parent / str(error)}") from error
+    scene = read_scene(folder, truth=False)
     where = chosen_device(device)
     most = int(trained.arguments["num_elements"])
     x, _ = SceneSets([scene], num_elements=most, crop=1, device=where).part(0, 1)

@@ -11,7 +11,7 @@ from symsets.models._blocks import RECIPES, check_model
 from symsets.models.registry import RegisteredNetwork, register_network
 from symsets.nn import DSS, CircularConv1d, Classify, NormAct, Sequential, set_layer
 from symsets.nn.base import SetModule
-from symsets.nn.registry import Make, dss_pool
+from symsets.nn.registry import dss_pool
 from symsets.ops import to_fast_layout
 from symsets.sets import RaggedSets, Sets, map_elements, pool, spread
 from symsets.sets.pooling import power_degree
@@ -203,15 +203,10 @@ class _Builder:
         if model == "siamese-ds":
             scheme = "dss-sum" if depth == 2 else "siamese"
         width = 2 * o if scheme == "aittala" else o
-        if self.published:
-            return [_published_layer(scheme, normed, i, width), nn.ReLU()]
+        pool = dss_pool(scheme)
+        if self.published and pool and not power_degree(pool):
+            return [DSS(normed(i, width), normed(i, width), pool=pool, pool_last=True), nn.ReLU()]
+        if self.published:  # of power sums, and of schemes of one's own, there is no released code
+            return [set_layer(scheme, normed, i, width), nn.ReLU()]
         layer = set_layer(scheme, conv, i, width, size=self.num_elements)
         return [NormAct(layer, nn.BatchNorm1d(width), nn.ReLU())]
-
-
-def _published_layer(scheme: str, normed: Make, i: int, o: int) -> SetModule:
-    """Return the layer of the released code, whose maps end in batch normalisation."""
-    pool = dss_pool(scheme)
-    if pool and not power_degree(pool):  # of power sums there is no released code
-        return DSS(normed(i, o), normed(i, o), pool=pool, pool_last=True)
-    return set_layer(scheme, normed, i, o)

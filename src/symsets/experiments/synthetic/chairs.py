@@ -72,16 +72,8 @@ def _add_legs(build: Builder, draws: Draws, width: Tensor, depth: Tensor, thick:
         where = (x + tall * splay.sin(), y, end * (depth * 0.85 + tall * splay.sin()))
         lean = -end * splay
         for number, shape in enumerate(("box", "cylinder")):
-            build.add(
-                shape,
-                role,
-                where,
-                leg,
-                pitch=lean,
-                roll=splay,
-                present=kind == number,
-                mirrored=True,
-            )
+            turned = {"pitch": lean, "roll": splay}
+            build.add(shape, role, where, leg, **turned, present=kind == number, mirrored=True)
     foot = kind == 2
     build.add("cylinder", FRONT_LEGS, (0, y, 0), (size * 1.3, tall, size * 1.3), present=foot)
     disc = width * draws.uniform(0.6, 0.95)

@@ -43,9 +43,6 @@ def _fitted(x: Tables, make: Callable[[], Any]) -> Tensor:
     classes = x.labels.argmax(2).cpu().numpy()
     chances = np.full((*queries.shape[:2], x.num_classes), SMALLEST)
     for k, (own, labels, asked) in enumerate(zip(rows, classes, queries, strict=True)):
-        if len(set(labels)) == 1:  # nothing to be fitted
-            chances[k][:, labels[0]] = 1.0
-            continue
         model = make().fit(own, labels)
         chances[k][:, model.classes_] = model.predict_proba(asked)
     logs = torch.from_numpy(np.log(np.maximum(chances, SMALLEST)))

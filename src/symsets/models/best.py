@@ -10,7 +10,6 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from symsets._checks import positive
 from symsets.models._blocks import image_size, in_full_precision
 from symsets.models._convolution import convolution
 from symsets.models.hourglass import checked_resolutions
@@ -76,12 +75,6 @@ class BestNetwork(RegisteredNetwork):
     ) -> None:
         super().__init__()
         checked_resolutions(channels=channels, num_blocks=num_blocks)
-        self.arguments = {
-            "scheme": scheme,
-            "colors": positive("colors", colors),
-            "channels": list(channels),
-            "num_blocks": list(num_blocks),
-        }
         self.stride = CELL * 2 ** (len(channels) - 1)  # of pixels: what height and width become
         self.first = Siamese(
             convolution(CELL**2 * 2 * colors, channels[0], kernel_size=3, padding=1)
@@ -94,7 +87,6 @@ class BestNetwork(RegisteredNetwork):
             convolution(i, o, kernel_size=2, stride=2) for i, o in pairwise(channels)
         )
         self.scores = Select(MEASURED + 2 * sum(channels), hidden=hidden, pool="mean")
-        self.arguments["hidden"] = list(self.scores.hidden)
 
     def forward(self, x: Sets) -> Any:
         """Return one score per shot."""

@@ -1,6 +1,6 @@
 """Networks by name, so that a trained one can be made again from its description."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from importlib import import_module
 from inspect import signature
 from typing import Any, Self
@@ -8,9 +8,9 @@ from typing import Any, Self
 from torch import nn
 
 from symsets._checks import check_choice, check_new, positive
-from symsets.models._blocks import check_widths
 
-COUNTS = ("num_elements", "in_channels", "out_channels", "length")  # whole numbers from 1 on
+# Arguments that are whole numbers from 1 on, or lists of them.
+COUNTS = ("num_elements", "in_channels", "out_channels", "length", "widths", "channels", "colors")
 _NETWORKS: dict[str, Callable[..., nn.Module]] = {}
 _OF_EXPERIMENTS = (
     "signals",
@@ -50,12 +50,9 @@ class RegisteredNetwork(nn.Module):
         bound = signature(cls.__init__).bind_partial(network, *args, **kwargs)
         bound.apply_defaults()
         _, *given = bound.arguments.items()
-        for name in (name for name in COUNTS if name in bound.arguments):
-            positive(name, bound.arguments[name])
-        if (widths := bound.arguments.get("widths")) is not None:
-            check_widths(widths)
-            for width in widths:
-                positive("widths", width)
+        for name in COUNTS:
+            for number in _numbers(bound.arguments.get(name)):
+                positive(name, number)
         network.__dict__["arguments"] = {
             name: list(value) if isinstance(value, tuple) else value for name, value in given
         }
@@ -63,6 +60,15 @@ class RegisteredNetwork(nn.Module):
 
     def extra_repr(self) -> str:
         return ", ".join(f"{name}={value}" for name, value in self.arguments.items())
+
+
+def _numbers(value: Any) -> Iterator[Any]:
+    """Give what lists of lists hold, or the one thing that is no list."""
+    if isinstance(value, list | tuple):
+        for part in value:
+            yield from _numbers(part)
+    elif value is not None:
+        yield value
 
 
 def build(name: str, arguments: Mapping[str, Any]) -> nn.Module:

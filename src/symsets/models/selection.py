@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from torch import nn
 
-from symsets._checks import check_choice, positive, shown
+from symsets._checks import check_choice, shown
 from symsets.models._blocks import (
     RECIPES,
     Layers,
@@ -97,14 +97,7 @@ class SelectionNetwork(RegisteredNetwork):
             widths = default_widths(WIDTHS, model, recipe)
         if len(widths) != len(POOLS) or not all(isinstance(b, Sequence) and b for b in widths):
             raise ValueError(f"widths must hold the channels of three blocks, got {shown(widths)}")
-        self.arguments = {
-            "model": model,
-            "recipe": recipe,
-            "widths": [[positive("widths", width) for width in block] for block in widths],
-            "num_elements": positive("num_elements", num_elements),
-            "in_channels": positive("in_channels", in_channels),
-            "dropout": dropout,
-        }
+        self.arguments["widths"] = [list(block) for block in widths]
         layers = Layers(
             model, recipe, num_elements=num_elements, activation=nn.ELU, dropout=dropout
         )

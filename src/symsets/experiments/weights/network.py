@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 
 from torch import Tensor, nn
 
-from symsets._checks import check_choice, positive
+from symsets._checks import check_choice
 from symsets.experiments.weights.action import Acting
 from symsets.experiments.weights.baselines import deep_sets, dws, mlp, mlp_reordered
 from symsets.experiments.weights.space import WIDTHS, WeightSpace
@@ -60,7 +60,7 @@ class WeightNetwork(RegisteredNetwork):
         super().__init__()
         check_choice("model", model, list(MODELS))
         make, usual = MODELS[model]
-        channels = usual if channels is None else positive("channels", channels)
+        channels = usual if channels is None else channels
         self.space = WeightSpace(widths)
         self.net = make(self.space, num_classes, channels)
 

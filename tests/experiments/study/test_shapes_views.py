@@ -305,7 +305,7 @@ def test_data_that_cannot_be_used_get_one_line(tmp_path, data):
     assert not out.exists()
     flat = write_meshes(tmp_path / "flat")
     (flat / "test" / "0.obj").write_text("v 1 1 1\nv 1 1 1\nv 1 1 1\nf 1 2 3\n")
-    assert_one_line(run("views", tmp_path / "d", flat), "0.obj must have an extent")
+    assert_one_line(run("views", tmp_path / "d", flat), "0.obj must have an area")
 
 
 def test_errors_are_those_of_the_truth_that_is_asked_about():

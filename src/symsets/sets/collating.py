@@ -49,10 +49,12 @@ def _collate_lists(batch: Sequence[list[Any]], *, collate_fn_map: Any = None) ->
     """Take the first items of all lists together, then the second ones, …, as PyTorch does."""
     if any(is_pyg(item, "BaseData") for items in batch for item in items):
         return GraphSets.from_data(batch)
-    return [
-        torch_collate(list(same), collate_fn_map=collate_fn_map)
-        for same in zip(*batch, strict=True)
-    ]
+    if len({len(items) for items in batch}) > 1:
+        raise ValueError(
+            "lists in samples must have one length; a set of clouds is RaggedSets.from_list(clouds)"
+        )
+    same = zip(*batch, strict=True)
+    return [torch_collate(list(items), collate_fn_map=collate_fn_map) for items in same]
 
 
 def _collate_nothing(batch: Sequence[None], *, collate_fn_map: Any = None) -> None:

@@ -91,7 +91,13 @@ class RaggedSets:
         if all(isinstance(s, list | tuple) for s in sets):
             clouds = [cloud for s in sets for cloud in s]
             return cls(cls.from_list(clouds), [len(s) for s in sets])
-        return cls(end_to_end(sets), [len(s) for s in sets])
+        try:
+            return cls(end_to_end(sets), [len(s) for s in sets])
+        except RuntimeError as error:
+            raise ValueError(
+                f"sets must have elements of one shape: {error} Lists of elements may hold "
+                "elements of different sizes"
+            ) from error
 
     @classmethod
     def from_padded(cls, x: Tensor, mask: Tensor) -> RaggedSets:

@@ -137,6 +137,12 @@ def fit(
     check_workers(workers)
     device = chosen_device(device)
     dtype = torch.float64 if "float64" in (precision, getattr(plan, "precision", "")) else None
+    other = {p.dtype for p in net.parameters() if p.is_floating_point()} - {torch.float32}
+    if other and dtype is None:
+        raise ValueError(
+            f"net must have weights in torch.float32, got {other.pop()}: pass net.float(), or "
+            'precision="float64"'
+        )
     read = partial(as_sets, workers=workers, seed=seed, dtype=dtype or torch.float32)
     train_sets, val_sets = read("train", train), None if val is None else read("val", val)
     given: dict[str, Any] = {

@@ -99,7 +99,12 @@ def num_workers(value: Any, workers: int | None) -> int:
 
 def first_batch(name: str, sets: SetDataset) -> tuple[Any, Any]:
     """Return two sets and their targets; raise ValueError naming the argument if it has none."""
-    x, y = next(sets.first(min(2, sets.num_sets)).parts(2))
+    try:
+        x, y = next(sets.first(min(2, sets.num_sets)).parts(2))
+    except RuntimeError as error:
+        if isinstance(sets, LoadedSets):  # most likely torch's own collate cannot join the sets
+            error.add_note(f"For sets of different sizes {name} needs collate_fn=symsets.collate.")
+        raise
     if y is None:
         raise ValueError(f"{name} must have targets to learn from, got sets without any")
     return x, y

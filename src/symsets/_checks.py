@@ -79,12 +79,16 @@ def check_number(name: str, value: Any, *, zero: bool = True) -> None:
 
 def is_ours(error: BaseException) -> bool:
     """Whether this package raised an error of its own, which explains none of torch's."""
+    own = isinstance(error, ValueError | TypeError) and not error.__cause__
+    return own and raised_in(error).startswith("symsets.")
+
+
+def raised_in(error: BaseException) -> str:
+    """Return the name of the module in which an error was raised, if any was."""
     place = error.__traceback__
-    if place is None or not isinstance(error, ValueError | TypeError) or error.__cause__:
-        return False
-    while place.tb_next is not None:
+    while place is not None and place.tb_next is not None:
         place = place.tb_next
-    return str(place.tb_frame.f_globals.get("__name__")).startswith("symsets.")
+    return "" if place is None else str(place.tb_frame.f_globals.get("__name__"))
 
 
 def checked_device(device: str, *others: str) -> torch.device:

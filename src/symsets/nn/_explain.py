@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 import torch
 from torch import Tensor, nn
 
-from symsets._checks import is_ours
+from symsets._checks import is_ours, raised_in
 from symsets.nn._maps import AXES, first_map, first_part, kind_of
 from symsets.sets import RaggedSets, Sets
 from symsets.sets.folding import check_sets
@@ -57,8 +57,12 @@ def explain(check: Callable[[Any], None], x: Any, error: Exception) -> None:
 
 
 def explain_refusal(module: nn.Module, x: Any, error: Exception) -> None:
-    """Raise ValueError with the shape of the sets that torch refused inside ``module``."""
-    if type(error) is RuntimeError:  # subclasses tell of memory and of devices
+    """Raise ValueError with the shape of the sets that torch refused inside ``module``.
+
+    What a module of somebody else raises by itself is passed on as it is.
+    """
+    own = raised_in(error).startswith(("torch.", "symsets."))
+    if own and type(error) is RuntimeError:  # subclasses tell of memory and of devices
         got = tuple(x.shape) if isinstance(x, Tensor) else x
         raise ValueError(
             f"x must be sets that {type(module).__name__} takes, got {got}: {error}"

@@ -243,3 +243,28 @@ def test_a_softmax_over_all_sets_of_a_batch_is_refused(kind, x):
         Sequential(DSS(nn.Linear(4, 8)), Select(8), kind(dim=-1))(x)
     over_channels = Sequential(DSS(nn.Linear(4, 8)), kind(dim=-1))
     torch.testing.assert_close(fold(over_channels(x))[0], kind(dim=1)(fold(over_channels[0](x))[0]))
+
+
+def test_a_chain_inside_may_lose_its_head_or_get_one():
+    x = torch.randn(6, 7, 4)
+    inner = Sequential(DSS(nn.Linear(4, 8)), nn.ReLU(), Classify(8, 5))
+    outer = Sequential(inner, nn.Softmax(1))
+    inner[2] = nn.Linear(8, 5)  # now an answer for each element
+    assert outer.returns_sets
+    torch.testing.assert_close(outer(x), Sequential(inner, nn.Softmax(1))(x))
+    torch.testing.assert_close(outer(x).sum(2), torch.ones(6, 7))
+    inner.append(Classify(5, 1))
+    assert not outer.returns_sets
+    torch.testing.assert_close(outer(x), Sequential(inner, nn.Softmax(1))(x))
+
+
+def test_a_module_of_ones_own_returns_what_its_last_set_layer_does():
+    class Head(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.body, self.head = DSS(nn.Linear(3, 8)), Classify(8, 1)
+
+        def forward(self, x):
+            return self.head(self.body(x))
+
+    assert Sequential(Head(), nn.Flatten(0))(torch.randn(6, 4, 3)).shape == (6,)

@@ -26,7 +26,7 @@ def test_lists_are_taken_item_by_item():
 
 
 def test_lists_of_different_lengths_are_refused():
-    with pytest.raises(ValueError, match="shorter"):
+    with pytest.raises(ValueError, match="must have one length; a set of clouds is"):
         collate([([torch.zeros(5, 3), torch.zeros(7, 3)], 0), ([torch.zeros(4, 3)], 1)])
 
 

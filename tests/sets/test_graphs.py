@@ -95,3 +95,9 @@ def test_layers_for_clouds_see_the_nodes():
 def test_wrong_input_is_named(call, message):
     with pytest.raises(ValueError, match=message):
         call()
+
+
+def test_what_is_left_out_of_graphs_is_said():
+    data = Data(x=torch.zeros(2, 3), edge_index=torch.tensor([[0], [1]]), edge_weight=torch.ones(1))
+    with pytest.warns(UserWarning, match="edge_weight of graphs are left out"):
+        collate([[data]])

@@ -259,7 +259,7 @@ def test_sets_may_be_given_as_one_tensor_or_one_after_the_other():
 def test_more_wrong_input_is_named(sets):
     with pytest.raises(ValueError, match=r"mask must be boolean of shape \(2,\)"):
         RaggedSets.from_padded(torch.zeros(2), torch.ones(2, 1) > 0)
-    with pytest.raises(RuntimeError, match="Sizes of tensors must match"):
+    with pytest.raises(ValueError, match="may differ in their first axis only: Sizes of tensors"):
         RaggedSets.from_list([X, X.T])
     with pytest.raises(IndexError, match="out of range"):
         sets[4]

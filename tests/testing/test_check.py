@@ -5,7 +5,7 @@ import torch
 from torch import nn
 
 from symsets import DSS, RaggedSets, Sequential, Siamese, groups, lift
-from symsets.nn import Classify, Graph, GraphConv
+from symsets.nn import Classify, Graph, GraphConv, SetModule
 from symsets.testing import assert_equivariant, equivariance_error, roll
 
 ORDER = "the order of the set is not kept"
@@ -103,7 +103,7 @@ def test_the_first_layer_that_breaks_the_order_is_named(task, fails):
 
 def test_layers_inside_lifted_networks_are_named(fails):
     net = lift(nn.Sequential(circular(3, 4), nn.ReLU(), nn.Conv1d(4, 4, 3, padding=1)))
-    fails(net, dense(), r"first breaks in 'model.2' \(LiftedConv1d\)", symmetry=roll(3))
+    fails(net, dense(), r"first breaks in 'model.2.message.context' \(Conv1d\)", symmetry=roll(3))
 
 
 def test_strides_are_not_blamed_for_what_comes_later(fails):
@@ -199,3 +199,18 @@ def test_functions_around_single_precision_get_advice_that_works():
         assert_equivariant(lambda x: net(x), dense())
     assert caught.value.__notes__[0].endswith("(lambda x, net: net(x), x, net).")
     assert_equivariant(lambda x, net: net(x), dense(), net)
+
+
+def test_weights_that_are_zero_hide_nothing():
+    class Positions(SetModule):
+        def __init__(self):
+            super().__init__()
+            self.table = nn.Parameter(torch.zeros(5, 3))
+
+        def forward(self, x):
+            return x + self.table
+
+    net = Sequential(Positions(), DSS(nn.Linear(3, 4)))
+    with pytest.raises(AssertionError, match=r"first breaks in '0' \(Positions\)"):
+        assert_equivariant(net, torch.randn(2, 5, 3))
+    assert not net[0].table.any()  # only in the copy that is tested

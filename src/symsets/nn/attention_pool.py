@@ -1,5 +1,6 @@
 """Pooling by attention: learned queries that choose which elements count."""
 
+import math
 from typing import Any
 
 import torch
@@ -10,7 +11,8 @@ from symsets.nn._attend import attend, each_weights
 from symsets.nn._entries import mean_of_entries
 from symsets.nn._explain import check_channels, check_type, explained
 from symsets.nn.base import SetHead
-from symsets.sets import RaggedSets, Sets, fold, map_elements
+from symsets.sets import RaggedSets, Sets, fold, map_elements, pool, softmax
+from symsets.sets.ragged import common_rows, expand_as
 
 
 class AttentionPool(SetHead):
@@ -96,7 +98,24 @@ class AttentionPool(SetHead):
     @explained
     def forward(self, x: Sets) -> Tensor:
         """Return the summaries of each set side by side."""
+        if isinstance(x, RaggedSets) and x.partition.common_size is None:
+            return self._of_ragged(x)
         return attend(*self._compared(x), x, heads=self.heads).flatten(1, 2)
+
+    def _of_ragged(self, x: RaggedSets) -> Tensor:
+        """Weigh all rows at once; sets of each size one after the other would take longer."""
+        weights: Any = softmax(map_elements(mean_of_entries(x), self._scores))  # (T, heads, M)
+        rows = common_rows(x).to(weights.dtype)  # that of products under autocast
+        wide, summaries = self.channels // self.heads, []
+        for of_heads in weights.elements.unbind(2):
+            share = expand_as(of_heads.repeat_interleave(wide, 1), rows)
+            summaries.append(pool(x.with_elements(rows * share), "sum"))
+        return torch.cat(summaries, 1)
+
+    def _scores(self, rows: Tensor) -> Tensor:
+        """Return the scores of rows ``(T, C)`` for each group of channels and each query."""
+        keys, queries = (t.unflatten(1, (self.heads, -1)) for t in (self._key(rows), self.queries))
+        return torch.einsum("thc,mhc->thm", keys / math.sqrt(keys.shape[2]), queries)
 
     @explained
     def weights(self, x: Sets) -> Any:

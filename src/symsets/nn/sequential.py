@@ -26,8 +26,8 @@ class _Step(NamedTuple):
 
     takes_sets: bool  # it gets whole sets
     accepts_args: bool  # and further arguments
-    sees_elements: bool  # it is a plain module, not after a head: it gets single elements
-    min_axes: int  # that sets must have for such a module
+    returns_sets: bool  # unless the module itself says so
+    min_axes: int  # that sets must have for a module that gets single elements
 
 
 class Sequential(SetModule, nn.Sequential):
@@ -35,9 +35,9 @@ class Sequential(SetModule, nn.Sequential):
 
     Further arguments (a graph, an ``edge_index``) go to those set layers whose maps take them.
     After a head that returns one tensor row per set (``Classify``, ``Merge``), plain modules get
-    these rows, as in ``nn.Sequential``. A module of your own with set layers inside counts as one
-    that returns sets, unless it has a ``returns_sets`` that is false. (In a plain ``nn.Sequential``
-    all modules would get whole sets.)
+    these rows, as in ``nn.Sequential``. A module of your own with set layers inside returns what
+    the last of them does, unless it has an attribute ``returns_sets``. (In a plain
+    ``nn.Sequential`` all modules would get whole sets.)
 
     How each module is called is decided when it joins the chain.
 
@@ -105,28 +105,35 @@ class Sequential(SetModule, nn.Sequential):
         for name, module in self._modules.items():
             sets = takes_sets(module)
             axes = min_axes(module) if are_sets and not sets else 0
-            steps[name] = _Step(sets, sets and accepts_args(module), are_sets and not sets, axes)
+            steps[name] = _Step(sets, sets and accepts_args(module), _returns_sets(module), axes)
             if sets and not are_sets:
                 raise ValueError(
                     f"modules must not take sets after a head that returns none, "
                     f"got {type(module).__name__} at place {name}"
                 )
-            are_sets = are_sets and (_returns_sets(module) if sets else True)
-        self.__dict__.update(_steps=steps, _returns_sets=are_sets)
+            are_sets = are_sets and steps[name].returns_sets
+        self.__dict__["_steps"] = steps
 
     @property
     def returns_sets(self) -> bool:  # type: ignore[override]
-        """Whether the output is a batch of sets again."""
-        return bool(self.__dict__.get("_returns_sets", True))
+        """Whether the output is a batch of sets again, as a chain inside may decide anew."""
+        steps = self.__dict__.get("_steps", {})
+        return all(
+            getattr(module, "returns_sets", steps[name].returns_sets)
+            for name, module in self._modules.items()
+            if steps[name].takes_sets
+        )
 
     def forward(self, x: Any, *args: Any) -> Any:
         if args and not any(step.accepts_args for step in self._steps.values()):
             raise TypeError(f"none of the layers takes further arguments, got {len(args)}")
+        are_sets = True
         for name, module in self._modules.items():
             step = self._steps[name]
             if step.takes_sets:
                 x = module(x, *args) if args and step.accepts_args else module(x)
-            elif step.sees_elements:
+                are_sets = getattr(module, "returns_sets", step.returns_sets)
+            elif are_sets:
                 x = self._map(x, module, step.min_axes)
             else:
                 x = module(x)
@@ -151,8 +158,8 @@ def _as_chain(value: Any) -> Any:
 
 
 def _returns_sets(module: nn.Module) -> bool:
-    """Whether ``module`` returns sets; a wrapper of a single module does if that does."""
+    """Whether ``module`` returns sets: what it says, or the last of its parts that takes sets."""
     if hasattr(module, "returns_sets"):
         return bool(module.returns_sets)
-    parts = list(module.children())
-    return len(parts) != 1 or _returns_sets(parts[0])
+    parts = [part for part in module.children() if takes_sets(part)]
+    return not parts or _returns_sets(parts[-1])

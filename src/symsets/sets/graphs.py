@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -11,6 +12,8 @@ from torch import Tensor
 
 from symsets._checks import shown
 from symsets.sets.ragged import RaggedSets, end_to_end
+
+LEFT_OUT = ("edge_weight", "edge_attr", "pos")  # what layers of torch_geometric often take
 
 
 class GraphSets(RaggedSets):
@@ -73,7 +76,8 @@ class GraphSets(RaggedSets):
     def from_data(cls, sets: Sequence[Sequence[Any]]) -> GraphSets:
         """Join sets of graphs that have node features ``x (V, C)`` and an ``edge_index (2, E)``.
 
-        Anything else that they may have is left out.
+        Anything else that they may have is left out, with a warning if it belongs to edges or
+        nodes.
         """
         graphs = [graph for graphs in sets for graph in graphs]
         if not graphs:
@@ -85,6 +89,12 @@ class GraphSets(RaggedSets):
                     "each graph must have node features x (V, C) and an edge_index (2, E), "
                     f"got {shown(graph)}"
                 )
+        if others := {k for k in LEFT_OUT for g in graphs if getattr(g, k, None) is not None}:
+            warnings.warn(
+                f"{', '.join(sorted(others))} of graphs are left out: sets of graphs have nodes x "
+                "and edges edge_index alone",
+                stacklevel=2,
+            )
         nodes, edges = (
             RaggedSets.from_list(rows)
             for rows in ([graph.x for graph in graphs], [graph.edge_index.T for graph in graphs])

@@ -95,8 +95,8 @@ class RaggedSets:
             return cls(end_to_end(sets), [len(s) for s in sets])
         except RuntimeError as error:
             raise ValueError(
-                f"sets must have elements of one shape: {error} Lists of elements may hold "
-                "elements of different sizes"
+                f"sets (N, *E), or lists of elements (P, *E), may differ in their first axis only: "
+                f"{error}"
             ) from error
 
     @classmethod

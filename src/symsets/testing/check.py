@@ -175,10 +175,20 @@ class EquivarianceCheck:
 
 def _to_double(value: Any) -> Any:
     if isinstance(value, nn.Module):
-        return copy.deepcopy(value).double()
+        return _without_zeros(copy.deepcopy(value).double())
     if is_inexact(value):
         return value.to(torch.promote_types(value.dtype, torch.float64))
     return value
+
+
+def _without_zeros(model: nn.Module) -> nn.Module:
+    """Draw weights that are all zero, as new layers may be: they would hide what is wrong."""
+    generator = torch.Generator().manual_seed(0)
+    for parameter in model.parameters():
+        if parameter.requires_grad and parameter.is_floating_point() and not parameter.any():
+            drawn = torch.randn(parameter.shape, generator=generator, dtype=parameter.dtype)
+            parameter.data.copy_(drawn)
+    return model
 
 
 def _mixes_batch(module: nn.Module) -> bool:

@@ -91,7 +91,8 @@ def fit(
             and absolute differences to merge.
         metrics: What to report; the first chooses the epoch to keep. If left out: accuracy, mean
             absolute error, or psnr for pictures.
-        epochs: Passes over the training sets.
+        epochs: Passes over the training sets; the last sets of a pass that do not fill a step wait
+            for another pass, which has another order.
         batch_size: Sets in a step; 32 if left out, fewer if there are fewer than 512 sets. A
             ``DataLoader`` has its own.
         learning_rate: The largest one; it rises shortly, then follows a cosine down to zero.

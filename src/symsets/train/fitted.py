@@ -62,8 +62,14 @@ class Fitted:
             self.stopped = True
 
     def _is_better(self, value: float, plan: Plan, metric: Metric) -> bool:
-        """Whether the last row is the best of all, by what the plan goes by."""
+        """Whether the last row is the best of all, by what the plan goes by.
+
+        Between rows of the same metric the loss decides: where one class is rare, the metric may
+        not move for many epochs.
+        """
+        *before, last = self.curves
         if plan.keep == "metric":
-            return metric.is_better(value, self.best_metric)
-        *before, loss = (row["val_loss"] for row in self.curves)
-        return not any(loss >= other for other in before)
+            if value != self.best_metric:
+                return metric.is_better(value, self.best_metric)
+            before = [row for row in before if row[f"val_{metric.name}"] == value]
+        return not any(last["val_loss"] >= row["val_loss"] for row in before)

@@ -256,3 +256,15 @@ def test_sorting_by_size_and_at_once_find_the_same_medians(dtype):
     for by_size, at_once in found:
         assert by_size.dtype == dtype
         torch.testing.assert_close(by_size[held], at_once[held], rtol=0, atol=0, equal_nan=True)
+
+
+def test_sums_of_large_sets_keep_their_digits():
+    x = torch.rand(3_000_000, 1) + 1
+    ragged = RaggedSets(x, [len(x) - 5, 0, 5])
+    for how in ("sum", "mean"):
+        exact = pool(RaggedSets(x.double(), ragged.sizes), how)
+        torch.testing.assert_close(pool(ragged, how).double(), exact, rtol=1e-6, atol=0)
+    rows = torch.randn(5000, 2, dtype=torch.float64, requires_grad=True)
+    weights = torch.randn(3, 2, dtype=torch.float64)
+    (pool(RaggedSets(rows, [1500, 3, 3497])) * weights).sum().backward()
+    assert torch.equal(rows.grad, weights.repeat_interleave(torch.tensor([1500, 3, 3497]), 0))

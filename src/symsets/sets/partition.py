@@ -12,6 +12,8 @@ from torch import Tensor
 
 from symsets.ops._constants import outside_transforms
 
+BLOCK = 1024
+
 
 def kept(make: Callable[[Any], Any]) -> Any:
     """Make a property of a method, whose value is kept unless torch is tracing."""
@@ -90,6 +92,18 @@ class Partition:
         return which.repeat_interleave(self.sizes, output_size=self.total)
 
     @kept
+    def blocks(self) -> tuple[Tensor, Partition] | None:
+        """The block that each row belongs to ``(T,)``, and the blocks of each set.
+
+        A block has up to 1,024 rows of one set. None if no set has more.
+        """
+        if max(self.counts, default=0) <= BLOCK:
+            return None
+        blocks = Partition([-(-n // BLOCK) for n in self.counts], self.device)
+        place = torch.arange(self.total, device=self.device) - self.offsets[self.index]
+        return blocks.offsets[self.index] + place // BLOCK, blocks
+
+    @kept
     def buckets(self) -> list[tuple[Tensor, Tensor]]:
         """Sets grouped by their size: (which sets ``(b,)``, their rows ``(b, n)``) per size."""
         groups: dict[int, list[int]] = {}
@@ -137,6 +151,10 @@ class OpenPartition(Partition):
         self.may_have_empty = True
         ends = sizes.cumsum(0)
         self.offsets = torch.cat([ends.new_zeros(1), ends])
+
+    @property
+    def blocks(self) -> None:
+        """Not known: each set counts as one block."""
 
     @property
     def index(self) -> Tensor:

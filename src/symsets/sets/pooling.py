@@ -231,9 +231,13 @@ def _sum_ragged(x: Sets) -> Tensor:
         rows = rows.float()  # as torch's own sums, which add up in a wider type
     elif _is_integer(rows.dtype):
         rows = rows.to(torch.int64)
-    return rows.new_zeros(x.partition.num_sets, *rows.shape[1:]).index_add(
-        0, x.partition.index, rows
-    )
+    own = x.partition
+    if own.blocks is None:
+        return rows.new_zeros(own.num_sets, *rows.shape[1:]).index_add(0, own.index, rows)
+    # Large sets are added up block by block: one after the other, rows would lose digits.
+    index, blocks = own.blocks
+    sums = rows.new_zeros(blocks.total, *rows.shape[1:]).index_add(0, index, rows)
+    return _sum_ragged(RaggedSets(sums, partition=blocks))
 
 
 def _is_integer(dtype: torch.dtype) -> bool:

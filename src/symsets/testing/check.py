@@ -187,7 +187,7 @@ def _without_zeros(model: nn.Module) -> nn.Module:
     for parameter in model.parameters():
         if parameter.requires_grad and parameter.is_floating_point() and not parameter.any():
             drawn = torch.randn(parameter.shape, generator=generator, dtype=parameter.dtype)
-            parameter.data.copy_(drawn)
+            parameter.data.copy_(drawn / 10)
     return model
 
 

@@ -173,6 +173,7 @@ def test_names_in_files_lead_nowhere(study, tmp_path):
         code, said = command("evaluate", out)
         if field != "data":  # it is made a name
             assert code == 2, said
+            assert ("done.json" if field != "model" else "the name of a file") in said, said
         new = {p for p in tmp_path.rglob("*") if out not in p.parents} - before
         assert all(str(p).startswith(f"{out}-tested") for p in new), new
 

@@ -140,10 +140,11 @@ def test_a_broken_study_is_one_sentence(tmp_path, content, message):
 @pytest.mark.parametrize(
     ("old", "new", "problem"),
     [
-        ("0.5", '"high"', "value must be of type float, got 'high'"),
-        ('"train_size": 128', '"train_size": "128"', "train_size must be of type int, got '128'"),
-        ('"train_size": 128', '"train_size": null', "train_size must be of type int, got None"),
-        ('"model": "m"', '"model": 3', "model must be of type str, got 3"),
+        ("0.5", '"high"', "value must be a number, got 'high'"),
+        ("0.5", "true", "value must be a number, got True"),
+        ('"train_size": 128', '"train_size": "128"', "train_size must be an integer, got '128'"),
+        ('"train_size": 128', '"train_size": null', "train_size must be an integer, got None"),
+        ('"model": "m"', '"model": 3', "model must be text, got 3"),
     ],
 )
 def test_fields_of_another_type_are_named(tmp_path, old, new, problem):

@@ -9,8 +9,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from symsets._checks import positive
 from symsets._files import below
 from symsets.data._arrays import array_names, read_arrays
+from symsets.experiments.study.records import check_fields
 from symsets.experiments.study.runs import RunDirectory
 
 
@@ -71,7 +73,8 @@ def _read_run(folder: Path) -> Run | None:
     run = RunDirectory(folder)
     try:
         with run.reading_config() as config:
-            pass
+            check_fields(config)
+            len(config.get("seeds_together") or ()), positive("", config.get("validate_every") or 1)
     except ValueError:
         return None
     columns = run.curves()

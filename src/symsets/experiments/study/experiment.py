@@ -273,8 +273,8 @@ class Experiment(Generic[SourceT]):
         return targets._asdict() if hasattr(targets, "_asdict") else {"target": targets}
 
     def example_inputs(self, x: Any) -> Tensor:
-        """Return what is kept of example sets: themselves, or how many elements each has."""
-        return x if isinstance(x, Tensor) else x.sizes
+        """Return what is kept of example sets, as one tensor; the sets themselves if left out."""
+        return x
 
     def example_arrays(self, source: SourceT) -> dict[str, Tensor]:
         """Return what a report needs to draw example sets, beside the sets and their targets."""

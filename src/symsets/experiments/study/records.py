@@ -15,12 +15,16 @@ from typing import Any
 
 import torch
 
-from symsets._files import reading, write_json
+from symsets._files import reading, shorten, write_json
 from symsets._version import __version__
 
 SCHEMA = 1
 OWN_PREFIX = "src/symsets/experiments/study/"  # where this file lies in its own repository
-TYPES: dict[Any, Any] = {"str": str, "int": int, "float": int | float}  # of the fields, in JSON
+TYPES: dict[Any, tuple[Any, str]] = {  # of the fields, as they are written in a record
+    "str": (str, "text"),
+    "int": (int, "an integer"),
+    "float": (int | float, "a number"),
+}
 
 
 @cache
@@ -98,10 +102,17 @@ def to_plain(record: Record) -> dict[str, Any]:
 def from_plain(plain: Mapping[str, Any]) -> Record:
     """Return a record read from JSON; the value of a failed run is NaN."""
     record = Record(**{**plain, "value": math.nan if plain["value"] is None else plain["value"]})
-    for entry in fields(Record):
-        if not isinstance(value := getattr(record, entry.name), TYPES[entry.type]):
-            raise ValueError(f"{entry.name} must be of type {entry.type}, got {value!r}")
+    check_fields(vars(record))
     return record
+
+
+def check_fields(plain: Mapping[str, Any]) -> None:
+    """Raise ValueError for an entry that has the name of a field of a record but not its type."""
+    for entry in fields(Record):
+        types, words = TYPES[entry.type]
+        value = plain.get(entry.name, types)
+        if value is not types and (not isinstance(value, types) or isinstance(value, bool)):
+            raise ValueError(f"{entry.name} must be {words}, got {shorten(repr(value))}")
 
 
 def write_records(path: Path, records: Iterable[Record]) -> None:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from symsets._checks import check_choice
+from symsets._checks import check_choice, positive
 from symsets._files import digest, read_bytes, reading, safe_name
 from symsets.cli import parse
 from symsets.data.folders import STUDY
@@ -13,8 +13,11 @@ from symsets.data.splits import SPLITS
 from symsets.experiments.study.describe import data_slug
 from symsets.experiments.study.evaluator import Evaluator, run_config
 from symsets.experiments.study.experiment import StudyConfig, find_experiment
+from symsets.experiments.study.records import check_fields
 from symsets.experiments.study.runs import RunDirectory, claim_directory
 from symsets.saving import find_weights, load
+
+NEEDED = ("model", "scheme", "data", "train_size", "epochs", "seed")  # of the config of a run
 
 
 @dataclass(frozen=True)
@@ -173,6 +176,11 @@ def _take_everything(source: Any, trained_on_it: Sequence[Trained]) -> None:
 
 
 def _config(run: Path) -> dict[str, Any]:
-    """Return what a run was told to do."""
+    """Return what a run was told to do; raise ValueError naming the file if that is not known."""
     with RunDirectory(run).reading_config() as found:
-        return {"setting": "", "evaluation_batch": 64} | found
+        needed = {name: found[name] for name in NEEDED}
+        usual = {"setting": "", "evaluation_batch": 64}
+        config: dict[str, Any] = {**usual, **found, **needed}
+        check_fields(config)
+        positive("evaluation_batch", config["evaluation_batch"])
+        return config

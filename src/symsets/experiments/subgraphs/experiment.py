@@ -1,9 +1,9 @@
 """Graphs as sets of subgraphs: what a graph convolution alone cannot tell apart."""
 
 from dataclasses import replace
-from typing import ClassVar
+from typing import Any, ClassVar
 
-from torch import nn
+from torch import Tensor, nn
 
 from symsets.data.labelled import LabelledSets
 from symsets.experiments.study.experiment import CLASSIFY, QUICK, SMOKE, Experiment, Preset, scaled
@@ -95,6 +95,10 @@ class SubgraphsExperiment(Experiment[GraphSource]):
             width=channels,
             depth=DEPTH,
         )
+
+    def example_inputs(self, x: Any) -> Tensor:
+        """Return how many subgraphs each set has: a report draws none."""
+        return x.sizes
 
 
 def _policy(setting: str) -> str:

@@ -114,6 +114,10 @@ class TablesExperiment(Experiment[TableSource]):
         [found] = evaluate(network, sets, IN_CONTEXT, batch_size=1)
         return {MORE_CLASSES: found.values["auc"].cpu()}
 
+    def example_inputs(self, x: Any) -> Tensor:
+        """Return the queries: a report draws none."""
+        return x.queries
+
 
 def _most_rows(num: int) -> int:
     """Return how many rows have labels if there are ``num`` test tables: few in a smoke test."""

@@ -2,11 +2,14 @@
 
 import inspect
 
+import numpy as np
 import pytest
+import torch
 
+import symsets
 from symsets.experiments.shapes.network import ShapeNetwork
 from symsets.experiments.signals.network import SignalNetwork
-from symsets.models import UNet, build, register_network
+from symsets.models import SelectionNetwork, UNet, build, register_network
 from symsets.models.registry import _NETWORKS
 
 COUNTS = ("num_elements", "in_channels", "out_channels", "length")
@@ -54,3 +57,24 @@ def test_no_layer_is_without_channels(name):
 def test_no_widths_are_not_those_of_the_recipe(name):
     with pytest.raises(ValueError, match=r"^widths must hold .*, got \[\]$"):
         build(name, {"model": MODELS.get(name, "dss-sum"), "widths": []})
+
+
+def test_a_class_of_ones_own_keeps_the_arguments_that_it_passes_on():
+    class Mine(SelectionNetwork):
+        def __init__(self, seed):
+            super().__init__("dss-sum", in_channels=1)
+            self.seed = seed
+
+    net = Mine(3)
+    assert net(torch.randn(1, 2, 1, 80, 80)).shape == (1, 2)
+    assert net.arguments["in_channels"] == 1
+    assert "seed" not in net.arguments
+
+
+def test_arguments_are_kept_as_plain_numbers(tmp_path):
+    net = UNet("dss-sum", widths=np.array([8, 8, 8, 8]), num_elements=np.int64(3))
+    assert net.arguments["widths"] == [8, 8, 8, 8]
+    symsets.save(net, tmp_path / "net")
+    assert symsets.load(tmp_path / "net").arguments == net.arguments
+    assert SignalNetwork("dss-sum", widths=range(4, 7)).arguments["widths"] == [4, 5, 6]
+    assert SignalNetwork("dss-sum").arguments["widths"] == [160, 160, 80]

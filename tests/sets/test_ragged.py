@@ -35,6 +35,7 @@ def test_slices_are_batches(sets):
     assert isinstance(some, RaggedSets)
     assert some.partition.counts == (0, 3)
     assert torch.equal(some[1], sets[2])
+    assert some.elements.data_ptr() == sets[2].data_ptr()  # a view
     assert len(sets[3:1]) == 0
     assert torch.equal(sets[::-2].elements, sets[list(range(len(sets)))[::-2]].elements)
 

@@ -49,6 +49,8 @@ class Camera:
             check_number(name, value)
         if not 0 < low <= high < math.inf:
             raise ValueError(f"noise must be two rising, positive numbers, got {self.noise}")
+        if self.alike > 1:
+            raise ValueError(f"alike must be at most 1, a correlation, got {self.alike}")
 
 
 def checked_size(size: int, most: int) -> int:

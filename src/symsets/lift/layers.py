@@ -12,6 +12,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -40,6 +41,9 @@ class SetBatch:
     total: int
     unfold: Callable[[Any], Any]
     called: set[str] | None = None
+
+
+_signature = cache(inspect.signature)
 
 
 class CurrentBatch:
@@ -135,7 +139,7 @@ class LiftedLayer(_Layer):
         """Return all arguments by position, as messages take them."""
         if not kwargs:
             return args
-        bound = inspect.signature(self.lifted.forward).bind(self, *args, **kwargs)
+        bound = _signature(self.lifted.forward).bind(self, *args, **kwargs)
         bound.apply_defaults()
         if by_name := sorted(kwargs.keys() & bound.kwargs.keys()):
             raise TypeError(

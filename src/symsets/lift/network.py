@@ -237,9 +237,12 @@ def _chosen(model: nn.Module, where: Where) -> dict[str, nn.Module]:
             and (where is None or where(name, module))
         }
     else:
+        if isinstance(where, str):
+            raise TypeError(f"where must be a list of names, got {where!r}")
+        where = list(where)
         if unknown := [name for name in where if name not in modules]:
             raise ValueError(f"where must name modules of the network, got {unknown}")
-        names = {modules[name]: name for name in reversed(list(where))}  # the first name of each
+        names = {modules[name]: name for name in reversed(where)}  # the first name of each
         chosen = {name: module for module, name in reversed(names.items())}
     if not chosen:
         raise ValueError(

@@ -1,10 +1,12 @@
 """Networks by name, so that a trained one can be made again from its description."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
+from functools import wraps
 from importlib import import_module
 from inspect import signature
-from typing import Any, Self
+from typing import Any
 
+import numpy as np
 from torch import nn
 
 from symsets._checks import check_choice, check_new, positive
@@ -33,6 +35,8 @@ def register_network(
 
     def register(network: Callable[..., nn.Module]) -> Callable[..., nn.Module]:
         check_new("network", name, _NETWORKS.get(name), network)
+        if isinstance(network, type) and issubclass(network, RegisteredNetwork):
+            network.__init__ = _keeping_arguments(network.__init__)  # type: ignore[method-assign]
         _NETWORKS[name] = network
         return network
 
@@ -44,31 +48,37 @@ class RegisteredNetwork(nn.Module):
 
     arguments: dict[str, Any]
 
-    def __new__(cls, *args: Any, **kwargs: Any) -> Self:
-        network = super().__new__(cls)
-        # A copy is made without arguments, and gets its attributes afterwards.
-        bound = signature(cls.__init__).bind_partial(network, *args, **kwargs)
-        bound.apply_defaults()
-        _, *given = bound.arguments.items()
-        for name in COUNTS:
-            for number in _numbers(bound.arguments.get(name)):
-                positive(name, number)
-        network.__dict__["arguments"] = {
-            name: list(value) if isinstance(value, tuple) else value for name, value in given
-        }
-        return network
+    def keep(self, name: str, value: Any) -> None:
+        """Keep what an argument that was left out became."""
+        self.arguments[name] = _plain(name, value)
 
     def extra_repr(self) -> str:
         return ", ".join(f"{name}={value}" for name, value in self.arguments.items())
 
 
-def _numbers(value: Any) -> Iterator[Any]:
-    """Give what lists of lists hold, or the one thing that is no list."""
-    if isinstance(value, list | tuple):
-        for part in value:
-            yield from _numbers(part)
-    elif value is not None:
-        yield value
+def _keeping_arguments(init: Callable[..., None]) -> Callable[..., None]:
+    """Let a constructor keep its arguments before it runs; a derived class gets those passed on."""
+    bind = signature(init).bind
+
+    @wraps(init)
+    def keep(self: nn.Module, *args: Any, **kwargs: Any) -> None:
+        bound = bind(self, *args, **kwargs)
+        bound.apply_defaults()
+        _, *given = bound.arguments.items()
+        arguments = {name: _plain(name, value) for name, value in given}
+        self.__dict__.setdefault("arguments", arguments)
+        init(self, *args, **kwargs)
+
+    return keep
+
+
+def _plain(name: str, value: Any) -> Any:
+    """Return an argument as JSON holds it; raise unless numbers of channels are positive."""
+    if isinstance(value, list | tuple | range | np.ndarray):
+        return [_plain(name, part) for part in value]
+    if name in COUNTS and value is not None:
+        return positive(name, value)
+    return value.item() if isinstance(value, np.generic) else value
 
 
 def build(name: str, arguments: Mapping[str, Any]) -> nn.Module:

@@ -96,6 +96,7 @@ class RestoringNetwork(RegisteredNetwork):
         check_choice("task", task, TASKS)
         if channels is None:
             channels = WIDTHS[task].get(model, WIDTHS[task]["dss"])
+        self.keep("channels", channels)
         self.stride = 2 ** (len(channels) - 1)
         late = model == "siamese-ds"
         self.first = Siamese(convolution(in_channels, channels[0], kernel_size=3, padding=1))

@@ -97,7 +97,7 @@ class SelectionNetwork(RegisteredNetwork):
             widths = default_widths(WIDTHS, model, recipe)
         if len(widths) != len(POOLS) or not all(isinstance(b, Sequence) and b for b in widths):
             raise ValueError(f"widths must hold the channels of three blocks, got {shown(widths)}")
-        self.arguments["widths"] = [list(block) for block in widths]
+        self.keep("widths", widths)
         layers = Layers(
             model, recipe, num_elements=num_elements, activation=nn.ELU, dropout=dropout
         )

@@ -143,7 +143,7 @@ class UNet(RegisteredNetwork):
                 f"widths must hold {len(defaults)} numbers of channels for size {size}, "
                 f"got {list(widths)}"
             )
-        self.arguments["widths"] = list(widths)
+        self.keep("widths", widths)
         self.stride = size
         layers = Layers(
             model, recipe, num_elements=num_elements, activation=nn.ReLU, dropout=dropout

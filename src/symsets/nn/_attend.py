@@ -43,6 +43,11 @@ def attend(query: Sets, key: Sets, value: Sets, *, heads: int = 1, channel_axis:
         return mix(query, key, value)  # type: ignore[arg-type]
     rows = [common_rows(part) if isinstance(part, RaggedSets) else part for part in parts]
     own = ragged.partition
+    if own.common_size is not None:
+        shape = (len(own), own.common_size)
+        dense = [r if p is r else r.unflatten(0, shape) for p, r in zip(parts, rows, strict=True)]
+        mixed = mix(*dense)
+        return mixed.flatten(0, 1) if isinstance(query, RaggedSets) else mixed
     if isinstance(own, OpenPartition):
         return _attend_open(mix, parts, own)
     return _attend_by_size(mix, parts, rows, own)

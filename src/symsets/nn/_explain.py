@@ -62,7 +62,8 @@ def explain_refusal(module: nn.Module, x: Any, error: Exception) -> None:
     What a module of somebody else raises by itself is passed on as it is.
     """
     own = raised_in(error).startswith(("torch.", "symsets."))
-    if own and type(error) is RuntimeError:  # subclasses tell of memory and of devices
+    # Subclasses, and one message of a CPU, tell of memory and of devices.
+    if own and type(error) is RuntimeError and "allocate memory" not in str(error):
         got = tuple(x.shape) if isinstance(x, Tensor) else x
         raise ValueError(
             f"x must be sets that {type(module).__name__} takes, got {got}: {error}"

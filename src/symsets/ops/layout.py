@@ -11,6 +11,9 @@ them first.
 
 from __future__ import annotations
 
+from functools import cache
+
+import torch
 from torch import Tensor
 
 
@@ -26,7 +29,13 @@ def memory_order(x: Tensor) -> tuple[list[int], list[int]]:
         >>> memory_order(images)
         ([0, 2, 3, 1], [0, 3, 1, 2])
     """
-    stride, axes = x.stride(), range(x.ndim)
+    # Symbols, which strides may be in a compiler, have no hash.
+    return (_order.__wrapped__ if torch.compiler.is_compiling() else _order)(x.stride())
+
+
+@cache
+def _order(stride: tuple[int, ...]) -> tuple[list[int], list[int]]:
+    axes = range(len(stride))
     # Counted, for a compiler cannot sort by sizes that it leaves open.
     back = [
         len([b for b in axes if stride[b] > stride[a] or (b < a and stride[b] == stride[a])])

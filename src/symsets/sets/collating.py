@@ -1,6 +1,6 @@
 """Make batches of sets out of single samples, for a ``DataLoader``."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from torch import Tensor
@@ -12,7 +12,7 @@ from symsets.sets.graphs import GraphSets, is_pyg
 from symsets.sets.ragged import RaggedSets
 
 
-def collate(samples: Sequence[Any]) -> Any:
+def collate(samples: Iterable[Any]) -> Any:
     """Collate samples as PyTorch does, but let sets differ in size.
 
     Tensors of one shape are stacked. Tensors that differ in their first axis become
@@ -27,7 +27,8 @@ def collate(samples: Sequence[Any]) -> Any:
         >>> collate(samples)
         [RaggedSets(2 sets of 2–5 elements (3,)), tensor([0, 1])]
     """
-    if not len(samples):
+    samples = list(samples)
+    if not samples:
         raise ValueError("samples must hold at least one sample, got none")
     try:
         return torch_collate(samples, collate_fn_map=_COLLATE)
@@ -47,7 +48,7 @@ def _collate_tensors(batch: Sequence[Tensor], *, collate_fn_map: Any = None) -> 
 
 def _collate_lists(batch: Sequence[list[Any]], *, collate_fn_map: Any = None) -> Any:
     """Take the first items of all lists together, then the second ones, …, as PyTorch does."""
-    if any(is_pyg(item, "BaseData") for items in batch for item in items):
+    if any(is_pyg(items[0], "BaseData") for items in batch if items):
         return GraphSets.from_data(batch)
     if len({len(items) for items in batch}) > 1:
         raise ValueError(

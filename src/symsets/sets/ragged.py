@@ -205,10 +205,14 @@ class RaggedSets:
         if getattr(which, "dtype", None) == torch.uint8:  # torch takes them for a mask
             raise TypeError("index must be integers or booleans, got torch.uint8: call .bool()")
         own, which = self.partition, which.tolist() if isinstance(which, Tensor) else which
-        if np.ndim(which):
+        if not isinstance(which, slice) and np.ndim(which):
             places = np.arange(len(self))[which].tolist()
         elif isinstance(places := range(len(self))[which], int):
             return self.elements[own.starts[places] : own.starts[places + 1]]
+        elif places.step == 1 and len(places):  # a view
+            first, end = places.start, places.stop
+            rows = self.elements[own.starts[first] : own.starts[end]]
+            return RaggedSets(rows, own.counts[first:end])
         some = Partition([own.counts[i] for i in places], self.device)
         first = some._tensor([own.starts[i] for i in places])
         # Row k of the result is as far from the old start of its set as from the new one.
@@ -291,9 +295,8 @@ def _checked_sizes(elements: Tensor | RaggedSets, sizes: Tensor | Sequence[int])
             f"elements must be a tensor (T, *E) or RaggedSets, got {not_sets(elements)}"
         )
     try:
-        counts = [
-            operator.index(n) for n in (sizes.tolist() if isinstance(sizes, Tensor) else sizes)
-        ]
+        given = sizes.tolist() if isinstance(sizes, Tensor) else sizes
+        counts = [operator.index(n) for n in given]
     except TypeError:
         raise TypeError(f"sizes must be a vector of integers, got {shown(sizes)}") from None
     if sum(counts) != len(elements):

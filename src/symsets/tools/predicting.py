@@ -18,7 +18,7 @@ from symsets._files import atomic_write, check_file, check_outside, reading, wri
 from symsets.data.set_folder import SetFolder
 from symsets.models.card import Card
 from symsets.pages import Cell, Picture, Table, write_page
-from symsets.saving import load
+from symsets.saving import DESCRIPTION, load
 from symsets.tools.answers import said
 from symsets.tools.comparing import SHARES, Score, measure, shown_score, task_of
 from symsets.tools.figures import ShownSet, sheet, short
@@ -59,6 +59,8 @@ def predict_folder(
     """
     path = as_path("out", out)
     check_file("out", path, (".csv",))
+    if not (Path(model) / DESCRIPTION).is_file():
+        raise ValueError(f"model must be a folder that `symsets train` wrote, got {model}")
     check_outside(path, Path(folder))
     network = load(model)
     card: Card | None = getattr(network, "card", None)

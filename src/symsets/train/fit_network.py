@@ -138,12 +138,10 @@ def fit(
     check_workers(workers)
     device = chosen_device(device)
     dtype = torch.float64 if "float64" in (precision, getattr(plan, "precision", "")) else None
-    other = {p.dtype for p in net.parameters() if p.is_floating_point()} - {torch.float32}
-    if other and dtype is None:
-        raise ValueError(
-            f"net must have weights in torch.float32, got {other.pop()}: pass net.float(), or "
-            'precision="float64"'
-        )
+    kinds = {p.dtype for p in net.parameters() if p.is_floating_point()}
+    if dtype is None and len(kinds) == 1 and (kind := kinds.pop()) != torch.float32:
+        other = ', or precision="float64"' if kind == torch.float64 else ""
+        raise ValueError(f"net must have weights in float32, got {kind}: pass net.float(){other}")
     read = partial(as_sets, workers=workers, seed=seed, dtype=dtype or torch.float32)
     train_sets, val_sets = read("train", train), None if val is None else read("val", val)
     given: dict[str, Any] = {

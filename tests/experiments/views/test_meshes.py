@@ -269,9 +269,15 @@ def test_errors_name_the_mesh_file_and_what_is_wrong(tmp_path):
     short.write_bytes(short.read_bytes()[:-5])
     text = write_ply(tmp_path / "text.ply")
     text.write_bytes(text.read_bytes()[:-15])
+    lacking = write_ply(tmp_path / "lacking.ply")
+    lacking.write_bytes(lacking.read_bytes().rsplit(b"\n", 2)[0] + b"\n")  # all but one face
+    broken = write_ply(tmp_path / "broken.ply")
+    broken.write_bytes(broken.read_bytes()[:-3])  # inside the last face
     cases += [
         (short, r"short\.ply cannot be read as a mesh: "),
         (text, r"text\.ply cannot be read as a mesh: it ends too early"),
+        (lacking, r"lacking\.ply cannot be read as a mesh: it ends too early"),
+        (broken, r"broken\.ply cannot be read as a mesh: it ends too early"),
         (write_ply(tmp_path / "m.ply", "binary_little_endian", MIXED), r"m\.ply cannot be read as"),
     ]
     for path, message in cases:

@@ -109,7 +109,10 @@ def examine(sets: Sequence[FoundSet], how: Preparation) -> Examined:
         raise ValueError(f"sets must all be of one kind, found {first} and {others[0][1]}")
     fits = ["vectors", "signals"] if kind == "arrays" else [kind]
     if how.kind not in (None, *fits):
-        raise ValueError(f"kind must be one of {fits} for {first}, got {how.kind!r}")
+        raise ValueError(
+            f"kind must be one of {fits} for {first}, got {how.kind!r}, which was asked for or is "
+            "what the network was trained on"
+        )
     look = {"pictures": _examine_pictures, "clouds": _examine_clouds, "arrays": _examine_arrays}
     found = look[kind](sets, how)
     found.skipped += [(file, UNKNOWN) for one in sets for file in one.ignored]
@@ -272,7 +275,10 @@ def _examine_clouds(sets: Sequence[FoundSet], how: Preparation) -> Examined:
             continue
         channels, first = channels or shape[1], first or file
         if shape[1] != channels:
-            raise ValueError(f"{file} must hold points of {channels} numbers, got {shape[1]}")
+            raise ValueError(
+                f"{file} must hold points of {channels} numbers, like {first} or the network to be "
+                f"used, got {shape[1]}"
+            )
     kept = _keep(sets, bad, skipped)
     assert channels is not None
     _check_all_finite(file for one in kept for file in one.files)

@@ -46,8 +46,10 @@ def read_csv(path: Path) -> Iterator[tuple[int, list[str]]]:
     Commas, semicolons or tabs separate cells, whichever the first line has most of. Raise
     ValueError unless the file is text in UTF-8 with as many cells in every line.
     """
-    with named_errors(path, "must be text in UTF-8"):
-        text = read_bytes(path, MOST_BYTES).decode("utf-8-sig")
+    with named_errors(path):
+        content = read_bytes(path, MOST_BYTES)
+    with named_errors(path, "must be text in UTF-8 (in a spreadsheet, save it as 'CSV UTF-8')"):
+        text = content.decode("utf-8-sig")
     sign = max(",;\t", key=text.partition("\n")[0].count)
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=sign, strict=True)
     first: list[str] = []

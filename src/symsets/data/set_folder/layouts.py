@@ -141,7 +141,10 @@ def _levels(root: Path) -> list[list[Listing]]:
         below = [list_folder(above.path / n) for above in levels[-1] for n in above.folders]
         levels.append([listing for listing in below if STUDY not in listing.others])
     if deeper := next((listing for listing in levels[2] if listing.folders), None):
-        raise ValueError(f"{deeper.path} must hold files only, found {deeper.folders[0]}/ in it")
+        raise ValueError(
+            f"{deeper.path} must be a set and hold files only, found the folder "
+            f"{deeper.folders[0]}/ in it: layouts are set/*.jpg and class/set/*.jpg"
+        )
     return levels
 
 

@@ -98,7 +98,9 @@ def _find_task(
     classes = labels is None and sets[0].label is not None
     if task is None:
         if merged and labels:
-            raise ValueError(f"{root} must have one task, found {labels.path} and {merged}")
+            raise ValueError(
+                f"{root} must pose one task, found {labels.path} and {merged}: choose by task="
+            )
         if merged:
             task = "merge"
         elif labels and labels.of_elements:
@@ -163,7 +165,10 @@ def _of_elements(
             score = to_number(row.values[0], f"{row.where}: score") if row.values else 0.0
             scores[str(row.file)] = score
         if task == "select" and learn and len(names) + len(lost) < 2:
-            raise ValueError(f"{found.store.place(k, 0)} must not be alone in its set")
+            raise ValueError(
+                f"set {one.name!r} must have at least two elements to select the best of, found "
+                f"one: {found.store.place(k, 0)}"
+            )
         if labels.columns and (missing := [name for name in names if name not in scores]):
             place = found.store.place(k, names.index(missing[0]))
             raise ValueError(f"{labels.path} must have a score for {place}, found none")

@@ -28,7 +28,7 @@ def draw_shapes(sets: Sets) -> Picture:
 
     Args:
         sets: Shapes ``(S, N, 3, V)``, y upwards, with targets ``(S,)`` and answers ``(S, N)``,
-            scores. More may hold triangles ``faces (F, 3)``; points are drawn if these do not fit.
+            scores. More may hold triangles ``faces (F, 3)``; points are drawn without them.
     """
     S, N = sets.x.shape[:2]
     faces = sets.more.get("faces")

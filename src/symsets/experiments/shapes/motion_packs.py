@@ -103,7 +103,7 @@ class MotionPack:
             raise ValueError(f"split must be one of {list(SPLITS)} or 0, 1, 2, got {wrong[0]!r}")
         num = len(self.split)
         self.names = content.get("name", np.arange(num)).astype(str).tolist()
-        self.faces = torch.from_numpy(content[faces]).long() if faces in content else None
+        self.faces = torch.from_numpy(content[faces]) if faces in content else None
         self.body = [0] * num
         if self.form == "skinned":
             self.parents, self.body = content["parent"].tolist(), content["subject"].tolist()
@@ -111,6 +111,8 @@ class MotionPack:
             keys = ("heads", *rest_and_weights)
             self.heads, self.rest, self.weights = (torch.tensor(content[k]).float() for k in keys)
             frames = torch.from_numpy(content["quat"])
+            if min(self.body, default=0) < 0 or self.driver.min() < 0:
+                raise ValueError("subject and driver must be counted from 0")
         else:
             vertices = content["verts"] * content.get("scale", np.float32(1))
             frames = torch.from_numpy(vertices.astype(np.float32))

@@ -47,9 +47,8 @@ class Motions(NamedTuple):
                 raise ValueError(f"sequence {name!r} must be {wanted}, got shape {got}")
             if not sequence.isfinite().all():
                 raise ValueError(f"sequence {name!r} must have finite vertices")
-        if faces is not None and not 0 <= int(faces.min()) <= int(faces.max()) < num_vertices:
-            last = num_vertices - 1
-            raise ValueError(f"faces of {names[0]!r} must point to its vertices 0..{last}")
+        if faces is not None:
+            faces = checked_faces(names[0], faces, num_vertices)
         lengths = torch.tensor([len(sequence) for sequence in sequences])
         return cls(torch.cat(list(sequences)), lengths, names, faces)
 
@@ -85,3 +84,13 @@ class MotionSource(Protocol):
     def motions(self, split: str, num: int | None = None, device: Device = "cpu") -> Motions:
         """Return the first ``num`` sequences of a split, or all; perhaps fewer but never none."""
         ...
+
+
+def checked_faces(name: str, faces: Tensor, num_vertices: int) -> Tensor:
+    """Raise ValueError naming a sequence unless ``faces (F, 3)`` join vertices that it has."""
+    whole = not faces.is_floating_point() and faces.ndim == 2 and faces.shape[1] == 3
+    if not whole or not all(0 <= i < num_vertices for i in faces.unique().tolist()):
+        raise ValueError(
+            f"faces of {name!r} must point to its vertices 0..{num_vertices - 1}, three for each"
+        )
+    return faces.long()

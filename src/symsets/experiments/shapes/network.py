@@ -109,6 +109,7 @@ class ShapeNetwork(RegisteredNetwork):
         widths = default_widths(WIDTHS, model, recipe) if widths is None else widths
         if len(widths) != 3:
             raise ValueError(f"widths must hold the channels of three layers, got {widths!r}")
+        self.keep("widths", widths)
         self.needs_graph = kind == "graphs"
         self.graph: Graph | None = None
         maker = Layers(model, recipe, num_elements=num_elements, activation=nn.ELU, dropout=0.0)

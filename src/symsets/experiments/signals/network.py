@@ -95,6 +95,7 @@ class SignalNetwork(RegisteredNetwork):
         widths = default_widths(model) if widths is None else tuple(widths)
         if len(widths) != 3:
             raise ValueError(f"widths must hold the channels of three layers, got {list(widths)}")
+        self.keep("widths", widths)
         convolves = model != "mlp" and model not in DEEPSETS
         self._entries_first = recipe == "ours" and convolves
         self.net = _Builder(recipe, num_elements, length).network(model, widths)

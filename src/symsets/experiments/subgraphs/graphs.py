@@ -12,13 +12,15 @@ import torch
 from torch import Tensor
 
 from symsets._extras import require
-from symsets._files import named_errors
+from symsets._files import named_errors, read_bytes
 from symsets.data.splits import SPLITS, checked_split
 
 NODES = 41
 SKIPS = (2, 3, 4, 5, 6, 9, 11, 12, 13, 16)
 COPIES = 15  # of each class
 FOLDS = 5
+
+MOST_BYTES = 1 << 28
 
 
 class LabelledGraph(NamedTuple):
@@ -100,10 +102,10 @@ def read_graph6(path: Path) -> list[LabelledGraph]:
     read = require("networkx", "graphs").from_graph6_bytes
     graphs = []
     with named_errors(path, "must hold graphs in the format graph6"):
-        for label, line in enumerate(path.read_bytes().split()):
+        for label, line in enumerate(read_bytes(path, MOST_BYTES).split()):
             found = read(line)
-            ends = torch.tensor(sorted((v, u) for u, v in found.edges)).T
-            graphs.append(_graph(ends, len(found), label))
+            ends = torch.tensor(sorted((v, u) for u, v in found.edges), dtype=torch.int64)
+            graphs.append(_graph(ends.reshape(-1, 2).T, len(found), label))
     return graphs
 
 
@@ -111,7 +113,7 @@ def read_exp(path: Path) -> list[LabelledGraph]:
     """Read the file of EXP: pairs of graphs, the first of which can be satisfied."""
     with named_errors(path, "must be the file GRAPHSAT.pkl of EXP"):
         graphs = []
-        for record in read_pickled(path.read_bytes()):
+        for record in read_pickled(read_bytes(path, MOST_BYTES)):
             kinds = torch.nn.functional.one_hot(record.x.flatten(), 2).float()
             graphs.append(LabelledGraph(kinds, record.edge_index, int(record.y)))
         if [graph.label for graph in graphs] != [1, 0] * (len(graphs) // 2):

@@ -73,10 +73,14 @@ def _check_glb(content: bytes) -> bool:
 
 
 def _check_ply(content: bytes) -> None:
-    """Refuse text that lacks lines: trimesh would take what there is."""
+    """Refuse text that breaks off: trimesh would take what there is."""
     head, _, body = content.partition(b"end_header")
-    wanted = sum(map(int, re.findall(rb"^element \w+ (\d+)", head, re.MULTILINE)))
-    if b"format ascii" in head and len(body.split(b"\n")) <= wanted:
+    if b"format ascii" not in head:
+        return
+    elements = re.findall(rb"^element (\w+) (\d+)", head, re.MULTILINE)
+    lines = [line.split() for line in body.splitlines() if line.strip()]
+    short = elements[-1][0] == b"face" and lines and len(lines[-1]) <= int(lines[-1][0])
+    if short or len(lines) < sum(int(count) for _, count in elements):
         raise ValueError("it ends too early")
 
 

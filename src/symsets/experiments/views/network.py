@@ -98,6 +98,7 @@ class ViewsNetwork(RegisteredNetwork):
         check_choice("recipe", recipe, RECIPES)
         check_choice("aggregate", aggregate, AGGREGATES)
         widths = WIDTHS[recipe] if widths is None else tuple(widths)
+        self.keep("widths", widths)
         depths = DEPTHS[recipe]
         if not 2 <= len(widths) <= len(depths):
             raise ValueError(

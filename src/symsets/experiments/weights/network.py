@@ -61,6 +61,7 @@ class WeightNetwork(RegisteredNetwork):
         check_choice("model", model, list(MODELS))
         make, usual = MODELS[model]
         channels = usual if channels is None else channels
+        self.keep("channels", channels)
         self.space = WeightSpace(widths)
         self.net = make(self.space, num_classes, channels)
 

@@ -21,6 +21,8 @@ from symsets.tools.ranking import rank
 
 OURS = (ValueError, TypeError, IndexError, FileNotFoundError, AssertionError)
 PYTHONS = (TypeError, AttributeError, IndexError, NotImplementedError)  # of things of a wrong kind
+# A list of lists, a tensor, or too few, in place of a number; a tensor without numbers.
+OF_A_KIND = ("inhomogeneous", "Boolean value of Tensor", "zip()", "meta tensors", "dropout prob")
 DTYPES = (torch.float32, torch.float64)
 ODD_DTYPES = (torch.float16, torch.bfloat16, torch.int64, torch.uint8, torch.bool, torch.complex64)
 POOLS = ("sum", "mean", "max", "median", "power2", "power3")
@@ -708,7 +710,7 @@ def unexplained(error, wrong):
     if wrong == 0:
         return f"refused a right call: {type(error).__name__} of {where}: {error}"
     if not (isinstance(error, OURS) and module.startswith("symsets.") and raised):
-        of_a_kind = isinstance(error, PYTHONS) or "inhomogeneous" in str(error)  # lists in a list
+        of_a_kind = isinstance(error, PYTHONS) or any(word in str(error) for word in OF_A_KIND)
         return None if of_a_kind else f"{type(error).__name__} of {where}: {error}"
     if not str(error) or "\n" in str(error).split("\n\n")[0] or len(str(error)) > 600:
         return f"no sentence from {where}: {error}"

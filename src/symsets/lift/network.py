@@ -241,7 +241,7 @@ def _chosen(model: nn.Module, where: Where) -> dict[str, nn.Module]:
             raise TypeError(f"where must be a list of names, got {where!r}")
         where = list(where)
         if unknown := [name for name in where if name not in modules]:
-            raise ValueError(f"where must name modules of the network, got {unknown}")
+            raise ValueError(f"where must name modules of the network, got {shown(unknown)}")
         names = {modules[name]: name for name in reversed(where)}  # the first name of each
         chosen = {name: module for module, name in reversed(names.items())}
     if not chosen:

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import batch_norm
 
-from symsets._checks import check_choice
+from symsets._checks import check_choice, check_number
 from symsets.models._convolution import convolution
 from symsets.nn import DSS, NormAct, Sequential, SetModule, set_layer
 from symsets.nn.registry import Make, Scheme, dss_pool, is_scheme, schemes
@@ -116,6 +116,7 @@ class Layers:
         self.num_elements = num_elements
         self.size = 1.0 if self.published else float(num_elements)
         self.activation = activation
+        check_number("dropout", dropout)
         self.dropout = dropout
 
     def channels(self, width: int) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Sequence
 from typing import Any
 
@@ -40,7 +41,10 @@ def with_reference(x: Sets, which: int | Sequence[int] = 0) -> Any:
     if not isinstance(rows, Tensor) or rows.ndim < 2:
         raise ValueError(f"x must be sets of elements with channels, got {shown(x)}")
     sizes = x.sizes.cpu() if isinstance(x, RaggedSets) else torch.full((len(x),), x.shape[1])
-    places = torch.tensor(which).expand(len(sizes))
+    given = [which] * len(sizes) if isinstance(which, int) else list(which)
+    if len(given) != len(sizes):
+        raise ValueError(f"which must be one number, or one for each set, got {shown(which)}")
+    places = torch.tensor([operator.index(place) for place in given], dtype=torch.int64)
     if bool(((places < 0) | (places >= sizes)).any()):
         raise ValueError(f"which must be an element of each set, got {shown(which)}")
     flag = rows.new_zeros(len(rows), 1, *rows.shape[2:])

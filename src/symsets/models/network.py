@@ -274,8 +274,14 @@ def network_for(
         torch.Size([2, 2])
     """
     card = getattr(about, "card", about)
-    task, kind, classes, element = card.task, card.kind, card.classes, card.element
-    channels = element["channels"]
+    try:
+        task, kind, classes, element = card.task, card.kind, card.classes, card.element
+        channels = element["channels"]
+    except (AttributeError, KeyError, TypeError) as error:
+        raise TypeError(
+            "about must be a Card, or have one, that says task, kind, classes and the channels of "
+            f"an element, got {shown(about)}"
+        ) from error
     if task is None:
         raise ValueError("about must have a task, got sets without labels")
     if task in NAMED and not classes:

@@ -70,6 +70,8 @@ def pool(x: Sets, how: Pool | str | OwnPool = "sum", *, size: float = 1.0) -> Te
         check_pool(how)
         check_sets(x)
         check_number("size", size, zero=False)
+        if x.dtype.is_complex:
+            raise TypeError(f"x must be real, as complex numbers have no {how}") from None
         raise
 
 

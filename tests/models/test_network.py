@@ -237,8 +237,8 @@ def test_a_network_knows_what_it_was_made_for_but_not_what_another_one_reached()
 @pytest.mark.parametrize(
     ("call", "error", "message"),
     [
-        (lambda: network_for(3), AttributeError, "no attribute 'task'"),
-        (lambda: network_for(Card("classify", "vectors")), KeyError, "channels"),
+        (lambda: network_for(3), TypeError, "about must be a Card, or have one, that says task"),
+        (lambda: network_for(Card("classify", "vectors")), TypeError, "channels of an element"),
         (
             lambda: network_for(Card("labels", "vectors", element={"channels": 5})),
             ValueError,

@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from symsets._checks import as_path, check_kind
+from symsets._checks import as_path, check_choice, check_kind
 from symsets._files import (
     atomic_write,
     check_place,
@@ -146,7 +146,10 @@ def _make(
     if wanted > (held := sum(value.numel() for value in values.values())):
         raise ValueError(f"it describes {wanted:,} numbers where {name} holds {held:,}")
     network = make_it()
-    return network.double() if described.get("dtype") == "float64" else network
+    if (dtype := described.get("dtype")) is not None:
+        check_choice("dtype", dtype, ("float64",))
+        network.double()
+    return network
 
 
 def _read_weights(path: Path) -> dict[str, Tensor]:

@@ -20,19 +20,19 @@ def reference(a, b):
     return (a.double()[:, None] - b.double()).square().sum(-1)
 
 
-@pytest.mark.parametrize("chunk", [1, 100, 2**24])
+@pytest.mark.parametrize("chunk", [1, 7, 1000, 2**24])
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 def test_chamfer_agrees_with_all_pairs_in_float64(method, dtype, chunk, monkeypatch):
     a, b = torch.rand(60, 3, dtype=dtype), 100 + 1e-3 * torch.rand(45, 3, dtype=dtype)
-    monkeypatch.setattr(distances, "CHUNK", chunk)
-    monkeypatch.setattr(distances, "nearest", method)
+    ways = {"chunk": chunk} if method is by_pairs else {}
+    monkeypatch.setattr(distances, "nearest", lambda a, b: method(a, b, **ways))
     for x, y in ((a, a[:45] + 1e-3), (a, b), (b, b + 1e-4)):
         pairs = reference(x, y)
         expected = (pairs.amin(1).mean() + pairs.amin(0).mean()).item()
         assert chamfer(x, y) == pytest.approx(expected, rel=1e-6, abs=1e-12)
         length = (pairs.amin(1).sqrt().mean() + pairs.amin(0).sqrt().mean()).item()
-        found = method(x, y).double().mean() + method(y, x).double().mean()
+        found = method(x, y, **ways).double().mean() + method(y, x, **ways).double().mean()
         assert found.item() == pytest.approx(length, rel=1e-6)
 
 
@@ -77,3 +77,19 @@ def test_what_is_not_a_number_gives_no_distance(method):
     assert found.isnan().tolist() == [False, True, False, False]
     torch.testing.assert_close(found[[0, 2, 3]], nearest(a[[0, 2, 3]], b))
     assert method(b, a).isnan().all()
+
+
+def test_chunks_never_hold_more_pairs_than_asked(monkeypatch):
+    held = []
+    squares = distances._squares
+
+    def watched(x, y):
+        held.append(len(x) * len(y))
+        return squares(x, y)
+
+    monkeypatch.setattr(distances, "_squares", watched)
+    for chunk in (10, 100, 10_000):
+        held.clear()
+        by_pairs(torch.rand(50, 3), torch.rand(40, 3), chunk)
+        assert max(held) <= chunk
+        assert sum(held) == 2000

@@ -93,3 +93,11 @@ def test_a_folder_without_classes_is_refused(tmp_path):
         Image.new("L", (28, 28), k).save(tmp_path / f"{k}.png")
     with pytest.raises(ValueError, match="must have a subfolder of pictures for each"):
         picture_source(str(tmp_path))
+
+
+def test_no_more_is_unpacked_than_a_file_of_mnist_has(tmp_path, monkeypatch):
+    path = tmp_path / "t10k-labels-idx1-ubyte.gz"
+    path.write_bytes(gzip.compress(idx(np.zeros(10_000, int))))
+    monkeypatch.setattr("symsets.experiments.weights.pictures.MOST_BYTES", 1000)
+    with pytest.raises(ValueError, match=r"t10k-labels.* must be a file of MNIST"):
+        read_idx(path)

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from symsets._extras import require
-from symsets._files import named_errors
+from symsets._files import named_errors, read_bytes
 from symsets.data.decoding import decode_image
 from symsets.data.folders import all_existing, split_folder
 from symsets.data.images import IMAGE_SUFFIXES
@@ -19,6 +19,7 @@ from symsets.data.splits import SPLITS, checked_split, split_stratified
 SHARES = (0.7, 0.15, 0.15)  # of the digits, for training, validation and test
 VAL_SHARE = 0.1  # of MNIST's training pictures
 SIZE = 28  # height and width of pictures from a folder
+MOST_BYTES = 200_000_000  # of a file of MNIST, unpacked
 IDX_BYTES = b"\0\0\x08"  # the first bytes of all files of MNIST: the type of their entries
 MNIST_FILES = (
     "train-images-idx3-ubyte",
@@ -83,8 +84,10 @@ def read_idx(path: Path) -> Tensor:
     the highest first, and the entries.
     """
     with named_errors(path, "must be a file of MNIST in the format idx"):
-        packed = path.read_bytes()
-        content = gzip.decompress(packed) if path.suffix == ".gz" else packed
+        content = read_bytes(path, MOST_BYTES)
+        if path.suffix == ".gz":
+            with gzip.open(path) as file:
+                content = file.read(MOST_BYTES)
         if content[:3] != IDX_BYTES:
             raise ValueError(f"it must begin with {list(IDX_BYTES)}, got {list(content[:3])}")
         axes = content[3]
